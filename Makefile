@@ -1,0 +1,42 @@
+# Everything here needs only Python 3.11+ and make. PYTHON=python3.12 picks another interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
+
+.PHONY: run venv test lint bench bench-peers clean
+
+run: .venv/.run
+	$(BIN)/accrual headline
+
+venv: .venv/.all
+
+test: venv lint
+	$(BIN)/pytest
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: venv
+	$(BIN)/accrual bench
+
+bench-peers: venv
+	$(PIP) -e '.[peers]'
+	$(BIN)/python benchmarks/peers.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.run: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e '.[cli,plot]'
+	touch $@
+
+.venv/.all: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e '.[all,test,lint]'
+	touch $@ .venv/.run
+
+clean:
+	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,62 @@
+"""accrual: bandits whose reward for one decision arrives in pieces over time.
+
+Names are imported when they are first used, so that ``import accrual`` itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from accrual import bounds, spread
+    from accrual.core.errors import InputError, MissingExtra
+    from accrual.engine.result import Result
+    from accrual.engine.simulate import log_rounds, simulate
+    from accrual.experiments import paper
+    from accrual.policy.base import Policy
+    from accrual.policy.delayed_ucb1 import DelayedUCB1
+    from accrual.policy.tpucbew import TPUCBEW
+    from accrual.policy.tpucbfr import TPUCBFR
+    from accrual.policy.tpucbfrg import TPUCBFRG
+    from accrual.policy.ucb1 import UCB1
+    from accrual.problem import BernoulliLaw, BetaLaw, EmpiricalLaw, Problem, UniformLaw
+
+_WHERE = {
+    "BernoulliLaw": "accrual.problem",
+    "BetaLaw": "accrual.problem",
+    "DelayedUCB1": "accrual.policy.delayed_ucb1",
+    "EmpiricalLaw": "accrual.problem",
+    "InputError": "accrual.core.errors",
+    "MissingExtra": "accrual.core.errors",
+    "Policy": "accrual.policy.base",
+    "Problem": "accrual.problem",
+    "Result": "accrual.engine.result",
+    "TPUCBEW": "accrual.policy.tpucbew",
+    "TPUCBFR": "accrual.policy.tpucbfr",
+    "TPUCBFRG": "accrual.policy.tpucbfrg",
+    "UCB1": "accrual.policy.ucb1",
+    "UniformLaw": "accrual.problem",
+    "log_rounds": "accrual.engine.simulate",
+    "simulate": "accrual.engine.simulate",
+}
+_MODULES = {"bounds": "accrual.bounds", "paper": "accrual.experiments.paper", "spread": "accrual.spread"}
+
+__all__ = sorted([*_WHERE, *_MODULES])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module 'accrual' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

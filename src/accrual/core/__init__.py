@@ -1,0 +1,1 @@
+"""The ground floor: compilation, counter-based random numbers and errors."""

@@ -1,0 +1,76 @@
+"""Errors that say in one line what was wrong and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+
+class InputError(ValueError):
+    """Something the caller gave is wrong; the message says what would be right."""
+
+
+class MissingExtra(ImportError):
+    """An optional dependency is not installed; the message names the install command."""
+
+
+def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
+    """The error for a name that is not among `options`, with the nearest one suggested.
+
+    Examples
+    --------
+    >>> unknown("spread", "begn", ["begin", "middle", "end"])
+    InputError("unknown spread 'begn'; did you mean 'begin'? (one of: begin, middle, end)")
+    """
+    names = list(options)
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return InputError(f"unknown {what} {given!r}; {hint}(one of: {', '.join(names)})")
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Import an optional module, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".", maxsplit=1)[0]
+        raise MissingExtra(
+            f"this needs {package}, which is not installed: pip install 'accrual[{extra}]'"
+        ) from error
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """`value` as an int within [least, most], or an `InputError` that names it."""
+    limit = f"from {least} to {most}" if most is not None else f"of at least {least}"
+    try:
+        number = int(value)
+        exact = number == value and not isinstance(value, bool)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact or number < least or (most is not None and number > most):
+        raise InputError(f"{name} must be a whole number {limit}, not {value!r}")
+    return number
+
+
+def divides(name: str, value: int, window: int) -> int:
+    """`window // value`, or an `InputError` that names the divisors nearby.
+
+    Examples
+    --------
+    >>> divides("alpha", 20, 100)
+    5
+    """
+    if window % value:
+        divisors = [d for d in range(1, window + 1) if window % d == 0]
+        near = [
+            max((d for d in divisors if d < value), default=0),
+            min((d for d in divisors if d > value), default=0),
+        ]
+        shown = " and ".join(str(d) for d in near if d)
+        raise InputError(
+            f"{name} must divide the window: {value} does not divide {window} (nearest: {shown})"
+        )
+    return window // value

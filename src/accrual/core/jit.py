@@ -1,0 +1,102 @@
+"""The one place that imports numba's compiler.
+
+`njit` compiles lazily and without signatures, so that the same function can be called from a CPU
+kernel, a CUDA kernel, the live bandit, or (with ``NUMBA_DISABLE_JIT=1``) plain Python.
+`kernel` does the same for the engine's loops and keeps their machine code on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import config
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def njit(function: F) -> F:
+    """Compile `function` on first use; callable from any kernel.
+
+    Examples
+    --------
+    >>> @njit
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
+    """
+    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def kernel(function: F) -> F:
+    """Compile a loop, and keep its machine code on disk for later processes.
+
+    numba's own cache looks at the file of the kernel alone, so it would miss an edit to a policy
+    that the kernel calls, and it never finds a kernel that closes over compiled functions (it
+    hashes their per-process identity). Here the key is the source of everything that goes in.
+    """
+    dispatcher: Any = numba.njit(**_OPTIONS)(function)
+    if not config.DISABLE_JIT:
+        fingerprint = _fingerprint(function)
+        if fingerprint is not None:
+            dispatcher._cache = _KernelCache(function, fingerprint)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+class _KernelCache(FunctionCache):
+    """numba's function cache, keyed by source instead of by file time and object identity."""
+
+    def __init__(self, function: Callable[..., Any], fingerprint: str) -> None:
+        super().__init__(function)
+        self._fingerprint = fingerprint
+        name = f"{self._impl.filename_base}-{fingerprint[:16]}"
+        self._cache_file = IndexDataCacheFile(self._cache_path, name, fingerprint)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (sig, codegen.magic_tuple(), self._fingerprint)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a cache file that cannot be read is a miss, never a failure
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception:  # a full or read-only disk costs the cache, not the result
+            self.disable()
+
+
+def _fingerprint(function: Callable[..., Any]) -> str | None:
+    """A hash of all source that goes into `function`; None where some of it is in no file."""
+    digest = hashlib.sha256(_package_fingerprint())
+    for cell in function.__closure__ or ():
+        part = getattr(cell.cell_contents, "py_func", None)
+        if part is None:
+            digest.update(repr(cell.cell_contents).encode())
+            continue
+        path = Path(part.__code__.co_filename)
+        if part.__module__ == "__main__" or not path.is_file():
+            return None
+        digest.update(f"{part.__module__}.{part.__qualname__}".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _package_fingerprint() -> bytes:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for room in ("core", "environment", "policy", "engine"):
+        for path in sorted((_PACKAGE / room).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.digest()

@@ -1,0 +1,1 @@
+"""Engines: `simulate`, and everything that loops over rounds."""

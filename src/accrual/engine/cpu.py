@@ -1,0 +1,173 @@
+"""The CPU engine: one compiled loop per policy, over a span of rounds at a time.
+
+The loop is made around a policy's functions, so that a policy from a user's file is compiled
+into it like the library's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.jit import kernel
+from accrual.environment.feed import Feed
+from accrual.environment.laws import Laws
+from accrual.policy.base import Feedback, Function, Functions, Moment, Policy
+from accrual.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
+
+
+class Game(NamedTuple):
+    """What the loop needs to know of a problem."""
+
+    caps: Floats
+    gaps: Floats
+    law: Ints  # of each arm
+    window: int
+    phi: int  # rounds per group
+    even: bool
+
+
+class Reader(NamedTuple):
+    """When a policy learns of a decision, and where in `Feed.paid` to look."""
+
+    lag: int  # rounds from a decision until its total is known
+    ages: Ints  # the ages at which the learner's groups end
+    cell: Ints  # for age 0 and each of `ages`: what has been paid lies between this group edge
+    part: Floats  # ... and the next, this far along
+
+
+class Memory(NamedTuple):
+    """What a chain remembers of its pending decisions."""
+
+    arms: npt.NDArray[np.uint16]  # of the window before the span, then of the span
+    rate: Floats  # lanes x arms: what each arm's pending decisions pay per round
+
+
+class Marks(NamedTuple):
+    """The rounds of a span at whose end to note the regret."""
+
+    rounds: Ints
+    regret: Floats
+
+
+class Chain:
+    """One policy in one run: its statistics and its pending decisions."""
+
+    def __init__(self, policy: Policy, problem: Problem, laws: Laws, span: int, key: tuple[int, int]) -> None:
+        self._key = key  # seed and run
+        arms = len(problem.caps)
+        caps = np.array(problem.caps)
+        phi = problem.window // problem.groups
+        even = problem.division == "even"
+        ages = policy.edges(problem.window)
+        self.params = policy.params(caps, problem.window)
+        self.stats = policy.stats(arms)
+        self._game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
+        self._reader = Reader(
+            0 if policy.immediate else problem.window - 1,
+            ages,
+            *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
+        )
+        self._memory = Memory(np.zeros(problem.window + span, np.uint16), np.zeros((_LANES, arms)))
+        self._loop = loop(policy.functions, policy.feedback)
+
+    def advance(self, feed: Feed, start: int, length: int, marks: Marks) -> npt.NDArray[np.uint16]:
+        """Play rounds start .. start + length - 1 and return the arms chosen."""
+        self._loop(
+            self.params, self.stats, self._game, self._reader, self._memory, feed,
+            (start, length, *self._key), marks,
+        )  # fmt: skip
+        arms, window = self._memory.arms, self._game.window
+        chosen = arms[window : window + length].copy()
+        arms[:window] = arms[length : length + window].copy()
+        return chosen
+
+
+def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
+    """Where what is paid by each age lies among the cumulative pay at the group edges."""
+    if even:
+        cell = np.minimum(ages // phi, groups - 1)
+        return cell, (ages - cell * phi) / phi
+    # A group that has begun has paid all it will.
+    cell = np.maximum((ages + phi - 1) // phi - 1, 0)
+    return cell, np.minimum(ages, 1).astype(np.float64)
+
+
+@functools.cache
+def loop(functions: Functions, feedback: Feedback) -> Function:
+    """The compiled loop for a policy's functions."""
+    index, survey, decided, closed, finished = functions
+    totals = feedback == "totals"
+    pieces = feedback == "pieces"
+    grouped = feedback == "groups"
+
+    @kernel
+    def advance(
+        params: Any, stats: Any, game: Game, reader: Reader, memory: Memory, feed: Feed,
+        span: tuple[int, int, int, int], marks: Marks,
+    ) -> None:  # fmt: skip
+        start, length, seed, run = span
+        arms, rate = memory
+        count = len(game.caps)
+        window = game.window
+        groups = feed.changes.shape[2] - 1
+        mark = 0
+        for i in range(length):
+            # Decide, knowing what arrived up to the round before. First each arm once, in order.
+            arm = start + i - 1
+            if arm >= count:
+                arm = 0
+                best = -np.inf
+                moment = Moment(start + i, feed.log[i], seed, run)
+                survey(params, stats, moment)
+                for k in range(count):
+                    value = index(params, stats, k, moment)
+                    if value > best:
+                        best = value
+                        arm = k
+            stats.pulls[arm] += 1
+            arms[window + i] = arm
+            decided(params, stats, arm)
+
+            # Then this round's pieces arrive.
+            if pieces:
+                for j in range(groups + 1):
+                    a = arms[window + i - j * game.phi]
+                    rate[j & 3, a] += feed.changes[i, game.law[a], j]
+                for k in range(count):
+                    paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
+                    stats.observed[k] += game.caps[k] * paid
+                if not game.even:
+                    rate[:] = 0.0
+            if totals and start + i > reader.lag:
+                s = window + i - reader.lag
+                a = arms[s]
+                closed(params, stats, a, game.caps[a] * feed.paid[s, game.law[a], groups])
+            if grouped:
+                for g in range(len(reader.ages)):
+                    s = window + i - (reader.ages[g] - 1)
+                    if start + i >= reader.ages[g]:
+                        a = arms[s]
+                        row = feed.paid[s, game.law[a]]
+                        c = reader.cell[g]
+                        before = row[c] + reader.part[g] * (row[c + 1] - row[c])
+                        c = reader.cell[g + 1]
+                        after = row[c] + reader.part[g + 1] * (row[c + 1] - row[c])
+                        finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
+
+            if mark < len(marks.rounds) and marks.rounds[mark] == start + i:
+                regret = 0.0
+                for k in range(count):
+                    regret += game.gaps[k] * stats.pulls[k]
+                marks.regret[mark] = regret
+                mark += 1
+
+    return advance

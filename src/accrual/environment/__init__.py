@@ -1,0 +1,1 @@
+"""Environments: which pieces a decision yields."""

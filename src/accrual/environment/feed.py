@@ -1,0 +1,104 @@
+"""What the decisions of a span of rounds would pay: drawn once, read by every policy.
+
+A decision's rate of payment changes only where a group begins or ends, so a round needs only the
+changes due in it: one each from the decisions made 0, phi, 2 phi, ... rounds ago. `changes` holds
+them in the order in which a round reads them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.jit import kernel
+from accrual.core.random import REWARDS, uniforms
+from accrual.environment.laws import Laws, draw_pay
+from accrual.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_BYTES = 1 << 20  # of `changes` a span aims at, so that it stays near the core
+_SPAN_LEAST, _SPAN_MOST = 256, 4096
+
+
+class Feed(NamedTuple):
+    """One span's draws, for kernels. Shares are of the arm's cap.
+
+    ``changes[i, law, j]`` is the change of payment due in the span's round i from the decision
+    made j groups earlier. ``paid[window + i, law, j]`` is what a decision of the span's round i
+    has paid when j of its groups are over; the rows before hold the decisions of the window
+    before the span.
+    """
+
+    changes: Floats
+    paid: Floats
+    log: Floats  # ln(t - 1) of each round, 0 for the first
+
+
+class Source:
+    """Draws the feed of one run, span after span.
+
+    Parameters
+    ----------
+    problem : Problem
+    laws : Laws
+        The problem's laws, packed.
+    seed, run : int
+        Which draws; the same pair always gives the same feed.
+    """
+
+    def __init__(self, problem: Problem, laws: Laws, seed: int, run: int) -> None:
+        self._laws = laws
+        self._key = (seed, run)
+        self._window, self._groups = problem.window, problem.groups
+        self._even = problem.division == "even"
+        width = len(self._laws.kind) * (problem.groups + 1)
+        self.span = int(np.clip(_BYTES // (8 * width), _SPAN_LEAST, _SPAN_MOST))
+        shape = (len(self._laws.kind), problem.groups + 1)
+        self._changes = np.zeros((self.span + problem.window + 1, *shape))
+        self._paid = np.zeros((self.span + problem.window, *shape))
+        self._next = 1
+        self._length = 0
+
+    def read(self, length: int) -> Feed:
+        """The feed of the next `length` rounds (at most `span`)."""
+        # What earlier decisions still owe moves to the front; the rest is written afresh.
+        done, window = self._length, self._window
+        self._changes[: window + 1] = self._changes[done : done + window + 1].copy()
+        self._paid[:window] = self._paid[done : done + window].copy()
+        rounds = np.arange(self._next, self._next + length)
+        _fill(
+            self._laws, self._key, rounds, self._even, window // self._groups,
+            self._changes, self._paid[window:],
+        )  # fmt: skip
+        self._next += length
+        self._length = length
+        return Feed(self._changes, self._paid, np.log(np.maximum(rounds - 1.0, 1.0)))
+
+
+@kernel
+def _fill(
+    laws: Laws, key: tuple[int, int], rounds: Ints, even: bool, phi: int, changes: Floats, paid: Floats
+) -> None:
+    groups = changes.shape[2] - 1
+    u = np.empty(groups + groups % 2)
+    pay = np.empty(groups)
+    for i in range(len(rounds)):
+        uniforms(key[0], key[1], rounds[i], REWARDS, u)
+        for law in range(changes.shape[1]):
+            draw_pay(laws, law, u, pay)
+            total = 0.0
+            before = 0.0
+            for g in range(groups):
+                total += pay[g]
+                paid[i, law, g + 1] = total
+                if even:
+                    rate = pay[g] / phi
+                    changes[i + g * phi, law, g] = rate - before
+                    before = rate
+                else:
+                    changes[i + g * phi, law, g] = pay[g]
+            changes[i + groups * phi, law, groups] = -before

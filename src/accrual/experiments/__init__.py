@@ -1,0 +1,1 @@
+"""Settings as plain data."""

@@ -1,0 +1,113 @@
+"""What a policy is: a few functions on scalars and small arrays, and a params tuple.
+
+A policy's functions are compiled by `core.njit` and called, the same ones, by every engine and
+by the live bandit. `index` is pure; the others write into `stats` and nowhere else:
+
+``index(params, stats, arm, moment)``
+    How good the arm looks now; the largest is chosen, the lowest arm among equals.
+``survey(params, stats, moment)``
+    Called once before a round's indices, for what they need to know of all arms together.
+``decided(params, stats, arm)``
+    A decision of `arm` was made. ``stats.pulls[arm]`` already counts it.
+``closed(params, stats, arm, total)``
+    A decision's window has closed with this total (feedback ``"totals"``).
+``finished(params, stats, arm, group, before, after)``
+    A decision has finished a group of the learner's own; `before` and `after` are what it had
+    paid in all at the group's two edges (feedback ``"groups"``).
+
+`stats` is the policy's own named tuple of arrays. Two fields belong to the engine: ``pulls``
+(decisions of each arm, always) and ``observed`` (sum of the pieces that have arrived for each
+arm, with feedback ``"pieces"``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.jit import njit
+
+Feedback = Literal["totals", "pieces", "groups"]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Function = Callable[..., Any]
+
+
+class Moment(NamedTuple):
+    """When an index is asked for."""
+
+    round: int
+    log: float  # ln(round - 1), 0 in the first round
+    seed: int  # with `run`: the key of the policy's own draws
+    run: int
+
+
+@njit
+def no_survey(params: Any, stats: Any, moment: Moment) -> None:
+    """For a policy whose index looks at one arm alone."""
+
+
+@njit
+def no_decided(params: Any, stats: Any, arm: int) -> None:
+    """For a policy that keeps nothing of a decision beyond the engine's count."""
+
+
+@njit
+def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
+    """For a policy that learns from something else than totals."""
+
+
+@njit
+def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, after: float) -> None:
+    """For a policy that learns from something else than groups."""
+
+
+class Functions(NamedTuple):
+    """The functions of one policy (see the module's text)."""
+
+    index: Function
+    survey: Function = no_survey
+    decided: Function = no_decided
+    closed: Function = no_closed
+    finished: Function = no_finished
+
+
+class Policy(ABC):
+    """A policy's settings, checked, and how to make its params and statistics.
+
+    Attributes
+    ----------
+    feedback : {"totals", "pieces", "groups"}
+        What the policy learns from.
+    functions : Functions
+        The compiled functions.
+    """
+
+    feedback: ClassVar[Feedback]
+    functions: ClassVar[Functions]
+
+    @property
+    def immediate(self) -> bool:
+        """Whether a total is known in the round of its decision (feedback ``"totals"``)."""
+        return False
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """A short name for tables and legends."""
+
+    @abstractmethod
+    def params(self, caps: Floats, window: int) -> Any:
+        """The params tuple for arms with these caps and this window."""
+
+    @abstractmethod
+    def stats(self, arms: int) -> Any:
+        """Statistics before the first decision."""
+
+    def edges(self, window: int) -> Ints:
+        """The ages at which the learner's groups end (feedback ``"groups"``)."""
+        return np.zeros(0, np.int64)

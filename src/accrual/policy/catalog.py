@@ -1,0 +1,72 @@
+"""Every policy of the library, by name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from accrual.core.errors import InputError, unknown
+from accrual.policy.base import Policy
+from accrual.policy.delayed_ucb1 import DelayedUCB1
+from accrual.policy.tpucbew import TPUCBEW
+from accrual.policy.tpucbfr import TPUCBFR
+from accrual.policy.tpucbfrg import TPUCBFRG
+from accrual.policy.ucb1 import UCB1
+
+CATALOG: dict[str, type[Policy]] = {
+    "UCB1": UCB1,
+    "DelayedUCB1": DelayedUCB1,
+    "TPUCBEW": TPUCBEW,
+    "TPUCBFR": TPUCBFR,
+    "TPUCBFRG": TPUCBFRG,
+}
+
+
+def make(name: str, **settings: Any) -> Policy:
+    """A policy of the catalog from its name and settings.
+
+    Examples
+    --------
+    >>> make("TPUCBFR", alpha=50).label
+    'TPUCBFR(50)'
+    """
+    if name not in CATALOG:
+        raise unknown("policy", name, CATALOG)
+    kind = CATALOG[name]
+    takes = inspect.signature(kind).parameters
+    for key in settings:
+        if key not in takes:
+            raise (
+                unknown(f"setting of {name}", key, takes)
+                if takes
+                else InputError(f"{name} takes no settings")
+            )
+    for key, parameter in takes.items():
+        if parameter.default is inspect.Parameter.empty and key not in settings:
+            raise InputError(f"{name} needs {key}=...")
+    return kind(**settings)
+
+
+def parse(text: str) -> Policy:
+    """A policy from text such as ``TPUCBFRG(alpha=50, spread=begin)`` or ``UCB1``.
+
+    Examples
+    --------
+    >>> parse("TPUCBFRG(alpha=50, spread=begin)").label
+    'TPUCBFRG(50, begin)'
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        if isinstance(tree, ast.Name):
+            return make(tree.id)
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
+            return make(tree.func.id, **{str(word.arg): _value(word.value) for word in tree.keywords})
+    except (SyntaxError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+    raise InputError(f"cannot read the policy {text!r}; write for example 'TPUCBFRG(alpha=50, spread=begin)'")
+
+
+def _value(node: ast.expr) -> Any:
+    return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)

@@ -1,0 +1,98 @@
+"""TP-UCB-EW (Romano et al., 2022, in our reading): one estimate for each group, added up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from accrual.core.errors import divides, whole
+from accrual.core.jit import njit
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+
+
+class Params(NamedTuple):
+    group_cap: Floats  # cap / alpha
+
+
+class Stats(NamedTuple):
+    pulls: Ints
+    seen: Ints  # arms x groups: decisions that have finished the group
+    paid: Floats  # arms x groups: what they paid in it
+    mean: Floats  # arms: the sum over groups of paid / seen
+    width: Floats  # arms: the sum over groups of 1 / sqrt(seen)
+    unseen: Floats  # arms: groups that no decision has finished
+
+
+@njit
+def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+    n = stats.seen[arm, group]
+    old = stats.paid[arm, group]
+    new = old + (after - before)
+    stats.seen[arm, group] = n + 1
+    stats.paid[arm, group] = new
+    if n == 0:
+        stats.unseen[arm] -= 1.0
+        stats.mean[arm] += new
+        stats.width[arm] += 1.0
+    else:
+        stats.mean[arm] += new / (n + 1) - old / n
+        stats.width[arm] += 1.0 / math.sqrt(n + 1) - 1.0 / math.sqrt(n)
+
+
+@njit
+def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
+    """sum of group means + (cap / alpha) * sum of sqrt(2 ln(t - 1) / n); unseen groups at cap"""
+    bonus: float = stats.unseen[arm] + math.sqrt(2.0 * moment.log) * stats.width[arm]
+    return float(stats.mean[arm] + params.group_cap[arm] * bonus)
+
+
+@dataclass(frozen=True)
+class TPUCBEW(Policy):
+    """TP-UCB-EW: each group's mean from the decisions that have finished it.
+
+    The paper names this learner and reports how it behaves but prints no formula; this is our
+    reading of it.
+
+    Parameters
+    ----------
+    alpha : int
+        The learner's number of groups; must divide the window.
+
+    Examples
+    --------
+    >>> TPUCBEW(alpha=20).label
+    'TPUCBEW(20)'
+    """
+
+    alpha: int
+
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(index=index, finished=finished)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
+
+    @property
+    def label(self) -> str:
+        return f"TPUCBEW({self.alpha})"
+
+    def params(self, caps: Floats, window: int) -> Params:
+        divides("alpha", self.alpha, window)
+        return Params(caps / self.alpha)
+
+    def stats(self, arms: int) -> Stats:
+        return Stats(
+            pulls=np.zeros(arms, np.int64),
+            seen=np.zeros((arms, self.alpha), np.int64),
+            paid=np.zeros((arms, self.alpha)),
+            mean=np.zeros(arms),
+            width=np.zeros(arms),
+            unseen=np.full(arms, float(self.alpha)),
+        )
+
+    def edges(self, window: int) -> Ints:
+        phi = divides("alpha", self.alpha, window)
+        return phi * np.arange(1, self.alpha + 1, dtype=np.int64)
