@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from accrual.experiments import paper
     from accrual.policy.base import Policy
     from accrual.policy.delayed_ucb1 import DelayedUCB1
+    from accrual.policy.imed import IMED
+    from accrual.policy.klucb import KLUCB
+    from accrual.policy.thompson import ThompsonSampling
     from accrual.policy.tpucbew import TPUCBEW
     from accrual.policy.tpucbfr import TPUCBFR
     from accrual.policy.tpucbfrg import TPUCBFRG
@@ -29,7 +32,9 @@ _WHERE = {
     "BetaLaw": "accrual.problem",
     "DelayedUCB1": "accrual.policy.delayed_ucb1",
     "EmpiricalLaw": "accrual.problem",
+    "IMED": "accrual.policy.imed",
     "InputError": "accrual.core.errors",
+    "KLUCB": "accrual.policy.klucb",
     "MissingExtra": "accrual.core.errors",
     "Policy": "accrual.policy.base",
     "Problem": "accrual.problem",
@@ -37,6 +42,7 @@ _WHERE = {
     "TPUCBEW": "accrual.policy.tpucbew",
     "TPUCBFR": "accrual.policy.tpucbfr",
     "TPUCBFRG": "accrual.policy.tpucbfrg",
+    "ThompsonSampling": "accrual.policy.thompson",
     "UCB1": "accrual.policy.ucb1",
     "UniformLaw": "accrual.problem",
     "log_rounds": "accrual.engine.simulate",

@@ -18,9 +18,9 @@ SEED_MOST = 2**63 - 1
 RUN_MOST = 2**31 - 1
 ROUND_MOST = 2**31 - 1
 
-# Every stream of draws has its own number, so that a policy's own dice never touch the rewards'.
+# The last word of the counter keeps a policy's own dice from ever touching the rewards'.
 REWARDS = 0
-POLICY = 1
+POLICY = 1  # and upwards: one for each attempt of a rejection sampler
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -65,6 +65,21 @@ def uniforms(seed: int, run: int, round_: int, stream: int, out: Floats) -> None
         a, b, c, d = philox(t, r, np.uint64(block), s, k0, k1)
         out[2 * block] = _unit(a, b)
         out[2 * block + 1] = _unit(c, d)
+
+
+@njit
+def pair(key: tuple[int, int], round_: int, lane: int, attempt: int) -> tuple[float, float]:
+    """Two uniforms of the policies' own stream for (seed, run) `key`; any lane, any attempt."""
+    seed, run = key
+    a, b, c, d = philox(
+        np.uint64(round_),
+        np.uint64(run),
+        np.uint64(lane),
+        np.uint64(POLICY + attempt),
+        np.uint64(seed) & _LOW,
+        np.uint64(seed) >> _32,
+    )
+    return _unit(a, b), _unit(c, d)
 
 
 def draw(seed: int, run: int, round_: int, lanes: int, stream: int = REWARDS) -> Floats:

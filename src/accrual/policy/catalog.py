@@ -9,6 +9,9 @@ from typing import Any
 from accrual.core.errors import InputError, unknown
 from accrual.policy.base import Policy
 from accrual.policy.delayed_ucb1 import DelayedUCB1
+from accrual.policy.imed import IMED
+from accrual.policy.klucb import KLUCB
+from accrual.policy.thompson import ThompsonSampling
 from accrual.policy.tpucbew import TPUCBEW
 from accrual.policy.tpucbfr import TPUCBFR
 from accrual.policy.tpucbfrg import TPUCBFRG
@@ -20,6 +23,9 @@ CATALOG: dict[str, type[Policy]] = {
     "TPUCBEW": TPUCBEW,
     "TPUCBFR": TPUCBFR,
     "TPUCBFRG": TPUCBFRG,
+    "KLUCB": KLUCB,
+    "IMED": IMED,
+    "ThompsonSampling": ThompsonSampling,
 }
 
 
