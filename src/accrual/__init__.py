@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from accrual.engine.result import Result
     from accrual.engine.simulate import log_rounds, simulate
     from accrual.experiments import paper
+    from accrual.policy.age_imed import AgeIMED
+    from accrual.policy.age_kl import AgeKL
+    from accrual.policy.age_ts import AgeTS
     from accrual.policy.base import Policy
     from accrual.policy.delayed_ucb1 import DelayedUCB1
     from accrual.policy.imed import IMED
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from accrual.problem import BernoulliLaw, BetaLaw, EmpiricalLaw, Problem, UniformLaw
 
 _WHERE = {
+    "AgeIMED": "accrual.policy.age_imed",
+    "AgeKL": "accrual.policy.age_kl",
+    "AgeTS": "accrual.policy.age_ts",
     "BernoulliLaw": "accrual.problem",
     "BetaLaw": "accrual.problem",
     "DelayedUCB1": "accrual.policy.delayed_ucb1",

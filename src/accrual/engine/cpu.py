@@ -69,7 +69,7 @@ class Chain:
         even = problem.division == "even"
         ages = policy.edges(problem.window)
         self.params = policy.params(caps, problem.window)
-        self.stats = policy.stats(arms)
+        self.stats = policy.stats(self.params)
         self._game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
         self._reader = Reader(
             0 if policy.immediate else problem.window - 1,

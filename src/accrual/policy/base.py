@@ -105,8 +105,8 @@ class Policy(ABC):
         """The params tuple for arms with these caps and this window."""
 
     @abstractmethod
-    def stats(self, arms: int) -> Any:
-        """Statistics before the first decision."""
+    def stats(self, params: Any) -> Any:
+        """Statistics before the first decision, for arms with these params."""
 
     def edges(self, window: int) -> Ints:
         """The ages at which the learner's groups end (feedback ``"groups"``)."""

@@ -7,6 +7,9 @@ import inspect
 from typing import Any
 
 from accrual.core.errors import InputError, unknown
+from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_kl import AgeKL
+from accrual.policy.age_ts import AgeTS
 from accrual.policy.base import Policy
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.imed import IMED
@@ -26,6 +29,9 @@ CATALOG: dict[str, type[Policy]] = {
     "KLUCB": KLUCB,
     "IMED": IMED,
     "ThompsonSampling": ThompsonSampling,
+    "AgeIMED": AgeIMED,
+    "AgeTS": AgeTS,
+    "AgeKL": AgeKL,
 }
 
 
@@ -57,22 +63,38 @@ def make(name: str, **settings: Any) -> Policy:
 def parse(text: str) -> Policy:
     """A policy from text such as ``TPUCBFRG(alpha=50, spread=begin)`` or ``UCB1``.
 
+    Settings may go without their names, in order, so that labels read back.
+
     Examples
     --------
     >>> parse("TPUCBFRG(alpha=50, spread=begin)").label
     'TPUCBFRG(50, begin)'
+    >>> parse("TPUCBFRG(50, zipf(2))").label
+    'TPUCBFRG(50, zipf(2))'
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         if isinstance(tree, ast.Name):
             return make(tree.id)
-        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
-            return make(tree.func.id, **{str(word.arg): _value(word.value) for word in tree.keywords})
-    except (SyntaxError, ValueError) as error:
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+            name = tree.func.id
+            named = [(str(word.arg), _value(word.value)) for word in tree.keywords]
+            pairs = [*zip(_settings(name), map(_value, tree.args), strict=False), *named]
+            settings = dict(pairs)
+            if len(settings) == len(tree.args) + len(named):  # none twice, none too many
+                return make(name, **settings)
+    except (SyntaxError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
     raise InputError(f"cannot read the policy {text!r}; write for example 'TPUCBFRG(alpha=50, spread=begin)'")
 
 
+def _settings(name: str) -> list[str]:
+    if name not in CATALOG:
+        raise unknown("policy", name, CATALOG)
+    return list(inspect.signature(CATALOG[name]).parameters)
+
+
 def _value(node: ast.expr) -> Any:
-    return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
+    # A spread's name and a spread's law stay text, which the policy reads itself.
+    return ast.unparse(node) if isinstance(node, ast.Name | ast.Call) else ast.literal_eval(node)

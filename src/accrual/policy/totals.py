@@ -80,7 +80,8 @@ class TotalsPolicy(Policy):
     def params(self, caps: Floats, window: int) -> Params:
         return Params(caps, float(self.k0))
 
-    def stats(self, arms: int) -> Stats:
+    def stats(self, params: Params) -> Stats:
+        arms = len(params.cap)
         return Stats(
             pulls=np.zeros(arms, np.int64),
             closed=np.zeros(arms, np.int64),

@@ -83,7 +83,8 @@ class TPUCBEW(Policy):
         divides("alpha", self.alpha, window)
         return Params(caps / self.alpha)
 
-    def stats(self, arms: int) -> Stats:
+    def stats(self, params: Params) -> Stats:
+        arms = len(params.group_cap)
         return Stats(
             pulls=np.zeros(arms, np.int64),
             seen=np.zeros((arms, self.alpha), np.int64),

@@ -86,7 +86,8 @@ class TPUCBFRG(Policy):
         phi = divides("alpha", self.alpha, window)
         return Params(caps, phi * caps * self.law.mean(self.alpha), self.law.coincidence(self.alpha))
 
-    def stats(self, arms: int) -> Stats:
+    def stats(self, params: Params) -> Stats:
+        arms = len(params.cap)
         return Stats(
             pulls=np.zeros(arms, np.int64),
             observed=np.zeros(arms),

@@ -65,7 +65,8 @@ class UCB1(Policy):
     def params(self, caps: Floats, window: int) -> Params:
         return Params(caps)
 
-    def stats(self, arms: int) -> Stats:
+    def stats(self, params: Params) -> Stats:
+        arms = len(params.cap)
         return Stats(
             pulls=np.zeros(arms, np.int64),
             closed=np.zeros(arms, np.int64),
