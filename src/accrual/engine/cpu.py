@@ -133,15 +133,18 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     if value > best:
                         best = value
                         arm = k
+            # Indices that cannot be negative, here and below: numba then drops its test for that.
+            arm = np.int64(np.uint16(arm))
             stats.pulls[arm] += 1
-            arms[window + i] = arm
+            arms[np.uint64(window + i)] = arm
             decided(params, stats, arm)
 
             # Then this round's pieces arrive.
             if pieces:
+                due = feed.changes[i]
                 for j in range(groups + 1):
-                    a = arms[window + i - j * game.phi]
-                    rate[j & 3, a] += feed.changes[i, game.law[a], j]
+                    a = arms[np.uint64(window + i - j * game.phi)]
+                    rate[np.uint64(j & 3), a] += due[np.uint64(game.law[a]), np.uint64(j)]
                 for k in range(count):
                     paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
                     stats.observed[k] += game.caps[k] * paid

@@ -22,6 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 _BYTES = 1 << 20  # of `changes` a span aims at, so that it stays near the core
 _SPAN_LEAST, _SPAN_MOST = 256, 4096
+_BLOCK = 64  # rounds drawn together: a call per round would cost more than the draws
 
 
 class Feed(NamedTuple):
@@ -84,21 +85,27 @@ def _fill(
     laws: Laws, key: tuple[int, int], rounds: Ints, even: bool, phi: int, changes: Floats, paid: Floats
 ) -> None:
     groups = changes.shape[2] - 1
-    u = np.empty(groups + groups % 2)
-    pay = np.empty(groups)
-    for i in range(len(rounds)):
-        uniforms(key[0], key[1], rounds[i], REWARDS, u)
+    u = np.empty((_BLOCK, groups + groups % 2))
+    pay = np.empty((_BLOCK, groups))
+    for first in range(0, len(rounds), _BLOCK):
+        count = min(_BLOCK, len(rounds) - first)
+        for i in range(count):
+            uniforms(key[0], key[1], rounds[first + i], REWARDS, u[i])
         for law in range(changes.shape[1]):
-            draw_pay(laws, law, u, pay)
-            total = 0.0
-            before = 0.0
-            for g in range(groups):
-                total += pay[g]
-                paid[i, law, g + 1] = total
-                if even:
-                    rate = pay[g] / phi
-                    changes[i + g * phi, law, g] = rate - before
-                    before = rate
-                else:
-                    changes[i + g * phi, law, g] = pay[g]
-            changes[i + groups * phi, law, groups] = -before
+            draw_pay(laws, law, u[:count], pay[:count])
+            for i in range(count):
+                total = 0.0
+                for g in range(groups):
+                    total += pay[i, g]
+                    paid[first + i, law, g + 1] = total
+            if even:
+                for i in range(count):
+                    for g in range(groups):
+                        pay[i, g] /= phi
+            for i in range(count):
+                before = 0.0
+                for g in range(groups):
+                    changes[first + i + g * phi, law, g] = pay[i, g] - before
+                    if even:
+                        before = pay[i, g]
+                changes[first + i + groups * phi, law, groups] = -before
