@@ -122,9 +122,9 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
         mark = 0
         for i in range(length):
             # Decide, knowing what arrived up to the round before. First each arm once, in order.
-            arm = start + i - 1
-            if arm >= count:
-                arm = 0
+            choice = start + i - 1
+            if choice >= count:
+                choice = 0
                 best = -np.inf
                 moment = Moment(start + i, feed.log[i], seed, run)
                 survey(params, stats, moment)
@@ -132,9 +132,9 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     value = index(params, stats, k, moment)
                     if value > best:
                         best = value
-                        arm = k
+                        choice = k
             # Indices that cannot be negative, here and below: numba then drops its test for that.
-            arm = np.int64(np.uint16(arm))
+            arm = np.int64(np.uint16(choice))
             stats.pulls[arm] += 1
             arms[np.uint64(window + i)] = arm
             decided(params, stats, arm)
