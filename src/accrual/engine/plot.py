@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import need
+from accrual.core.files import replacing
 
 if TYPE_CHECKING:
     from accrual.engine.result import Result
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which colour-blind readers can tell apart; line styles go on from there.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "-.", ":")
+DASHES = ((6, 3), (2, 2), (8, 2, 2, 2), (1, 3))  # of the bounds, which are all grey
+
+_HEADROOM = 1.6  # how far above the highest curve a bound may stretch the picture
 
 
 def draw_regret(
@@ -29,32 +33,37 @@ def draw_regret(
     if ax is None:
         figure = need("matplotlib.figure", "plot").Figure(figsize=(9, 5.5), layout="tight")
         ax = figure.subplots()
+    axis_text = need("matplotlib.ticker", "plot").EngFormatter(sep="")
+    final_text = need("matplotlib.ticker", "plot").EngFormatter(sep="", places=2)
     mean = result.regret.mean(axis=1)
     runs = result.regret.shape[1]
     band = 2 * result.regret.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else 0 * mean
-    # Curves are named at their right end, worst on top, in the order in which the eye meets them.
-    order = np.argsort(-mean[:, -1])
+    # The legend names the curves in the order in which they end, the highest on top.
+    order = np.argsort(-mean[:, -1], kind="stable")
     for rank, p in enumerate(order):
         colour = COLOURS[rank % len(COLOURS)]
         style = STYLES[rank // len(COLOURS) % len(STYLES)]
-        label = f"{result.labels[p]}  {mean[p, -1]:.3g}"
-        ax.plot(result.rounds, mean[p], color=colour, linestyle=style, label=label, linewidth=1.6)
+        label = f"{result.labels[p]}   {final_text(mean[p, -1])}"
+        ax.plot(result.rounds, mean[p], color=colour, linestyle=style, label=label, linewidth=1.8)
         ax.fill_between(result.rounds, mean[p] - band[p], mean[p] + band[p], color=colour, alpha=0.2, lw=0)
-    top = 1.08 * float(mean.max())
-    for rank, (label, curve) in enumerate(bounds.items()):
+    highest = float(mean.max())
+    top = 1.05 * highest
+    for rank, (name, curve) in enumerate(bounds.items()):
         values = np.asarray(curve, dtype=np.float64)
-        ax.plot(
-            result.rounds,
-            values,
-            "--",
-            color="#777777",
-            lw=1 + 0.6 * rank,
-            label=f"{label}  {values[-1]:.3g}",
-        )
-        top = max(top, 1.08 * float(values[-1]))
-    ax.set(xlabel="round", ylabel="regret (mean, ± 2 s.e.)", xlim=(0, result.rounds[-1]), ylim=(0, top))
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        dashes = (0, DASHES[rank % len(DASHES)])
+        label = f"{name}   {final_text(values[-1])}"
+        ax.plot(result.rounds, values, color="#666666", linestyle=dashes, label=label, linewidth=1.4)
+        top = max(top, 1.05 * float(values[-1]))
+    # A bound far above the curves leaves the picture rather than flatten them; the legend has its end.
+    ax.set(xlabel="round", ylabel="regret (mean, ± 2 s.e.)")
+    ax.set(xlim=(0, result.rounds[-1]), ylim=(0, min(top, _HEADROOM * highest) or 1.0))
+    ax.xaxis.set_major_formatter(axis_text)
+    ax.yaxis.set_major_formatter(axis_text)
+    ax.grid(color="#dddddd", linewidth=0.6)
+    ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5), handlelength=3)
     if path is not None:
-        ax.figure.savefig(path, dpi=150, bbox_inches="tight")
+        with replacing(path) as partial:
+            ax.figure.savefig(partial, dpi=150, bbox_inches="tight")
     return ax

@@ -6,13 +6,13 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
+from accrual.core.files import replacing
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -127,13 +127,8 @@ class Result:
                 "pulls": pa.FixedSizeListArray.from_arrays(self.pulls.ravel(), self.pulls.size // flat),
             }
         ).replace_schema_metadata({"accrual": json.dumps(meta)})
-        target = Path(path)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
+        with replacing(path) as partial:
             parquet.write_table(table, partial)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from accrual.core.errors import unknown
+from accrual.core.errors import InputError, unknown
 from accrual.spread.base import Spread, regroup
 from accrual.spread.beta_binomial import NAMES, BetaBinomial
 from accrual.spread.boltzmann import Boltzmann
@@ -27,10 +29,18 @@ __all__ = [
     "Zipf",
     "as_spread",
     "named",
+    "parse",
     "regroup",
 ]
 
 SpreadLike = Spread | str | Sequence[float]
+
+_FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
+    "betabinom": (BetaBinomial, "betabinom(2, 8)"),
+    "boltzmann": (Boltzmann, "boltzmann(0.5)"),
+    "hypergeom": (Hypergeometric, "hypergeom(100)"),
+    "zipf": (Zipf, "zipf(2)"),
+}
 
 
 def named(name: str) -> Spread:
@@ -44,12 +54,50 @@ def named(name: str) -> Spread:
     if name == "uniform":
         return Uniform()
     if name not in NAMES:
-        raise unknown("spread", name, ["uniform", *NAMES])
+        examples = (example for _, example in _FAMILIES.values())
+        raise unknown("spread", name, ["uniform", *NAMES, *examples])
     return BetaBinomial(*NAMES[name])
 
 
+def parse(text: str) -> Spread:
+    """A spread from text: a name, a law with its numbers, or the shares themselves.
+
+    The label of every spread that is not given as shares or as a cdf reads back as that spread.
+
+    Examples
+    --------
+    >>> parse("begin")
+    BetaBinomial(a=2, b=8)
+    >>> parse("zipf(2)")
+    Zipf(s=2)
+    >>> parse("0.5, 0.3, 0.2")
+    Empirical(shares=(0.5, 0.3, 0.2))
+    """
+    text = text.strip()
+    call = re.fullmatch(r"(\w+)\s*\((.*)\)", text)
+    if call:
+        family = call[1]
+        if family not in _FAMILIES:
+            raise unknown("spread", family, _FAMILIES)
+        law, example = _FAMILIES[family]
+        numbers = _numbers(call[2])
+        if numbers is None or len(numbers) != example.count(",") + 1:
+            raise InputError(f"cannot read the spread {text!r}; write for example {example!r}")
+        return law(*numbers)
+    shares = _numbers(re.sub(r"^\[(.*)\]$", r"\1", text))
+    return named(text) if shares is None else Empirical(shares)
+
+
+def _numbers(text: str) -> list[Any] | None:
+    """The numbers in a list with commas; None if there is anything else in it."""
+    try:
+        return [int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part) for part in text.split(",")]
+    except ValueError:
+        return None
+
+
 def as_spread(spread: SpreadLike) -> Spread:
-    """A `Spread` from a name, a list of shares, or a `Spread`.
+    """A `Spread` from text (see `parse`), a list of shares, or a `Spread`.
 
     Examples
     --------
@@ -60,4 +108,4 @@ def as_spread(spread: SpreadLike) -> Spread:
     """
     if isinstance(spread, Spread):
         return spread
-    return named(spread) if isinstance(spread, str) else Empirical(spread)
+    return parse(spread) if isinstance(spread, str) else Empirical(spread)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need, whole
+from accrual.core.files import replacing
 
 Pmf = npt.NDArray[np.float64]
 
@@ -49,7 +50,11 @@ class Spread(ABC):
         >>> Zipf(1).pmf(3)
         array([0.54545455, 0.27272727, 0.18181818])
         """
-        return self._weights(whole("groups", groups, 1, GROUPS_MOST))
+        with np.errstate(all="ignore"):
+            pmf = self._weights(whole("groups", groups, 1, GROUPS_MOST))
+        if not np.isfinite(pmf).all():
+            raise InputError(f"{self.label} over {groups} groups is beyond floating-point numbers")
+        return pmf
 
     def mean(self, groups: int) -> float:
         """E[Y], the mean group number (from 1) at which reward arrives.
@@ -89,11 +94,18 @@ class Spread(ABC):
         ax.set(xlabel="group", ylabel="share of the cap", ylim=(0, None))
         ax.legend(frameon=False)
         if path is not None:
-            ax.figure.savefig(path, dpi=150)
+            with replacing(path) as partial:
+                ax.figure.savefig(partial, dpi=150)
         return ax
 
     def __str__(self) -> str:
         return self.label
+
+
+def short(number: float) -> str:
+    """The shortest text that reads back as `number`."""
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number))
 
 
 def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread
+from accrual.spread.base import Pmf, Spread, short
 
 NAMES: dict[str, tuple[float, float]] = {
     "extreme_begin": (1, 100),
@@ -45,7 +45,7 @@ class BetaBinomial(Spread):
 
     @property
     def label(self) -> str:
-        return _NAME_OF.get((self.a, self.b), f"betabinom({self.a:g}, {self.b:g})")
+        return _NAME_OF.get((self.a, self.b), f"betabinom({short(self.a)}, {short(self.b)})")
 
     def _weights(self, groups: int) -> Pmf:
         n = groups - 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread
+from accrual.spread.base import Pmf, Spread, short
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Boltzmann(Spread):
 
     @property
     def label(self) -> str:
-        return f"boltzmann({self.decay:g})"
+        return f"boltzmann({short(self.decay)})"
 
     def _weights(self, groups: int) -> Pmf:
         weights = np.exp(-self.decay * np.arange(groups))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread
+from accrual.spread.base import Pmf, Spread, short
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Zipf(Spread):
 
     @property
     def label(self) -> str:
-        return f"zipf({self.s:g})"
+        return f"zipf({short(self.s)})"
 
     def _weights(self, groups: int) -> Pmf:
         weights = np.arange(1, groups + 1, dtype=np.float64) ** -self.s

@@ -1,0 +1,64 @@
+"""The commands, and what becomes of an error: one line on stderr and exit code 2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+import accrual
+from accrual.cli import bench, bounds, headline, simulate, spread
+from accrual.core.errors import InputError, MissingExtra
+
+# A new command: a file here with a function of its name, and a row in this table.
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "simulate": simulate.simulate,
+    "bounds": bounds.bounds,
+    "spread": spread.spread,
+    "headline": headline.headline,
+    "bench": bench.bench,
+}
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+for _name, _function in COMMANDS.items():
+    app.command(_name)(_function)
+
+
+@app.callback(invoke_without_command=True)
+def accrual_(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Bandits whose reward for one decision arrives in pieces over time."""
+    if version:
+        typer.echo(f"accrual {accrual.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line `arguments` and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a character that the terminal lacks is no reason to stop
+            stream.reconfigure(errors="replace")
+    try:
+        code = app(list(arguments), prog_name="accrual", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _complain(error.format_message())
+    except (InputError, MissingExtra) as error:
+        return _complain(str(error))
+    except MemoryError as error:
+        return _complain(f"not enough memory: {error}")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{where}{error.strerror or error}")
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str) -> int:
+    print("accrual:", " ".join(message.split()), file=sys.stderr)
+    return 2

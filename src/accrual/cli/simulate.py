@@ -1,0 +1,98 @@
+"""`accrual simulate`: policies on a problem."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from accrual.cli.options import Horizon, Plot, Runs, Setting
+from accrual.cli.output import PICTURES, number, show_table, writable
+from accrual.core.errors import InputError, need
+from accrual.core.files import replacing
+
+if TYPE_CHECKING:
+    from accrual.engine.result import Result
+    from accrual.policy.base import Policy
+
+
+def simulate(
+    setting: Setting,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated."),
+    ] = None,
+    horizon: Horizon = 100_000,
+    runs: Runs = 100,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
+    threads: Annotated[int | None, typer.Option(metavar="COUNT", help="All cores unless given.")] = None,
+    plot: Plot = None,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--save",
+            "--csv",
+            metavar="PATH",
+            help="Write the whole result (.parquet) or the printed table (.csv); may be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Play a problem with several policies and print their regret."""
+    from accrual.engine.simulate import simulate as play
+    from accrual.experiments.files import load
+    from accrual.experiments.registry import usual_policies
+
+    setup = load(setting)
+    policies = _parsed(policy) if policy else setup.policies
+    if plot is not None:
+        writable(plot, PICTURES)
+        need("matplotlib", "plot")
+    for path in save or ():
+        writable(path, (".parquet", ".csv"))
+        if path.suffix == ".parquet":
+            need("pyarrow", "frames")
+    result = play(
+        setup.problem,
+        policies or usual_policies(setup.problem),
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        threads=threads,
+    )
+    show(result, f"{setting}: regret after {horizon:,} rounds, {runs:,} runs, seed {seed}")
+    if plot is not None:
+        result.plot(plot)
+    for path in save or ():
+        if path.suffix == ".parquet":
+            result.save(path)
+        else:
+            _write_csv(path, result.rows())
+
+
+def show(result: Result, title: str) -> None:
+    """Print the final regret of each policy, compared with the first."""
+    rows = result.rows()
+    head = ["policy", "mean", "s.e.", "5 %", "median", "95 %", "worst", f"vs {result.labels[0]}", "s.e."]
+    show_table(head, [[row["policy"], *map(number, list(row.values())[1:])] for row in rows], title)
+
+
+def _parsed(texts: Sequence[str]) -> dict[str, Policy]:
+    from accrual.policy.catalog import parse
+
+    policies: dict[str, Policy] = {}
+    for text in texts:
+        policy = parse(text)
+        if policy.label in policies:
+            raise InputError(f"--policy gives {policy.label} twice")
+        policies[policy.label] = policy
+    return policies
+
+
+def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,33 @@
+"""Output files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to, which takes the place of `path` if the block ends well.
+
+    It lies beside `path` (a rename is only whole within one file system) and keeps its ending
+    (which decides a picture's format). Whatever goes wrong, nothing is left of it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(f"{folder}/a.txt") as partial:
+    ...         _ = partial.write_text("all of it")
+    ...     os.listdir(folder)
+    ['a.txt']
+    """
+    target = Path(os.path.realpath(path))  # a link's own target is replaced, not the link
+    partial = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
+    try:
+        yield partial
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

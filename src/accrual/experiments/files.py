@@ -1,0 +1,179 @@
+"""A problem and policies from a TOML file; docs/cli.md describes the format."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from accrual.core.errors import InputError, unknown
+from accrual.experiments.registry import setting
+from accrual.policy.base import Policy
+from accrual.policy.catalog import make
+from accrual.problem import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, Problem, UniformLaw
+
+Check = Callable[[str, Any], Any]  # (what it is called, what was given) -> the value, or an InputError
+
+
+class Setup(NamedTuple):
+    """What to simulate: a problem, and policies by label (none if the source names none)."""
+
+    problem: Problem
+    policies: dict[str, Policy]
+
+
+def load(source: str) -> Setup:
+    """The setup of a named setting or of a TOML file.
+
+    Examples
+    --------
+    >>> load("setting1").problem.groups
+    20
+    """
+    if source.endswith(".toml") or Path(source).is_file():
+        return read(source)
+    return Setup(setting(source), {})
+
+
+def read(path: str | os.PathLike[str]) -> Setup:
+    """The setup that a TOML file describes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+    ...     _ = file.write("problem = {caps = [1, 2], window = 6, groups = 3, law = 'uniform'}")
+    ...     file.flush()
+    ...     read(file.name).problem.means
+    array([0.5, 1. ])
+    """
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    try:
+        top = _table("the file", data, {"problem": _problem, "policy": _listed(_policy)}, ["problem"])
+        return Setup(top["problem"], _labelled(top.get("policy", [])))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
+    policies = dict(pairs)
+    for label in policies:
+        if sum(label == other for other, _ in pairs) > 1:
+            raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
+    return policies
+
+
+def _table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
+    """`value` as a table with these keys and no others, each checked."""
+    if not isinstance(value, dict):
+        raise InputError(f"{name} must be a table of settings, not {value!r}")
+    for key in value:
+        if key not in checks:
+            raise unknown(f"key of {name}", key, checks)
+    for key in needs:
+        if key not in value:
+            raise InputError(f"{name} needs {key}")
+    return {key: checks[key](key, given) for key, given in value.items()}
+
+
+def _problem(name: str, value: Any) -> Problem:
+    checks: dict[str, Check] = {
+        "caps": _listed(_number),
+        "window": _number,
+        "groups": _number,
+        "division": _text,
+        "arms": _listed(_text),
+        "law": _any,  # read below, where the problem's spread is known
+        "laws": _listed(_any),
+        "spread": _spread,
+    }
+    given = _table(name, value, checks, ["caps", "window", "groups"])
+    if "law" in given and "laws" in given:
+        raise InputError(f"{name} takes law (one for all arms) or laws (one for each), not both")
+    spread = given.pop("spread", None)
+    if "laws" in given:
+        given["laws"] = [_law(f"laws[{i}]", law, spread) for i, law in enumerate(given["laws"])]
+    else:
+        given["laws"] = _law("law", given.pop("law", "uniform"), spread)
+    return Problem(**given)
+
+
+def _law(name: str, value: Any, spread: Any) -> Law:
+    """A law from its kind and settings; `spread` is the problem's, for a law without its own."""
+    settings = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(settings, dict) or "kind" not in settings:
+        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(_LAWS)})")
+    kind = _text(f"the kind of {name}", settings["kind"])
+    if kind not in _LAWS:
+        raise unknown("kind of law", kind, _LAWS)
+    law, checks = _LAWS[kind]
+    needs = [key for key in checks if key != "spread"]
+    given = _table(name, settings, {"kind": _text, **checks}, needs)
+    del given["kind"]
+    if spread is not None:
+        if "spread" not in checks:
+            raise InputError(f"spread does not go with {name}: {kind} rows say themselves when they pay")
+        given.setdefault("spread", spread)
+    return law(**given)
+
+
+def _policy(name: str, value: Any) -> tuple[str, Policy]:
+    """The label and policy of one [[policy]] table; the policy checks its own settings."""
+    if not isinstance(value, dict) or "name" not in value:
+        raise InputError(f"{name} needs a name, as in: name = 'UCB1'")
+    settings = dict(value)
+    kind = _text(f"the name of {name}", settings.pop("name"))
+    label = settings.pop("label", None)
+    policy = make(kind, **settings)
+    return policy.label if label is None else _text(f"the label of {name}", label), policy
+
+
+def _any(name: str, value: Any) -> Any:
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text in quotes, not {value!r}")
+    return value
+
+
+def _number(name: str, value: Any) -> int | float:
+    # The comparison is false for nan, and works for whole numbers that no float can hold.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise InputError(f"{name} must be a finite number, not {value!r}")
+    return value
+
+
+def _listed(check: Check) -> Check:
+    def listed(name: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise InputError(f"{name} must be a list, not {value!r}")
+        return [check(f"{name}[{i}]", item) for i, item in enumerate(value)]
+
+    return listed
+
+
+def _per_group(name: str, value: Any) -> Any:
+    return _listed(_number)(name, value) if isinstance(value, list) else _number(name, value)
+
+
+def _spread(name: str, value: Any) -> Any:
+    return _listed(_number)(name, value) if isinstance(value, list) else _text(name, value)
+
+
+_LAWS: dict[str, tuple[Callable[..., Law], dict[str, Check]]] = {
+    "uniform": (UniformLaw, {"spread": _spread}),
+    "beta": (BetaLaw, {"a": _per_group, "b": _per_group, "spread": _spread}),
+    "bernoulli": (BernoulliLaw, {"p": _per_group, "spread": _spread}),
+    "empirical": (EmpiricalLaw, {"rows": _listed(_listed(_number))}),
+}
