@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -108,6 +109,7 @@ def _unscaled(law: Law) -> tuple[Law, float]:
     return law, scale
 
 
+@functools.lru_cache(maxsize=1024)  # 24 kB each, and a millisecond or more to make
 def _beta_table(a: float, b: float) -> Floats:
     return table(lambda p, upper: (betainccinv if upper else betaincinv)(a, b, p))
 
