@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from accrual.core.errors import InputError, MissingExtra
     from accrual.engine.result import Result
     from accrual.engine.simulate import log_rounds, simulate
-    from accrual.experiments import paper
+    from accrual.experiments import gallery, paper
+    from accrual.laws import (
+        BernoulliLaw,
+        BetaLaw,
+        EmpiricalLaw,
+        LeavingLaw,
+        LumpLaw,
+        ScaledLaw,
+        UniformLaw,
+    )
     from accrual.policy.age_imed import AgeIMED
     from accrual.policy.age_kl import AgeKL
     from accrual.policy.age_ts import AgeTS
@@ -28,33 +37,41 @@ if TYPE_CHECKING:
     from accrual.policy.tpucbfr import TPUCBFR
     from accrual.policy.tpucbfrg import TPUCBFRG
     from accrual.policy.ucb1 import UCB1
-    from accrual.problem import BernoulliLaw, BetaLaw, EmpiricalLaw, Problem, UniformLaw
+    from accrual.problem import Problem
 
 _WHERE = {
     "AgeIMED": "accrual.policy.age_imed",
     "AgeKL": "accrual.policy.age_kl",
     "AgeTS": "accrual.policy.age_ts",
-    "BernoulliLaw": "accrual.problem",
-    "BetaLaw": "accrual.problem",
+    "BernoulliLaw": "accrual.laws",
+    "BetaLaw": "accrual.laws",
     "DelayedUCB1": "accrual.policy.delayed_ucb1",
-    "EmpiricalLaw": "accrual.problem",
+    "EmpiricalLaw": "accrual.laws",
     "IMED": "accrual.policy.imed",
     "InputError": "accrual.core.errors",
     "KLUCB": "accrual.policy.klucb",
+    "LeavingLaw": "accrual.laws",
+    "LumpLaw": "accrual.laws",
     "MissingExtra": "accrual.core.errors",
     "Policy": "accrual.policy.base",
     "Problem": "accrual.problem",
     "Result": "accrual.engine.result",
+    "ScaledLaw": "accrual.laws",
     "TPUCBEW": "accrual.policy.tpucbew",
     "TPUCBFR": "accrual.policy.tpucbfr",
     "TPUCBFRG": "accrual.policy.tpucbfrg",
     "ThompsonSampling": "accrual.policy.thompson",
     "UCB1": "accrual.policy.ucb1",
-    "UniformLaw": "accrual.problem",
+    "UniformLaw": "accrual.laws",
     "log_rounds": "accrual.engine.simulate",
     "simulate": "accrual.engine.simulate",
 }
-_MODULES = {"bounds": "accrual.bounds", "paper": "accrual.experiments.paper", "spread": "accrual.spread"}
+_MODULES = {
+    "bounds": "accrual.bounds",
+    "gallery": "accrual.experiments.gallery",
+    "paper": "accrual.experiments.paper",
+    "spread": "accrual.spread",
+}
 
 __all__ = sorted([*_WHERE, *_MODULES])  # noqa: PLE0605
 

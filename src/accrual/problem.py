@@ -5,7 +5,6 @@ Everything is checked here, once, on the host; environments and engines take a `
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,146 +14,35 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, divides, unknown, whole
-from accrual.spread import SpreadLike, as_spread
+from accrual.laws import (
+    BernoulliLaw,
+    BetaLaw,
+    EmpiricalLaw,
+    Law,
+    LeavingLaw,
+    LumpLaw,
+    ScaledLaw,
+    UniformLaw,
+)
+
+__all__ = [
+    "BernoulliLaw",
+    "BetaLaw",
+    "EmpiricalLaw",
+    "Law",
+    "LeavingLaw",
+    "LumpLaw",
+    "Problem",
+    "ScaledLaw",
+    "UniformLaw",
+]
 
 Array = npt.NDArray[np.float64]
-PerGroup = float | Sequence[float]
 Division = Literal["even", "first"]
 DIVISIONS: tuple[Division, ...] = ("even", "first")
 
 WINDOW_MOST = 10_000_000
 ARMS_MOST = 65_535
-
-
-class Law(ABC):
-    """What the groups of one decision pay, each as a share of the arm's cap."""
-
-    @abstractmethod
-    def means(self, groups: int) -> Array:
-        """The expected pay of each group, as shares of the cap."""
-
-
-class _IndependentLaw(Law):
-    """Groups pay independently: group k pays ``spread(k)`` times a variable on [0, 1]."""
-
-    spread: SpreadLike
-
-    @abstractmethod
-    def _fractions(self, groups: int) -> Array:
-        """The expected variable of each group."""
-
-    def caps(self, groups: int) -> Array:
-        """The most each group may pay, as shares of the arm's cap."""
-        return as_spread(self.spread).pmf(groups)
-
-    def means(self, groups: int) -> Array:
-        return self.caps(groups) * self._fractions(groups)
-
-
-@dataclass(frozen=True)
-class UniformLaw(_IndependentLaw):
-    """Each group pays evenly between nothing and its cap.
-
-    Examples
-    --------
-    >>> UniformLaw().means(4)
-    array([0.125, 0.125, 0.125, 0.125])
-    """
-
-    spread: SpreadLike = "uniform"
-
-    def _fractions(self, groups: int) -> Array:
-        return np.full(groups, 0.5)
-
-
-@dataclass(frozen=True)
-class BetaLaw(_IndependentLaw):
-    """Group k pays its cap times a Beta(a_k, b_k) variable.
-
-    Parameters
-    ----------
-    a, b : float or sequence of float
-        One shape for all groups, or one for each.
-    spread : SpreadLike
-        How the cap is divided over the groups.
-
-    Examples
-    --------
-    >>> BetaLaw(a=[1, 3], b=1).means(2)
-    array([0.25 , 0.375])
-    """
-
-    a: PerGroup
-    b: PerGroup
-    spread: SpreadLike = "uniform"
-
-    def shapes(self, groups: int) -> tuple[Array, Array]:
-        """The shapes a and b of each group."""
-        return _per_group("a", self.a, groups), _per_group("b", self.b, groups)
-
-    def _fractions(self, groups: int) -> Array:
-        a, b = self.shapes(groups)
-        for name, shape in (("a", a), ("b", b)):
-            if (shape <= 0).any():
-                raise InputError(f"a Beta law's {name} must be positive, not {shape.min():g}")
-        return a / (a + b)
-
-
-@dataclass(frozen=True)
-class BernoulliLaw(_IndependentLaw):
-    """Group k pays its whole cap with probability p_k, otherwise nothing.
-
-    Examples
-    --------
-    >>> BernoulliLaw(p=0.2, spread=[0.75, 0.25]).means(2)
-    array([0.15, 0.05])
-    """
-
-    p: PerGroup
-    spread: SpreadLike = "uniform"
-
-    def _fractions(self, groups: int) -> Array:
-        p = _per_group("p", self.p, groups)
-        if ((p < 0) | (p > 1)).any():
-            raise InputError("a Bernoulli law's p must be between 0 and 1")
-        return p
-
-
-@dataclass(frozen=True)
-class EmpiricalLaw(Law):
-    """A decision pays what a logged one did: one row, drawn evenly, with all its groups.
-
-    Parameters
-    ----------
-    rows : array_like
-        One row per logged decision, one column per group, as shares of the cap.
-
-    Examples
-    --------
-    >>> EmpiricalLaw([[0.5, 0.1], [0.0, 0.0]]).means(2)
-    array([0.25, 0.05])
-    """
-
-    rows: npt.ArrayLike = field(repr=False)
-
-    def __post_init__(self) -> None:
-        rows = np.array(self.rows, dtype=np.float64)
-        if rows.ndim != 2 or rows.size == 0:
-            raise InputError("an empirical law needs rows x groups of numbers, at least one row")
-        if not np.isfinite(rows).all() or (rows < 0).any() or (rows.sum(axis=1) > 1 + 1e-9).any():
-            raise InputError("an empirical law's rows must be shares of the cap: 0 or more, at most 1 a row")
-        rows.setflags(write=False)
-        object.__setattr__(self, "rows", rows)
-
-    def table(self, groups: int) -> Array:
-        """The rows, checked to have `groups` columns."""
-        rows = np.asarray(self.rows, dtype=np.float64)
-        if rows.shape[1] != groups:
-            raise InputError(f"an empirical law of {rows.shape[1]} groups is used with {groups} groups")
-        return rows
-
-    def means(self, groups: int) -> Array:
-        return np.asarray(self.table(groups).mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -210,7 +98,8 @@ class Problem:
         arms = tuple(self.arms) or tuple(str(arm) for arm in range(len(caps)))
         if len(arms) != len(caps) or len(set(arms)) != len(arms):
             raise InputError(f"{len(caps)} arms need {len(caps)} different names, not {list(arms)}")
-        for name, value in (("caps", caps), ("window", window), ("laws", laws), ("arms", arms)):
+        fields = {"caps": caps, "window": window, "groups": groups, "laws": laws, "arms": arms}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
         self.group_means  # noqa: B018  (the laws check themselves against the groups here)
 
@@ -239,14 +128,3 @@ class Problem:
     def regret(self, pulls: npt.ArrayLike) -> float:
         """The regret of having made `pulls[i]` decisions of arm i, in true means."""
         return float(np.asarray(pulls, dtype=np.float64) @ self.gaps)
-
-
-def _per_group(name: str, value: PerGroup, groups: int) -> Array:
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 0:
-        array = np.full(groups, float(array))
-    if array.shape != (groups,):
-        raise InputError(f"{name} must be one number or {groups} (one per group), not {array.size}")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} must be finite in every group")
-    return array

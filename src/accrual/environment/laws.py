@@ -105,7 +105,8 @@ def pack(problem: Problem) -> Laws:
 def _unscaled(law: Law) -> tuple[Law, float]:
     scale = 1.0
     while isinstance(law, ScaledLaw):
-        law, scale = law.law, scale * law.scale
+        scale *= law.scale
+        law = law.law
     return law, scale
 
 
