@@ -14,10 +14,17 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
 ``finished(params, stats, arm, group, before, after)``
     A decision has finished a group of the learner's own; `before` and `after` are what it had
     paid in all at the group's two edges (feedback ``"groups"``).
+``amended(params, stats, arm, group, before, after, more_before, more_after)``
+    A piece came out of order, for a decision that had finished this group with `before` and
+    `after`; these are now `before` + `more_before` and `after` + `more_after` (feedback
+    ``"groups"``; only the live side has pieces out of order).
 
 `stats` is the policy's own named tuple of arrays. Two fields belong to the engine: ``pulls``
 (decisions of each arm, always) and ``observed`` (sum of the pieces that have arrived for each
-arm, with feedback ``"pieces"``).
+arm, with feedback ``"pieces"``). An array's first axis is the arms, or the array is shared by all.
+
+On the live side arms may retire. In the params that `survey` and `index` get, a retired arm's cap
+is 0, so that it leads nothing; its index is not asked for.
 """
 
 from __future__ import annotations
@@ -66,6 +73,14 @@ def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, af
     """For a policy that learns from something else than groups."""
 
 
+@njit
+def no_amended(
+    params: Any, stats: Any, arm: int, group: int,
+    before: float, after: float, more_before: float, more_after: float,
+) -> None:  # fmt: skip
+    """For a policy that learns from something else than groups."""
+
+
 class Functions(NamedTuple):
     """The functions of one policy (see the module's text)."""
 
@@ -74,6 +89,7 @@ class Functions(NamedTuple):
     decided: Function = no_decided
     closed: Function = no_closed
     finished: Function = no_finished
+    amended: Function = no_amended
 
 
 class Policy(ABC):
@@ -107,6 +123,13 @@ class Policy(ABC):
     @abstractmethod
     def stats(self, params: Any) -> Any:
         """Statistics before the first decision, for arms with these params."""
+
+    def grow(self, stats: Any, params: Any) -> Any:
+        """Statistics for the arms of `params`, the first of which have had `stats` so far."""
+        grown = self.stats(params)
+        for new, old in zip(grown, stats, strict=True):
+            new[: len(old)] = old
+        return grown
 
     def edges(self, window: int) -> Ints:
         """The ages at which the learner's groups end (feedback ``"groups"``)."""

@@ -43,6 +43,16 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
 
 
 @njit
+def amended(
+    params: Params, stats: Stats, arm: int, group: int,
+    before: float, after: float, more_before: float, more_after: float,
+) -> None:  # fmt: skip
+    more = more_after - more_before
+    stats.paid[arm, group] += more
+    stats.mean[arm] += more / stats.seen[arm, group]
+
+
+@njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """sum of group means + (cap / alpha) * sum of sqrt(2 ln(t - 1) / n); unseen groups at cap"""
     bonus: float = stats.unseen[arm] + math.sqrt(2.0 * moment.log) * stats.width[arm]
@@ -70,7 +80,7 @@ class TPUCBEW(Policy):
     alpha: int
 
     feedback: ClassVar[Feedback] = "groups"
-    functions: ClassVar[Functions] = Functions(index=index, finished=finished)
+    functions: ClassVar[Functions] = Functions(index=index, finished=finished, amended=amended)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
