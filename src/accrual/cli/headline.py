@@ -37,11 +37,12 @@ def headline(
 
     problem = setting1()
     compared = policies()
-    print(
-        f"Setting 1, {len(compared)} policies, {runs:,} runs of {horizon:,} rounds "
-        "(the first time, compiling takes some ten seconds)",
-        file=sys.stderr,
-    )
+    if sys.stderr.isatty():  # the progress bar cannot come before the first round is compiled
+        print(
+            f"Setting 1, {len(compared)} policies, {runs:,} runs of {horizon:,} rounds "
+            "(the first time, compiling takes some ten seconds)",
+            file=sys.stderr,
+        )
     result = simulate(problem, compared, horizon=horizon, runs=runs, seed=0)
     _show(result)
     curves = {

@@ -66,5 +66,7 @@ def writable(path: Path, endings: Sequence[str], make_folder: bool = False) -> N
             target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=target.parent):
             pass
+    except FileExistsError:
+        raise InputError(f"cannot write {path}: {path.parent} is not a folder") from None
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None

@@ -6,14 +6,16 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accrual.core.errors import InputError, unknown
 from accrual.experiments.registry import setting
+from accrual.laws import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, LeavingLaw, LumpLaw, UniformLaw
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
-from accrual.problem import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, Problem, UniformLaw
+from accrual.problem import Problem
 
 Check = Callable[[str, Any], Any]  # (what it is called, what was given) -> the value, or an InputError
 
@@ -116,14 +118,15 @@ def _law(name: str, value: Any, spread: Any) -> Law:
     if kind not in _LAWS:
         raise unknown("kind of law", kind, _LAWS)
     law, checks = _LAWS[kind]
-    needs = [key for key in checks if key != "spread"]
+    needs = [key.name for key in fields(law) if key.default is MISSING]
     given = _table(name, settings, {"kind": _text, **checks}, needs)
     del given["kind"]
     if spread is not None:
         if "spread" not in checks:
             raise InputError(f"spread does not go with {name}: {kind} rows say themselves when they pay")
         given.setdefault("spread", spread)
-    return law(**given)
+    made: Law = law(**given)
+    return made
 
 
 def _policy(name: str, value: Any) -> tuple[str, Policy]:
@@ -171,9 +174,11 @@ def _spread(name: str, value: Any) -> Any:
     return _listed(_number)(name, value) if isinstance(value, list) else _text(name, value)
 
 
-_LAWS: dict[str, tuple[Callable[..., Law], dict[str, Check]]] = {
+_LAWS: dict[str, tuple[Any, dict[str, Check]]] = {
     "uniform": (UniformLaw, {"spread": _spread}),
     "beta": (BetaLaw, {"a": _per_group, "b": _per_group, "spread": _spread}),
     "bernoulli": (BernoulliLaw, {"p": _per_group, "spread": _spread}),
+    "lump": (LumpLaw, {"p": _number, "spread": _spread}),
+    "leaving": (LeavingLaw, {"stay": _per_group, "p": _per_group, "spread": _spread}),
     "empirical": (EmpiricalLaw, {"rows": _listed(_listed(_number))}),
 }
