@@ -244,6 +244,7 @@ def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
     >>> dominates(50, "begin", "end"), dominates(50, "begin", "uniform")
     (True, False)
     """
+    alpha = whole("alpha", alpha, 1)
     one, other = as_spread(first), as_spread(second)
     signs = [
         0 if math.isclose(a, b, rel_tol=_ROUNDING) else (1 if a > b else -1)

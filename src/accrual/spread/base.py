@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+import os
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -80,7 +83,7 @@ class Spread(ABC):
         pmf = self.pmf(groups)
         return float(pmf @ pmf)
 
-    def plot(self, groups: int, path: str | None = None, ax: Any = None) -> Any:
+    def plot(self, groups: int, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
         """Draw the pmf over `groups` groups; write it to `path` if one is given.
 
         Returns
@@ -91,7 +94,10 @@ class Spread(ABC):
             ax = need("matplotlib.figure", "plot").Figure(figsize=(6, 3.5), layout="tight").subplots()
         pmf = self.pmf(groups)
         ax.plot(np.arange(1, groups + 1), pmf, marker="o", markersize=3, label=self.label)
-        ax.set(xlabel="group", ylabel="share of the cap", ylim=(0, None))
+        # The highest share of all spreads drawn here so far decides how high the picture is.
+        ax.set(xlabel="group", ylabel="share of the cap", ylim=(0, 1.05 * ax.dataLim.y1))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False)
         if path is not None:
             with replacing(path) as partial:
@@ -108,6 +114,24 @@ def short(number: float) -> str:
     return text if float(text) == number else repr(float(number))
 
 
+def finite(value: Any) -> bool:
+    """Whether `value` is a number, and neither NaN nor infinite."""
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def from_ratios(logs: Pmf) -> Pmf:
+    """The pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
+
+    Built outwards from the largest share, so that rounding adds up only where shares are small;
+    differences of log-gamma functions would lose digits as their arguments grow.
+    """
+    mode = int(np.argmax(np.cumsum(np.concatenate([[0.0], logs]))))
+    after = np.cumsum(logs[mode:])
+    before = -np.cumsum(logs[:mode][::-1])[::-1]
+    weights = np.exp(np.concatenate([before, [0.0], after]))
+    return np.asarray(weights / weights.sum())
+
+
 def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
     """`weights` as a pmf, or an `InputError` that says why it is none."""
     try:
@@ -122,8 +146,10 @@ def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
     if (pmf < 0).any():
         bad = int(np.flatnonzero(pmf < 0)[0])
         raise InputError(f"{what} must not be negative; group {bad + 1} is {pmf[bad]:g}")
-    if abs(pmf.sum() - 1.0) > 1e-6:
-        raise InputError(f"{what} must sum to 1; it sums to {pmf.sum():g} (divide by that)")
+    with np.errstate(over="ignore"):
+        total = pmf.sum()
+    if abs(total - 1.0) > 1e-6:
+        raise InputError(f"{what} must sum to 1; it sums to {total:g} (divide by that)")
     return pmf
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread, short
+from accrual.spread.base import Pmf, Spread, finite, from_ratios, short
 
 NAMES: dict[str, tuple[float, float]] = {
     "extreme_begin": (1, 100),
@@ -40,7 +39,7 @@ class BetaBinomial(Spread):
 
     def __post_init__(self) -> None:
         for name, value in (("a", self.a), ("b", self.b)):
-            if not (np.isfinite(value) and value > 0):
+            if not (finite(value) and value > 0):
                 raise InputError(f"a beta-binomial's {name} must be a positive number, not {value!r}")
 
     @property
@@ -49,7 +48,5 @@ class BetaBinomial(Spread):
 
     def _weights(self, groups: int) -> Pmf:
         n = groups - 1
-        k = np.arange(groups)
-        log_choose = -np.log(groups) - betaln(n - k + 1, k + 1)
-        pmf = np.exp(log_choose + betaln(k + self.a, n - k + self.b) - betaln(self.a, self.b))
-        return np.asarray(pmf / pmf.sum())
+        k = np.arange(n, dtype=np.float64)
+        return from_ratios(np.log((n - k) * (k + self.a)) - np.log((k + 1) * (n - k - 1 + self.b)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread, short
+from accrual.spread.base import Pmf, Spread, finite, short
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Boltzmann(Spread):
     decay: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.decay) and self.decay > 0):
+        if not (finite(self.decay) and self.decay > 0):
             raise InputError(f"a Boltzmann spread's decay must be a positive number, not {self.decay!r}")
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread
+from accrual.spread.base import Pmf, Spread, finite
 
 Cdf = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
 
@@ -35,7 +35,9 @@ class Continuous(Spread):
     window: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.window) and self.window > 0):
+        if not callable(self.cdf):
+            raise InputError(f"a continuous spread's cdf must be a function of the age, not {self.cdf!r}")
+        if not (finite(self.window) and self.window > 0):
             raise InputError(f"a continuous spread's window must be a positive number, not {self.window!r}")
 
     @property
@@ -48,7 +50,7 @@ class Continuous(Spread):
         return float(1.0 - np.asarray(self.cdf(np.array([self.window])), dtype=np.float64)[0])
 
     def _weights(self, groups: int) -> Pmf:
-        edges = self.window * np.arange(groups + 1) / groups
+        edges = np.linspace(0.0, self.window, groups + 1)
         arrived = np.asarray(self.cdf(edges), dtype=np.float64)
         if arrived.shape != edges.shape or not np.isfinite(arrived).all():
             raise InputError("a continuous spread's cdf must give one finite number for each age")

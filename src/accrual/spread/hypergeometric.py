@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from accrual.core.errors import InputError, whole
-from accrual.spread.base import Pmf, Spread
+from accrual.spread.base import Pmf, Spread, from_ratios
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,8 @@ class Hypergeometric(Spread):
 
     Examples
     --------
-    >>> Hypergeometric(100).pmf(20).argmax() + 1
-    4
+    >>> Hypergeometric(100).pmf(4).round(4)
+    array([0.9119, 0.0862, 0.0018, 0.    ])
     """
 
     population: int
@@ -40,11 +39,5 @@ class Hypergeometric(Spread):
                 f"a hypergeometric spread over {groups} groups needs a population of at least "
                 f"{2 * n}, not {self.population}"
             )
-        k = np.arange(groups)
-        log = _log_choose(n, k) + _log_choose(self.population - n, n - k) - _log_choose(self.population, n)
-        pmf = np.exp(log)
-        return np.asarray(pmf / pmf.sum())
-
-
-def _log_choose(n: int, k: np.ndarray | int) -> np.ndarray:
-    return np.asarray(gammaln(n + 1) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1))
+        k = np.arange(n, dtype=np.float64)
+        return from_ratios(2 * np.log(n - k) - np.log(k + 1) - np.log(self.population - 2 * n + k + 1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.spread.base import Pmf, Spread, short
+from accrual.spread.base import Pmf, Spread, finite, short
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Zipf(Spread):
     s: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.s) and self.s >= 0):
+        if not (finite(self.s) and self.s >= 0):
             raise InputError(f"a Zipf spread's s must be a number of at least 0, not {self.s!r}")
 
     @property
