@@ -11,33 +11,35 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from accrual import bounds, spread
-    from accrual.core.errors import InputError, MissingExtra
-    from accrual.engine.result import Result
-    from accrual.engine.simulate import log_rounds, simulate
-    from accrual.experiments import gallery, paper
-    from accrual.laws import (
-        BernoulliLaw,
-        BetaLaw,
-        EmpiricalLaw,
-        LeavingLaw,
-        LumpLaw,
-        ScaledLaw,
-        UniformLaw,
-    )
-    from accrual.policy.age_imed import AgeIMED
-    from accrual.policy.age_kl import AgeKL
-    from accrual.policy.age_ts import AgeTS
-    from accrual.policy.base import Policy
-    from accrual.policy.delayed_ucb1 import DelayedUCB1
-    from accrual.policy.imed import IMED
-    from accrual.policy.klucb import KLUCB
-    from accrual.policy.thompson import ThompsonSampling
-    from accrual.policy.tpucbew import TPUCBEW
-    from accrual.policy.tpucbfr import TPUCBFR
-    from accrual.policy.tpucbfrg import TPUCBFRG
-    from accrual.policy.ucb1 import UCB1
-    from accrual.problem import Problem
+    from accrual import bounds as bounds
+    from accrual import spread as spread
+    from accrual.core.errors import InputError as InputError
+    from accrual.core.errors import MissingExtra as MissingExtra
+    from accrual.engine.result import Result as Result
+    from accrual.engine.simulate import log_rounds as log_rounds
+    from accrual.engine.simulate import simulate as simulate
+    from accrual.experiments import gallery as gallery
+    from accrual.experiments import paper as paper
+    from accrual.laws import BernoulliLaw as BernoulliLaw
+    from accrual.laws import BetaLaw as BetaLaw
+    from accrual.laws import EmpiricalLaw as EmpiricalLaw
+    from accrual.laws import LeavingLaw as LeavingLaw
+    from accrual.laws import LumpLaw as LumpLaw
+    from accrual.laws import ScaledLaw as ScaledLaw
+    from accrual.laws import UniformLaw as UniformLaw
+    from accrual.policy.age_imed import AgeIMED as AgeIMED
+    from accrual.policy.age_kl import AgeKL as AgeKL
+    from accrual.policy.age_ts import AgeTS as AgeTS
+    from accrual.policy.base import Policy as Policy
+    from accrual.policy.delayed_ucb1 import DelayedUCB1 as DelayedUCB1
+    from accrual.policy.imed import IMED as IMED
+    from accrual.policy.klucb import KLUCB as KLUCB
+    from accrual.policy.thompson import ThompsonSampling as ThompsonSampling
+    from accrual.policy.tpucbew import TPUCBEW as TPUCBEW
+    from accrual.policy.tpucbfr import TPUCBFR as TPUCBFR
+    from accrual.policy.tpucbfrg import TPUCBFRG as TPUCBFRG
+    from accrual.policy.ucb1 import UCB1 as UCB1
+    from accrual.problem import Problem as Problem
 
 _WHERE = {
     "AgeIMED": "accrual.policy.age_imed",
