@@ -29,7 +29,7 @@ def headline(
 ) -> None:
     """The paper's main comparison, at full size."""
     need("matplotlib", "plot")
-    writable(out, PICTURES, make_folder=True)
+    writable(out, PICTURES, new_folder=True)
 
     from accrual import bounds
     from accrual.engine.simulate import simulate
@@ -51,6 +51,7 @@ def headline(
             problem, result.rounds, ALPHA, "begin"
         ),
     }
+    out.parent.mkdir(parents=True, exist_ok=True)
     result.plot(out, bounds=curves)
     typer.echo(f"picture: {out}")
 

@@ -52,8 +52,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def writable(path: Path, endings: Sequence[str], make_folder: bool = False) -> None:
-    """Check, before any long work, that a file can be written to `path`."""
+def writable(path: Path, endings: Sequence[str], new_folder: bool = False) -> None:
+    """Check, before any long work, that a file can be written to `path`.
+
+    With `new_folder`, its folder need not be there yet; it is enough that it could be made.
+    """
     if path.suffix not in endings:
         raise InputError(f"cannot write {path}: its name must end in {' or '.join(endings)}")
     if path.exists() and not path.is_file():
@@ -61,12 +64,11 @@ def writable(path: Path, endings: Sequence[str], make_folder: bool = False) -> N
     target = Path(os.path.realpath(path))
     if target.is_file() and not os.access(target, os.W_OK):
         raise InputError(f"cannot write {path}: the file there is read-only")
+    folder = target.parent
+    while new_folder and not folder.exists():
+        folder = folder.parent
     try:
-        if make_folder:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=target.parent):
+        with tempfile.TemporaryFile(dir=folder):
             pass
-    except FileExistsError:
-        raise InputError(f"cannot write {path}: {path.parent} is not a folder") from None
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None

@@ -20,7 +20,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 STYLES = ("-", "-.", ":")
 DASHES = ((6, 3), (2, 2), (8, 2, 2, 2), (1, 3))  # of the bounds, which are all grey
 
-_HEADROOM = 1.6  # how far above the highest curve a bound may stretch the picture
+_HEADROOM = 1.6  # a bound that ends this many times above the highest curve is not drawn
 
 
 def draw_regret(
@@ -34,7 +34,6 @@ def draw_regret(
         figure = need("matplotlib.figure", "plot").Figure(figsize=(9, 5.5), layout="tight")
         ax = figure.subplots()
     axis_text = need("matplotlib.ticker", "plot").EngFormatter(sep="")
-    final_text = need("matplotlib.ticker", "plot").EngFormatter(sep="", places=2)
     mean = result.regret.mean(axis=1)
     runs = result.regret.shape[1]
     band = 2 * result.regret.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else 0 * mean
@@ -43,20 +42,22 @@ def draw_regret(
     for rank, p in enumerate(order):
         colour = COLOURS[rank % len(COLOURS)]
         style = STYLES[rank // len(COLOURS) % len(STYLES)]
-        label = f"{result.labels[p]}   {final_text(mean[p, -1])}"
+        label = f"{result.labels[p]}   {_short(mean[p, -1])}"
         ax.plot(result.rounds, mean[p], color=colour, linestyle=style, label=label, linewidth=1.8)
         ax.fill_between(result.rounds, mean[p] - band[p], mean[p] + band[p], color=colour, alpha=0.2, lw=0)
     highest = float(mean.max())
     top = 1.05 * highest
     for rank, (name, curve) in enumerate(bounds.items()):
         values = np.asarray(curve, dtype=np.float64)
+        label = f"{name}   {_short(values[-1])}"
         dashes = (0, DASHES[rank % len(DASHES)])
-        label = f"{name}   {final_text(values[-1])}"
+        if values[-1] > _HEADROOM * highest:  # it would flatten the curves; the legend has where it ends
+            label, values = f"{label}, above", np.full(len(values), np.nan)
+        else:
+            top = max(top, 1.05 * float(values[-1]))
         ax.plot(result.rounds, values, color="#666666", linestyle=dashes, label=label, linewidth=1.4)
-        top = max(top, 1.05 * float(values[-1]))
-    # A bound far above the curves leaves the picture rather than flatten them; the legend has its end.
     ax.set(xlabel="round", ylabel="regret (mean, ± 2 s.e.)")
-    ax.set(xlim=(0, result.rounds[-1]), ylim=(0, min(top, _HEADROOM * highest) or 1.0))
+    ax.set(xlim=(0, result.rounds[-1]), ylim=(0, top or 1.0))
     ax.xaxis.set_major_formatter(axis_text)
     ax.yaxis.set_major_formatter(axis_text)
     ax.grid(color="#dddddd", linewidth=0.6)
@@ -67,3 +68,11 @@ def draw_regret(
         with replacing(path) as partial:
             ax.figure.savefig(partial, dpi=150, bbox_inches="tight")
     return ax
+
+
+def _short(value: float) -> str:
+    """Three digits and a unit: 1.91M, 464k, 2.5."""
+    for scale, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 0.9995 * scale:
+            return f"{value / scale:.3g}{unit}"
+    return f"{value:.3g}"

@@ -1,0 +1,100 @@
+"""Documentation keeps up: every command and option is described, and every example runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from accrual.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+GUIDE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def section(command: str) -> str:
+    """What the guide says of a command."""
+    found = re.search(rf"^## accrual {command}\n(.*?)(?=^## |\Z)", GUIDE, re.M | re.S)
+    assert found, f"docs/cli.md has no section '## accrual {command}'"
+    return found[1]
+
+
+def options() -> list[tuple[str, str]]:
+    group = typer.main.get_command(app.app)
+    return [
+        (name, option)
+        for name, command in group.commands.items()  # type: ignore[attr-defined]
+        for parameter in command.params
+        for option in parameter.opts
+        if parameter.param_type_name == "option" and option != "--help"
+    ]
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_every_command_has_a_section(command):
+    assert section(command).strip()
+
+
+@pytest.mark.parametrize(("command", "option"), options())
+def test_every_option_has_a_row(command, option):
+    assert re.search(rf"^\| `{option}[ `]", section(command), re.M), f"{command} {option}"
+
+
+def test_the_guide_has_no_option_that_is_gone():
+    described = re.findall(r"^\| `(--[a-z-]+)", GUIDE, re.M)
+    assert sorted(described) == sorted(option for _, option in options())
+
+
+def examples() -> list[tuple[str, str, str]]:
+    """(page, command line, printed lines) of every block that begins with ```console run."""
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"^```console run\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+            for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+                line, _, printed = part.partition("\n")
+                found.append((page.name, line, printed))
+    return found
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether two texts agree word by word, figures to within 2 %.
+
+    An example shows figures for a reader; on another processor a last bit may tip one choice of a
+    simulation, which moves its figures by far less than that.
+    """
+    words = [[word for word in text.split() if word.strip("─")] for text in (shown, printed)]
+    return len(words[0]) == len(words[1]) and all(map(_alike, *words))
+
+
+def _alike(shown: str, printed: str) -> bool:
+    try:
+        a, b = (float(word.replace(",", "")) for word in (shown, printed))
+    except ValueError:
+        return shown == printed
+    return a == pytest.approx(b, rel=0.02)
+
+
+@pytest.mark.parametrize(("page", "line", "shown"), examples())
+def test_examples_print_what_the_page_shows(page, line, shown, capsys, tmp_path, monkeypatch):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    name, *arguments = shlex.split(line)
+    assert name == "accrual", f"{page} runs {name}"
+    assert app.run(arguments) == 0
+    printed = capsys.readouterr().out
+    assert same(shown, printed), f"{page} should show:\n{printed}"
+
+
+def test_examples_are_found():
+    assert len(examples()) >= 5
+
+
+def test_a_wrong_figure_in_an_example_is_noticed():
+    assert same("a  1,000\n────\nb 2", "a 1,010\nb   2")
+    assert not same("a 1,000", "a 1,100")
+    assert not same("a 1,000", "b 1,000")
+    assert not same("a 1,000", "a 1,000 b")
