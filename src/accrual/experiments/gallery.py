@@ -1,1 +1,246 @@
-"""Problems that stress a policy where the paper's settings do not (as `accrual.gallery`)."""
+"""Problems that stress a policy where the paper's settings do not (as `accrual.gallery`).
+
+Every problem is ours, except Setting 1, which stands here as the familiar one. `ENTRIES` holds
+them as data; `play` runs policies on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from accrual.core.errors import InputError, unknown
+from accrual.engine.result import Result
+from accrual.engine.simulate import simulate
+from accrual.experiments.paper import setting1
+from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
+from accrual.policy.base import Policy
+from accrual.policy.catalog import CATALOG, parse
+from accrual.policy.delayed_ucb1 import DelayedUCB1
+from accrual.policy.imed import IMED
+from accrual.policy.thompson import ThompsonSampling
+from accrual.policy.tpucbfr import TPUCBFR
+from accrual.policy.tpucbfrg import TPUCBFRG
+from accrual.problem import Problem
+from accrual.spread import NAMES
+
+FLOOR = "no delay"  # the row of the learners that see every total at once
+VARIANT = ": "  # in a label: what stands before is the row, of which the best variant is shown
+
+_AGES = ("AgeIMED", "AgeTS", "AgeKL", "AgeUCB")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One problem of the gallery, and how long to play it.
+
+    Attributes
+    ----------
+    id : str
+        Its name, which does not change.
+    title : str
+    stresses : str
+        What is hard about it.
+    problem : Problem
+    horizon, runs, seed : int
+    """
+
+    id: str
+    title: str
+    stresses: str
+    problem: Problem
+    horizon: int = 100_000
+    runs: int = 20
+    seed: int = 0
+
+
+def _shares(window: int, laws: Sequence[Law], groups: int = 20) -> Problem:
+    """Arms with caps of 1."""
+    return Problem([1.0] * len(laws), window, groups, laws)
+
+
+def _lumps(*chances: float, spread: str = "begin_middle") -> list[Law]:
+    # Arms that pay alike share one law, which is drawn once a round, however many they are.
+    laws = {p: LumpLaw(p, spread) for p in chances}
+    return [laws[p] for p in chances]
+
+
+def _crowd(levels: Sequence[Law], best: Law, arms: int, winners: int) -> Problem:
+    """`arms` arms at these levels in turn, but for `winners` of them, spaced evenly."""
+    laws = [levels[arm % len(levels)] for arm in range(arms)]
+    for place in range(1, winners + 1):
+        laws[place * arms // (winners + 1)] = best
+    return _shares(100, laws)
+
+
+def _playlists() -> Problem:
+    # Twenty songs of four rounds, a reward of 1 a round. Who stays longer skips more.
+    stay = (0.86, 0.89, 0.92, 0.95, 0.98, 1.0)
+    plays = (0.92, 0.77, 0.63, 0.50, 0.39, 0.33)
+    laws = [LeavingLaw((1.0,) + (s,) * 19, p) for s, p in zip(stay, plays, strict=True)]
+    return Problem([80.0] * 6, 80, 20, laws)
+
+
+def _long(spread: str) -> Problem:
+    means = [0.3 + arm / 30 for arm in range(10)]
+    return _shares(5000, [BernoulliLaw(p, spread) for p in means])
+
+
+def _loose() -> Problem:
+    true = setting1()
+    return Problem([4 * cap for cap in true.caps], true.window, true.groups, ScaledLaw(UniformLaw(), 0.25))
+
+
+def _late() -> Problem:
+    early = [BernoulliLaw(p, "begin") for p in (0.45, 0.5, 0.5)]
+    return _shares(100, [*early, BernoulliLaw(0.6, "end")])
+
+
+_LIST = [
+    Entry("setting1", "The paper's Setting 1", "the familiar case: ten arms, even spread", setting1()),
+    Entry(
+        "playlist",
+        "Playlists that listeners leave",
+        "groups depend on each other: whoever leaves pays nothing more",
+        _playlists(),
+    ),
+    Entry("late-best", "The best arm pays late", "arms differ in speed, and the early ones lure", _late()),
+    Entry(
+        "lump",
+        "Lump payments",
+        "a decision pays once, at any age, or never",
+        _shares(100, _lumps(0.3, 0.35, 0.4, 0.45, 0.5, 0.6, spread="uniform")),
+    ),
+    Entry(
+        "sparse",
+        "Sparse rewards",
+        "about one decision in a hundred pays",
+        _shares(100, _lumps(*[0.006] * 9, 0.015)),
+    ),
+    Entry(
+        "k100",
+        "A hundred arms with small gaps",
+        "many arms, one of them a little better",
+        _crowd(_lumps(*(0.43 + level / 100 for level in range(11))), LumpLaw(0.55, "begin_middle"), 100, 1),
+    ),
+    Entry(
+        "w5000-early",
+        "Window 5000, early spread",
+        "a quarter of the horizon passes before a total is known",
+        _long("begin"),
+        horizon=20_000,
+    ),
+    Entry("w5000-even", "Window 5000, even spread", "the same, half of it later", _long("uniform"), 20_000),
+    Entry("w5000-late", "Window 5000, late spread", "the same, nearly all of it late", _long("end"), 20_000),
+    Entry("caps4", "Caps four times too large", "Setting 1, with caps that no reward comes near", _loose()),
+    Entry(
+        "equal",
+        "All arms equal",
+        "nothing to learn: regret is 0, and the arms should share the decisions",
+        _shares(100, _lumps(*[0.3] * 10)),
+    ),
+    Entry("k2", "Two arms", "nothing to pool over, and a small gap", _shares(100, _lumps(0.5, 0.55))),
+    Entry(
+        "k1000",
+        "A thousand arms",
+        "twenty decisions an arm; ten arms are best",
+        _crowd(_lumps(*(0.05 * level for level in range(1, 11))), LumpLaw(0.6, "begin_middle"), 1000, 10),
+        horizon=20_000,
+        runs=10,
+    ),
+]  # fmt: skip
+ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
+
+
+def select(only: Sequence[str] = ()) -> list[Entry]:
+    """The entries of these ids or beginnings of ids (``w5000``); all of them for none.
+
+    Examples
+    --------
+    >>> [entry.id for entry in select(["k2", "w5000"])]
+    ['w5000-early', 'w5000-even', 'w5000-late', 'k2']
+    """
+    for word in only:
+        if not _matches(word):
+            raise unknown("problem of the gallery", word, ENTRIES)
+    chosen = {id for word in only for id in _matches(word)}
+    return [entry for id, entry in ENTRIES.items() if id in chosen or not only]
+
+
+def _matches(word: str) -> list[str]:
+    return [id for id in ENTRIES if id == word or id.startswith(f"{word}-")]
+
+
+def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
+    """What to compare, row by row: the variants of each row, of which the best is shown.
+
+    The paper's learners use the problem's own number of groups.
+
+    Examples
+    --------
+    >>> list(usual_rows(ENTRIES["k2"].problem))[:3]
+    ['no delay', 'AgeIMED', 'AgeTS']
+    """
+    alpha = problem.groups
+    return {
+        FLOOR: {"IMED": IMED(immediate=True), "ThompsonSampling": ThompsonSampling(immediate=True)},
+        **{name: {"": CATALOG[name]()} for name in _AGES if name in CATALOG},
+        "TPUCBFR": {"": TPUCBFR(alpha)},
+        "TPUCBFRG": {name: TPUCBFRG(alpha, name) for name in NAMES},
+        "DelayedUCB1": {"": DelayedUCB1()},
+        "IMED(waiting)": {"": IMED()},
+        "ThompsonSampling(waiting)": {"": ThompsonSampling()},
+    }
+
+
+def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
+    """Policies by label, ``row: variant`` where a row has several; the floor always comes first.
+
+    Parameters
+    ----------
+    problem : Problem
+    names : sequence of str
+        Rows of `usual_rows`, or any policy as text; all the usual rows for none.
+
+    Examples
+    --------
+    >>> list(policies(ENTRIES["k2"].problem, ["AgeIMED", "TPUCBFR(10)"]))
+    ['no delay: IMED', 'no delay: ThompsonSampling', 'AgeIMED', 'TPUCBFR(10)']
+    """
+    usual = usual_rows(problem)
+    rows = usual if not names else {FLOOR: usual[FLOOR]}
+    for name in names:
+        if name in rows:
+            raise InputError(f"{name} is given twice" if name != FLOOR else f"{name} is always there")
+        rows[name] = usual[name] if name in usual else {"": parse(name)}
+    return {
+        f"{row}{VARIANT}{variant}" if variant else row: policy
+        for row, variants in rows.items()
+        for variant, policy in variants.items()
+    }
+
+
+def play(
+    entry: Entry,
+    compared: Mapping[str, Policy] | None = None,
+    horizon: int | None = None,
+    runs: int | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Play one problem of the gallery; its own horizon and runs unless given.
+
+    Examples
+    --------
+    >>> result = play(ENTRIES["k2"], policies(ENTRIES["k2"].problem, ["AgeIMED"]), horizon=500, runs=2)
+    >>> result.labels
+    ('no delay: IMED', 'no delay: ThompsonSampling', 'AgeIMED')
+    """
+    return simulate(
+        entry.problem,
+        policies(entry.problem) if compared is None else compared,
+        horizon=entry.horizon if horizon is None else horizon,
+        runs=entry.runs if runs is None else runs,
+        seed=entry.seed,
+        checkpoints=100,
+        threads=threads,
+    )
