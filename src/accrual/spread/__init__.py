@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from accrual.core.errors import InputError, unknown
 from accrual.spread.base import Spread, regroup
 from accrual.spread.beta_binomial import NAMES, BetaBinomial
@@ -33,7 +36,7 @@ __all__ = [
     "regroup",
 ]
 
-SpreadLike = Spread | str | Sequence[float]
+SpreadLike = Spread | str | Sequence[float] | npt.NDArray[np.float64]
 
 _FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
     "betabinom": (BetaBinomial, "betabinom(2, 8)"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from accrual.spread.base import Pmf, Spread, checked, regroup
 
 
@@ -20,7 +23,7 @@ class Empirical(Spread):
     array([0.4, 0.4, 0.1, 0.1])
     """
 
-    shares: Sequence[float]
+    shares: Sequence[float] | npt.NDArray[np.float64]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", tuple(map(float, checked(self.shares))))

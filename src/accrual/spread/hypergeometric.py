@@ -19,8 +19,8 @@ class Hypergeometric(Spread):
 
     Examples
     --------
-    >>> Hypergeometric(100).pmf(4).round(4)
-    array([0.9119, 0.0862, 0.0018, 0.    ])
+    >>> Hypergeometric(10).pmf(4).round(4)
+    array([0.2917, 0.525 , 0.175 , 0.0083])
     """
 
     population: int

@@ -1,0 +1,9 @@
+"""Settings that all tests share."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# The same examples every time, and no time limit on one: a busy machine is not a failure.
+settings.register_profile("accrual", derandomize=True, deadline=None)
+settings.load_profile("accrual")
