@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,9 @@ from accrual.spread import Boltzmann, Hypergeometric, Spread, Zipf, named
 _ROOMS = (
     "core", "spread", "laws.py", "problem.py", "environment", "policy", "engine", "experiments/audit.py",
 )  # fmt: skip
-_CURVES = {"zipf": Zipf, "boltzmann": Boltzmann, "hypergeom": Hypergeometric}
+_FAMILIES: dict[str, Callable[[Any], Spread]] = {
+    "zipf": Zipf, "boltzmann": Boltzmann, "hypergeom": Hypergeometric,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,9 @@ def make_spread(name: str) -> Spread:
     Zipf(s=2)
     """
     word, _, value = name.rstrip(")").partition("(")
-    if word in _CURVES:
+    if word in _FAMILIES:
         number = float(value)
-        return _CURVES[word](int(number) if number == int(number) else number)
+        return _FAMILIES[word](int(number) if number == int(number) else number)
     return named(name)
 
 

@@ -32,7 +32,9 @@ def curves_of(settings: Sequence[Setting], problems: Mapping[str, Problem], hori
 def _spreads() -> list[Curve]:
     """The spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
     groups = np.arange(1.0, _GROUPS + 1)
-    curves = [Curve("spread/named", "spread", name, groups, make_spread(name).pmf(_GROUPS)) for name in SPREADS]
+    curves = [
+        Curve("spread/named", "spread", name, groups, make_spread(name).pmf(_GROUPS)) for name in SPREADS
+    ]
     fifty = np.arange(1.0, 51)
     curves += [Curve("spread/named50", "spread", name, fifty, make_spread(name).pmf(50)) for name in SPREADS]
     for family, (word, values) in ALTERNATIVES.items():

@@ -6,6 +6,7 @@ Caps are ``window * zeta``. The paper's text prints 100 zeta, which is the same 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -48,6 +49,28 @@ def setting2(config: int, scenario: Scenario = "uniform") -> Problem:
     """
     window, groups = CONFIGS[whole("config", config, 1, 4)]
     return Problem(caps=_caps(window), window=window, groups=groups, laws=_law(groups, scenario))
+
+
+def spotify(path: str | Path | None = None, column: str = "context_type") -> Problem:
+    """The Spotify setting: six kinds of playlist, twenty songs, each a group of four rounds.
+
+    Parameters
+    ----------
+    path : path, optional
+        A CSV file (plain or .gz) of the Music Streaming Sessions Dataset, or a folder of them.
+        Without it the problem is made from a synthetic sample in the same schema.
+    column : str
+        Whose values are the arms: the six most played.
+
+    Examples
+    --------
+    >>> problem = spotify()
+    >>> len(problem.arms), problem.window, problem.groups
+    (6, 80, 20)
+    """
+    from accrual.experiments.spotify import load
+
+    return load(path, column)
 
 
 def _law(groups: int, scenario: str) -> Law:

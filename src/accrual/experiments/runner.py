@@ -96,9 +96,7 @@ def run(options: Options) -> Summary:
         rows.write_curves(options.out / rows.CURVES, curves_of(options.settings, problems, options.horizon))
         manifest = _manifest(options, plan, problems)
         rows.write(options.out / rows.MANIFEST, (rows.canonical(manifest) + "\n").encode())
-    return Summary(
-        len(cells), kept, sum(cell.policy_rounds for cell in todo), time.monotonic() - started
-    )
+    return Summary(len(cells), kept, sum(cell.policy_rounds for cell in todo), time.monotonic() - started)
 
 
 @contextlib.contextmanager
@@ -172,9 +170,7 @@ def _compute(todo: list[Cell], store: Path, options: Options, kept: int) -> None
             raise
 
 
-def _manifest(
-    options: Options, plan: dict[str, list[Cell]], problems: dict[str, Problem]
-) -> dict[str, Any]:
+def _manifest(options: Options, plan: dict[str, list[Cell]], problems: dict[str, Problem]) -> dict[str, Any]:
     return {
         "format": rows.FORMAT,
         "command": options.command,

@@ -155,9 +155,7 @@ def _settings() -> dict[str, Setting]:
         for config, (window, alpha) in CONFIGS.items()
         for scenario, word in SCENARIOS.items()
     ]
-    settings.append(
-        Setting("spotify", "Spotify", ("spotify",), (*family(20), *YARDSTICKS), PRINTED_SPOTIFY)
-    )
+    settings.append(Setting("spotify", "Spotify", ("spotify",), (*family(20), *YARDSTICKS), PRINTED_SPOTIFY))
     begins = tuple(Learner("TPUCBFRG", 20, name) for name in BEGINS)
     settings += [
         Setting(

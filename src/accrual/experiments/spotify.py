@@ -146,7 +146,7 @@ def _flags(file: Path, name: str, text: dict[str, Any]) -> npt.NDArray[np.bool_]
     known = {"true": 1, "false": 0, "1": 1, "0": 0}
     flags = np.array([known.get(str(value).lower(), -1) for value in text[name]], np.int64)
     _refuse(file, name, text, flags < 0, "neither true nor false")
-    return flags == 1
+    return np.asarray(flags == 1)
 
 
 def _refuse(file: Path, name: str, text: dict[str, Any], bad: npt.NDArray[np.bool_], why: str) -> None:

@@ -13,7 +13,7 @@ import gzip
 import io
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def write(path: Path, sessions: int = SESSIONS, seed: int = SEED) -> None:
         packed.write(text.getvalue().encode())
 
 
-def _session(rows: csv._writer, name: str, u: np.ndarray, shares: np.ndarray) -> None:
+def _session(rows: Any, name: str, u: np.ndarray, shares: np.ndarray) -> None:
     context = CONTEXTS[min(int(np.searchsorted(shares, u[20, 0], side="right")), len(CONTEXTS) - 1)]
     length = 10 + int(11 * u[20, 1])
     hour, premium, shuffle = int(24 * u[20, 2]), u[20, 3] < 0.8, u[20, 4] < 0.3
@@ -77,11 +77,11 @@ def _session(rows: csv._writer, name: str, u: np.ndarray, shares: np.ndarray) ->
         track = f"t_synthetic-{int(TRACKS * u[position - 1, 4] ** 2):05d}"
         pause = u[position - 1, 5]
         flags = (quarters < 1, quarters < 2, quarters < 3, quarters == 4)
-        rows.writerow(
-            (name, position, length, track, *(str(flag).lower() for flag in flags), 0)
-            + (int(pause < 0.8), int(pause >= 0.8), int(pause >= 0.95), 0, 0, str(shuffle).lower())
-            + (hour, "2018-07-15", str(premium).lower(), context.name, started, ended)
-        )
+        skips = [str(flag).lower() for flag in flags]
+        pauses = [int(pause < 0.8), int(pause >= 0.8), int(pause >= 0.95)]
+        listener = [str(shuffle).lower(), hour, "2018-07-15", str(premium).lower()]
+        ways = [context.name, started, ended]
+        rows.writerow([name, position, length, track, *skips, 0, *pauses, 0, 0, *listener, *ways])
         started = ended
 
 

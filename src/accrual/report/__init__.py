@@ -1,0 +1,1 @@
+"""Stored rows to tables, figures and one page. Nothing here simulates."""

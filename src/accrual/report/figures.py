@@ -1,0 +1,300 @@
+"""The figures, each in a wide cut for a page or a slide and a narrow one for a phone."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accrual.core.errors import need
+from accrual.experiments.rows import Curve
+from accrual.report import style
+from accrual.report.data import Data, Learner, Setting
+
+BEGINS = ("extreme_begin", "very_begin", "begin", "begin_middle")
+# Of Setting 2's twelve experiments, which look alike, those that the paper draws.
+DRAWN = (
+    "setting2/c2/early",
+    "setting2/c3/late",
+    "setting2/c3/early",
+    "setting2/c4/late",
+    "setting2/c4/early",
+)
+_RC = {
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "svg.fonttype": "path",
+}
+
+
+class Picture(NamedTuple):
+    """A finished figure."""
+
+    name: str
+    title: str
+    caption: str
+    svg: bytes
+    narrow: bytes  # SVG for a phone
+    png: bytes
+
+
+class Shape(NamedTuple):
+    """What the layout of a figure depends on, in inches."""
+
+    height: float  # of the wide cut
+    entries: int  # of the legend
+    panels: int = 1
+    left: float = 0.8  # room for the labels of the vertical axis
+    left_narrow: float = 0.6
+
+
+Draw = Callable[[Any, bool], None]  # (figure, narrow): draws into an empty figure
+
+
+def pictures(data: Data) -> list[Picture]:
+    """All figures that the stored rows allow, in the order of the page."""
+    made = [_regret(setting) for setting in data.starting("setting1")]
+    made += [_regret(data.settings[id]) for id in DRAWN if id in data.settings]
+    if all(f"setting2/c2/{scenario}" in data.settings for scenario in ("uniform", "late", "early")):
+        made.append(_differences(data))
+    made += [_spotify(setting) for setting in data.starting("spotify")]
+    for name in ("zipf", "boltzmann", "hypergeometric"):
+        made += [_alternatives(setting) for setting in data.starting(name)]
+    made += [_audit(setting) for setting in data.starting("audit")]
+    made += [
+        _spreads(figure, curves) for figure, curves in data.spreads.items() if figure != "spread/named50"
+    ]
+    return made
+
+
+def _render(name: str, title: str, caption: str, draw: Draw, shape: Shape) -> Picture:
+    """Draw both cuts. The layout is worked out here in inches: searching for one takes longer."""
+    matplotlib = need("matplotlib", "plot")
+    need("matplotlib.figure", "plot")
+    files = []
+    # The salt makes a drawing's ids, and so its bytes, the same every time.
+    with matplotlib.rc_context(_RC | {"svg.hashsalt": name}):
+        for narrow in (False, True):
+            key = 0.17 * shape.entries + 0.2  # the legend's height, which a narrow cut has below
+            width, height = (4.1, shape.panels * 3.1 + key) if narrow else (11.0, shape.height)
+            figure = matplotlib.figure.Figure(figsize=(width, height))
+            left = shape.left_narrow if narrow else shape.left
+            right, below = (0.15, key + 0.5) if narrow else (3.05, 0.55)
+            figure.subplots_adjust(
+                left / width, below / height, 1 - right / width, 1 - 0.35 / height, wspace=0.3, hspace=0.32
+            )
+            draw(figure, narrow)
+            place = (0.5, 0.05 / height) if narrow else (1 - (right - 0.12) / width, 0.5)
+            figure.legend(loc="lower center" if narrow else "center left", bbox_to_anchor=place)
+            out = io.BytesIO()
+            figure.savefig(out, format="svg", metadata={"Date": None})
+            files.append(_rounded(out.getvalue()))
+            if not narrow:
+                out = io.BytesIO()
+                figure.savefig(out, format="png", dpi=110)
+                png = out.getvalue()
+    return Picture(name, title, caption, files[0], files[1], png)
+
+
+def _rounded(svg: bytes) -> bytes:
+    """The drawing with coordinates to a hundredth of a point, which halves it and shows nowhere."""
+    return re.sub(rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path[0]), svg)
+
+
+def _name(id: str) -> str:
+    return id.replace("/", "-")
+
+
+def _band(ax: Any, learner: Learner, label: str) -> None:
+    drawn = style.line(learner.kind)
+    every = max(1, len(learner.rounds) // 10)
+    ax.plot(learner.rounds, learner.mean, label=label, markevery=every, **drawn)
+    if np.isfinite(learner.error).all():
+        low, high = learner.mean - 2 * learner.error, learner.mean + 2 * learner.error
+        ax.fill_between(learner.rounds, low, high, color=drawn["color"], alpha=0.18, lw=0)
+
+
+def _plain(ax: Any, learners: list[Learner], title: str = "") -> None:
+    """Regret against rounds on plain axes; the legend runs as the curves end, worst first."""
+    for learner in sorted(learners, key=lambda one: -one.final):
+        _band(ax, learner, f"{learner.label}  {_short(learner.final)}")
+    top = 1.05 * max(float(learner.mean.max()) for learner in learners)
+    ax.set(xlim=(0, learners[0].rounds[-1]), ylim=(0, top), xlabel="round", ylabel="regret", title=title)
+    _axis(ax.xaxis)
+    _axis(ax.yaxis)
+
+
+def _logarithmic(ax: Any, learners: list[Learner], curves: tuple[Curve, ...], title: str) -> None:
+    """The same with bounds, on logarithmic axes; from where every learner has some regret."""
+    last = int(learners[0].rounds[-1])
+    first = max(100, last // 1000)
+    for learner in sorted(learners, key=lambda one: -one.final):
+        _band(ax, learner, "")
+    for curve, drawn in zip(curves, style.BOUNDS, strict=False):
+        ax.plot(curve.x, curve.y, label=f"{curve.label}  {_short(float(curve.y[-1]))}", **drawn)
+    low = min(learner.at(first) for learner in learners)
+    high = max(*(float(curve.y[-1]) for curve in curves), *(learner.final for learner in learners))
+    ax.set(xscale="log", yscale="log", xlim=(first, last), ylim=(0.7 * max(low, 1e-3), 1.6 * high))
+    ax.set(xlabel="round", ylabel="regret", title=title)
+    _axis(ax.xaxis)
+    _axis(ax.yaxis)
+
+
+def _regret(setting: Setting) -> Picture:
+    learners = list(setting.learners.values())
+
+    def draw(figure: Any, narrow: bool) -> None:
+        axes = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
+        _plain(axes[0], learners, "plain axes")
+        _logarithmic(axes[1], learners, setting.curves, "log axes, with bounds")
+
+    caption = (
+        "Mean regret over the runs, bands of two standard errors. The figure beside each name is the "
+        "regret at the last round. Dashed: Theorem 2's upper bound at the problem's own α, for the even "
+        "spread (α-smooth) and for the spread of what the problem pays on average (β-spread)."
+    )
+    return _render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(learners) + 2, panels=2))
+
+
+def _spotify(setting: Setting) -> Picture:
+    shown = [one for one in setting.learners.values() if one.kind in (*BEGINS, "TPUCBFR")]
+    synthetic = setting.data == "synthetic"
+
+    def draw(figure: Any, narrow: bool) -> None:
+        ax = figure.subplots()
+        _plain(ax, shown)
+        if synthetic:
+            note = {"fontsize": 15, "weight": "bold", "color": "#B03060", "alpha": 0.8}
+            ax.text(0.02, 0.97, "synthetic data", transform=ax.transAxes, va="top", **note)
+
+    caption = "Begin-oriented learners, as in the paper's figure. " + (
+        "SYNTHETIC DATA: the real data set cannot be shipped; this is a seeded sample in its schema."
+        if synthetic
+        else "From the data set that --spotify names."
+    )
+    return _render("spotify", setting.title, caption, draw, Shape(4.4, len(shown)))
+
+
+def _alternatives(setting: Setting) -> Picture:
+    shown = list(setting.learners.values())
+
+    def draw(figure: Any, narrow: bool) -> None:
+        _plain(figure.subplots(), shown)
+
+    caption = "The alternative spreads (brown, with marks) beside the begin-oriented beta-binomial ones."
+    return _render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(shown)))
+
+
+def _audit(setting: Setting) -> Picture:
+    (learner,) = setting.learners.values()
+
+    def draw(figure: Any, narrow: bool) -> None:
+        ax = figure.subplots()
+        _band(ax, learner, f"{learner.label}  {_short(learner.final)}")
+        for curve, drawn in zip(setting.curves, reversed(style.BOUNDS), strict=False):
+            ax.plot(curve.x, curve.y, label=f"{curve.label}  {_short(float(curve.y[-1]))}", **drawn)
+        last = int(learner.rounds[-1])
+        top = 1.1 * max(float(curve.y[-1]) for curve in setting.curves)
+        ax.set(xscale="log", xlim=(10, last), ylim=(0, top), xlabel="round", ylabel="regret (in caps)")
+        _axis(ax.xaxis)
+
+    caption = (
+        "A uniformly efficient policy below Theorem 1's printed lower bound, and above the corrected one. "
+        "On a log axis a logarithmic bound is a straight line."
+    )
+    return _render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 3))
+
+
+def _differences(data: Data) -> Picture:
+    late, even, early = (data.settings[f"setting2/c2/{name}"] for name in ("late", "uniform", "early"))
+    pairs = (("2.1 - 2.2", late, early, "#332288"), ("2.1 - uniform", late, even, "#CC6677"),
+             ("uniform - 2.2", even, early, "#117733"))  # fmt: skip
+    labels = list(late.learners)
+
+    def draw(figure: Any, narrow: bool) -> None:
+        ax = figure.subplots()
+        for row, (name, first, second, colour) in enumerate(pairs):
+            change = [
+                first.learners[label].regret[:, -1] - second.learners[label].regret[:, -1] for label in labels
+            ]
+            mean = [float(part.mean()) for part in change]
+            error = [
+                2 * float(part.std(ddof=1)) / np.sqrt(len(part)) if len(part) > 1 else 0.0 for part in change
+            ]
+            place = np.arange(len(labels)) + 0.27 * (row - 1)
+            ax.barh(place, mean, 0.25, xerr=error, color=colour, label=name.replace("-", "−"),
+                    error_kw={"lw": 0.9, "ecolor": "#222222"})  # fmt: skip
+        ax.set_yticks(
+            np.arange(len(labels)),
+            [
+                label.replace("TPUCBFRG(50, ", "").rstrip(")") if narrow and "G(" in label else label
+                for label in labels
+            ],
+        )
+        ax.invert_yaxis()
+        ax.axvline(0, color="#222222", lw=0.8)
+        ax.set_xlabel("difference in final regret (± 2 s.e.)")
+        _axis(ax.xaxis)
+
+    caption = (
+        "Setting 2 at τ_max = 100, α = 50: how much the time at which reward arrives changes the final "
+        "regret. "
+        "Differences are taken run by run on the same uniform draws."
+    )
+    return _render(
+        "differences",
+        "Differences between scenarios",
+        caption,
+        draw,
+        Shape(5.4, 3, panels=2, left=2.5, left_narrow=1.35),
+    )
+
+
+def _spreads(figure_id: str, curves: list[Curve]) -> Picture:
+    family = figure_id.removeprefix("spread/")
+    titles = {"named": "The eight beta-binomial spreads", "zipf": "Zipf spreads",
+              "boltzmann": "Boltzmann spreads", "hypergeometric": "Hypergeometric spreads"}  # fmt: skip
+
+    def draw(figure: Any, narrow: bool) -> None:
+        ax = figure.subplots()
+        for curve in curves:
+            drawn = {"marker": "o", "markersize": 3.5} | style.line(curve.label)
+            ax.plot(curve.x, curve.y, label=curve.label, **drawn)
+        ax.set(xlabel="group", ylabel="share of the cap", ylim=(0, None), xlim=(0.5, len(curves[0].x) + 0.5))
+
+    caption = f"Shares of the cap over {len(curves[0].x)} groups."
+    return _render(_name(figure_id), titles[family], caption, draw, Shape(4.0, len(curves)))
+
+
+def _axis(axis: Any) -> None:
+    """Ticks such as 20k and 1.5M: plain text, where powers of ten would be typeset at some cost."""
+    axis.set_major_formatter(lambda value, _: _tick(value))
+    axis.set_minor_formatter(lambda value, _: "")
+
+
+def _tick(value: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def _short(value: float) -> str:
+    """A figure in three digits, for a legend."""
+    if value < 1000:
+        return f"{value:.3g}"
+    power = int(np.floor(np.log10(value)))
+    return f"{value / 10**power:.2f}e{power}"

@@ -1,0 +1,290 @@
+"""What the paper says in words, held against the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from accrual.report.data import Data, Learner, Setting
+
+SPREADS = ("extreme_begin", "very_begin", "begin", "begin_middle", "middle", "middle_end", "end", "very_end")
+SCENARIOS = ("early", "uniform", "late")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of the paper in our words, what the rows say, and whether it holds."""
+
+    text: str
+    found: str
+    holds: bool
+
+
+def statements(data: Data) -> list[Statement]:
+    """Every statement for which the rows are there."""
+    return [one for check in _CHECKS for one in check(data)]
+
+
+def _gain(better: Learner, base: Learner) -> float:
+    return 100 * (1 - better.final / base.final)
+
+
+def _learner(setting: Setting, kind: str) -> Learner:
+    found = setting.kind(kind)
+    assert found is not None, f"{setting.id} has no learner {kind}"
+    return found
+
+
+def _coincidence(data: Data) -> Iterator[Statement]:
+    shares = {curve.label: curve.y for curve in data.spreads.get("spread/named50", [])}
+    if shares:
+        ic = {name: float(y @ y) for name, y in shares.items()}
+        found = {"extreme_begin": 0.51, "very_end": 0.14, "begin": 0.05, "end": 0.05}
+        yield Statement(
+            "At 50 groups the index of coincidence is about 0.51 for extreme_begin, 0.14 for very_end and "
+            "0.05 for begin and end.",
+            ", ".join(f"{name} {ic[name]:.3f}" for name in found),
+            all(abs(ic[name] - value) < 0.0051 for name, value in found.items()),
+        )
+
+
+def _gains(data: Data) -> Iterator[Statement]:
+    fifty = data.settings.get("setting1/alpha50")
+    if fifty:
+        base = _learner(fifty, "TPUCBFR")
+        gains = {name: _gain(_learner(fifty, name), base) for name in ("begin", "begin_middle")}
+        yield Statement(
+            "In Setting 1 at α_est = 50, begin and begin_middle do clearly better than TPUCBFR.",
+            ", ".join(f"{name} {gain:+.1f} %" for name, gain in gains.items()) + " less regret",
+            all(gain > 10 for gain in gains.values()),
+        )
+    five = data.settings.get("setting1/alpha5")
+    if five:
+        begin, middle = _learner(five, "begin"), _learner(five, "begin_middle")
+        yield Statement(
+            "At α_est = 5, begin is too optimistic: begin_middle does better at long horizons.",
+            f"begin {begin.final:.3g}, begin_middle {middle.final:.3g}",
+            middle.final < begin.final,
+        )
+    settings = [*data.starting("setting1"), *data.starting("setting2"), *data.starting("spotify")]
+    if settings:
+        gains = {one.id: _gain(_learner(one, "begin"), _learner(one, "TPUCBFR")) for one in settings}
+        worst = min(gains, key=lambda id: gains[id])
+        yield Statement(
+            "TPUCBFRG with begin has less regret than TPUCBFR in every setting tried.",
+            f"smallest gain {gains[worst]:+.1f} % ({worst}), largest {max(gains.values()):+.1f} %",
+            gains[worst] > 0,
+        )
+        better = []
+        for one in settings:
+            best = min((_learner(one, name) for name in SPREADS), key=lambda learner: learner.final)
+            if best.kind != "begin" and one.id != "setting1/alpha5":
+                better.append(
+                    f"{one.id}: {best.kind} {best.final:.3g} (begin {_learner(one, 'begin').final:.3g})"
+                )
+        yield Statement(
+            "begin is essentially the ideal learner. (Read as: none of the other seven spreads does better, "
+            "except at α_est = 5, where the paper says so itself.)",
+            "; ".join(better) or "begin is the best of the eight everywhere else",
+            not better,
+        )
+    largest = data.settings.get("setting2/c4/late")
+    if largest:
+        gain = _gain(_learner(largest, "begin"), _learner(largest, "TPUCBFR"))
+        yield Statement(
+            "The gain in Setting 2 is as high as 48.2 % (τ_max = 200, α = 100, late).",
+            f"{gain:.1f} %",
+            abs(gain - 48.2) < 1.5,
+        )
+
+
+def _rising(data: Data) -> Iterator[Statement]:
+    settings = data.starting("setting1")
+    if len(settings) > 2:
+        ordered = sorted(settings, key=lambda one: int(one.id.removeprefix("setting1/alpha")))
+        final = [_learner(one, "TPUCBFR").final for one in ordered]
+        yield Statement(
+            "TPUCBFR depends strongly on the assumed α, and larger values do better.",
+            " > ".join(f"{value:.3g}" for value in final) + " as α_est grows",
+            all(a > b for a, b in pairwise(final)),
+        )
+        values = [_learner(one, "TPUCBEW").final for one in ordered]
+        ratio = max(values) / min(values)
+        yield Statement(
+            "TPUCBEW changes little with the assumed α (Romano et al., quoted by the paper).",
+            f"largest over smallest regret {ratio:.3f}; TPUCBFR's is {max(final) / min(final):.2f}",
+            ratio < 1.15 and ratio < max(final) / min(final),
+        )
+    twenty = data.settings.get("setting1/alpha20")
+    if twenty:
+        ew, fr = _learner(twenty, "TPUCBEW"), _learner(twenty, "TPUCBFR")
+        ahead = ew.rounds[ew.mean < fr.mean]
+        until = int(ahead[-1]) if len(ahead) else 0
+        yield Statement(
+            "TPUCBEW is better than TPUCBFR at short horizons and worse at long ones.",
+            f"at α_est = 20 it is ahead until about round {until:,} and has "
+            f"{ew.final / fr.final:.2f} times the regret at the end",
+            0 < until < 0.6 * ew.rounds[-1] and ew.final > fr.final,
+        )
+
+
+def _scenarios(data: Data) -> Iterator[Statement]:
+    for config, claim in ((2, 0.3), (3, 0.5)):
+        three = [data.settings.get(f"setting2/c{config}/{name}") for name in SCENARIOS]
+        if not all(three):
+            continue
+        early, even, late = (one for one in three if one is not None)
+        changes = {
+            label: 100 * abs(late.learners[label].final / early.learners[label].final - 1)
+            for label, learner in late.learners.items()
+            if learner.kind in (*SPREADS, "TPUCBFR")
+        }
+        most = max(changes, key=lambda label: changes[label])
+        end = next(label for label in changes if "very_end" in label)
+        absolute = late.learners[end].final - early.learners[end].final
+        where = f"τ_max = {late.window}, α = {late.groups}"
+        yield Statement(
+            f"Between the scenarios regret changes by at most about {claim} % ({where}).",
+            f"largest relative change {changes[most]:.2f} % ({most}); {end}: {absolute:+.3g}, "
+            f"{changes[end]:.2f} %",
+            changes[most] < 1.5,
+        )
+        ordered = []
+        for label in changes:
+            steps = [
+                b.learners[label].regret[:, -1] - a.learners[label].regret[:, -1]
+                for a, b in ((early, even), (even, late))
+            ]
+            # A step counts against the order only if it is clearly negative.
+            ordered.append(
+                all(
+                    step.mean() > -2 * step.std(ddof=min(1, len(step) - 1)) / np.sqrt(len(step))
+                    for step in steps
+                )
+                and late.learners[label].final > early.learners[label].final
+            )
+        yield Statement(
+            f"Regret grows from early to uniform to late ({where}).",
+            f"{sum(ordered)} of {len(ordered)} learners, to within two standard errors of each step",
+            all(ordered),
+        )
+
+
+def _bounds(data: Data) -> Iterator[Statement]:
+    for setting in data.starting("setting1"):
+        even, shaped = (curve.y for curve in setting.curves)
+        yield Statement(
+            "In Setting 1 the α-smooth and the β-spread upper bounds coincide.",
+            f"largest relative difference {float(np.max(np.abs(shaped / even - 1))):.1e}",
+            bool(np.allclose(even, shaped, rtol=1e-9)),
+        )
+        break
+    early = data.settings.get("setting2/c2/early")
+    if early:
+        smooth, spread = (float(curve.y[-1]) for curve in early.curves)
+        yield Statement(
+            "In Setting 2.2 (τ_max = 100, α = 50) the β-spread upper bound is the tighter one.",
+            f"β-spread {spread:.3g}, α-smooth {smooth:.3g} at the last round",
+            spread < smooth,
+        )
+        end = _learner(early, "very_end")
+        yield Statement(
+            "There, very_end exceeds the β-spread upper bound.",
+            f"very_end ends at {end.final:.3g}, the bound at {spread:.3g}",
+            end.final > spread,
+        )
+
+
+def _zipf(data: Data) -> Iterator[Statement]:
+    setting = data.settings.get("zipf")
+    if setting:
+        final = {one.kind: one.final for one in setting.learners.values()}
+        yield Statement(
+            "zipf(1) does better than TPUCBFR but worse than begin.",
+            f"begin {final['begin']:.3g}, zipf(1) {final['zipf(1)']:.3g}, TPUCBFR {final['TPUCBFR']:.3g}",
+            final["begin"] < final["zipf(1)"] < final["TPUCBFR"],
+        )
+        least = min(final[f"zipf({s})"] for s in (2, 3, 4))
+        beaten = [name for name in ("very_begin", "begin", "begin_middle") if final[name] < least]
+        yield Statement(
+            "Zipf spreads with s ≥ 2 do worse than most beta-binomial ones.",
+            f"the best of them has {least:.3g}; ahead of it: {', '.join(beaten) or 'none'}",
+            len(beaten) >= 2,
+        )
+
+
+def _boltzmann(data: Data) -> Iterator[Statement]:
+    setting = data.settings.get("boltzmann")
+    if setting:
+        half, very = _learner(setting, "boltzmann(0.5)"), _learner(setting, "very_begin")
+        gap = 100 * (half.final / very.final - 1)
+        yield Statement(
+            "boltzmann(0.5) is nearly the same as very_begin.",
+            f"{half.final:.3g} against {very.final:.3g} ({gap:+.1f} %)",
+            abs(gap) < 10,
+        )
+        quarter, begin = _learner(setting, "boltzmann(0.25)"), _learner(setting, "begin")
+        ahead = quarter.rounds[quarter.mean < begin.mean]
+        until = int(ahead[-1]) if len(ahead) else 0
+        yield Statement(
+            "boltzmann(0.25) is slightly ahead of begin up to about round 38,000, begin afterwards.",
+            f"ahead until about round {until:,}; at the end {quarter.final:.3g} against {begin.final:.3g}",
+            0.25 < until / 38_000 < 2 and begin.final < quarter.final,
+        )
+
+
+def _hypergeometric(data: Data) -> Iterator[Statement]:
+    setting = data.settings.get("hypergeometric")
+    if setting:
+        begin = _learner(setting, "begin")
+        rivals = [_learner(setting, f"hypergeom({n})") for n in (200, 300, 400, 500)]
+        early = [rival.kind for rival in rivals if rival.at(10_000) < begin.at(10_000)]
+        yield Statement(
+            "Hypergeometric spreads with N from 200 to 500 are slightly ahead of begin in the first "
+            "15,000 rounds.",
+            f"ahead at round 10,000: {', '.join(early) or 'none'}",
+            len(early) == len(rivals),
+        )
+        best = min(setting.learners.values(), key=lambda one: float(np.trapezoid(one.mean, one.rounds)))
+        yield Statement(
+            "Over the whole horizon begin is the best learner of that comparison.",
+            f"smallest area under its curve: {best.label}",
+            best.kind == "begin",
+        )
+
+
+def _spotify(data: Data) -> Iterator[Statement]:
+    setting = data.settings.get("spotify")
+    if setting:
+        claimed = ("begin", "begin_middle", "very_begin", "TPUCBFR", "extreme_begin")
+        final = {name: _learner(setting, name).final for name in claimed}
+        found = tuple(sorted(claimed, key=lambda name: final[name]))
+        yield Statement(
+            "Spotify: begin is best, then begin_middle, very_begin, TPUCBFR, and extreme_begin is worst."
+            + (" (SYNTHETIC data here.)" if setting.data == "synthetic" else ""),
+            " < ".join(f"{name} {final[name]:.3g}" for name in found),
+            found == claimed,
+        )
+
+
+def _theorem1(data: Data) -> Iterator[Statement]:
+    for setting in data.starting("audit"):
+        (learner,) = setting.learners.values()
+        printed, corrected = (float(curve.y[-1]) for curve in setting.curves)
+        yield Statement(
+            "Theorem 1: no uniformly efficient policy has regret below the printed lower bound "
+            f"({setting.title.split(': ')[-1]}).",
+            f"{learner.label} ends at {learner.final:.3g} ± {learner.final_error:.1g}; printed bound "
+            f"{printed:.3g}, "
+            f"corrected bound {corrected:.3g}",
+            learner.final > printed,
+        )
+
+
+_CHECKS: tuple[Callable[[Data], Iterator[Statement]], ...] = (
+    _gains, _rising, _scenarios, _bounds, _coincidence,
+    _zipf, _boltzmann, _hypergeometric, _spotify, _theorem1,
+)  # fmt: skip
