@@ -386,8 +386,8 @@ def test_regret_stays_below_the_upper_bounds_where_they_apply(spread):
 
 def test_regret_falls_below_theorem_1_as_printed():
     # All reward in the last group, paid or not: the printed bound is 40 / 21 times Lai and Robbins'
-    # constant, which KL-UCB attains. Measured 14.0 against 21.0; the standard error of 100 runs is
-    # 0.6, so ten of them fit in between. From 1,000 rounds on regret also grows more slowly.
+    # constant, which KL-UCB attains. Measured about 14 against 21.0; the standard error of 100 runs
+    # is 0.6, so ten of them fit in between. From 1,000 rounds on regret also grows more slowly.
     problem = Problem(
         caps=[1, 1], window=20, groups=20, laws=[BernoulliLaw(0.6, LAST), BernoulliLaw(0.2, LAST)]
     )
