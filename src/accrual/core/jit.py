@@ -45,7 +45,7 @@ def kernel(function: F) -> F:
     hashes their per-process identity). Here the key is the source of everything that goes in.
     """
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
-    if not config.DISABLE_JIT:
+    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
         fingerprint = _fingerprint(function)
         if fingerprint is not None:
             dispatcher._cache = _KernelCache(function, fingerprint)
@@ -88,7 +88,10 @@ def _fingerprint(function: Callable[..., Any]) -> str | None:
         path = Path(part.__code__.co_filename)
         if part.__module__ == "__main__" or not path.is_file():
             return None
-        digest.update(f"{part.__module__}.{part.__qualname__}".encode())
+        inner = _fingerprint(part)  # which may close over functions of its own
+        if inner is None:
+            return None
+        digest.update(f"{part.__module__}.{part.__qualname__}{inner}".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -96,7 +99,7 @@ def _fingerprint(function: Callable[..., Any]) -> str | None:
 @functools.cache
 def _package_fingerprint() -> bytes:
     digest = hashlib.sha256(numba.__version__.encode())
-    for room in ("core", "environment", "policy", "engine"):
+    for room in ("core", "environment", "policy", "engine", "live"):
         for path in sorted((_PACKAGE / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.digest()

@@ -1,0 +1,1 @@
+"""The live side: events, one at a time, become a policy's statistics."""
