@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import accrual
-from accrual.cli import bench, bounds, headline, simulate, spread
+from accrual.cli import bench, bounds, gallery, headline, paper, simulate, spread
 from accrual.core.errors import InputError, MissingExtra
 
 # A new command: a file here with a function of its name, and a row in this table.
@@ -18,6 +18,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "bounds": bounds.bounds,
     "spread": spread.spread,
     "headline": headline.headline,
+    "gallery": gallery.gallery,
+    "paper": paper.paper,
     "bench": bench.bench,
 }
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from accrual.core.errors import InputError, unknown
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
@@ -213,11 +215,14 @@ def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
         if name in rows:
             raise InputError(f"{name} is given twice" if name != FLOOR else f"{name} is always there")
         rows[name] = usual[name] if name in usual else {"": parse(name)}
-    return {
+    labelled = {
         f"{row}{VARIANT}{variant}" if variant else row: policy
         for row, variants in rows.items()
         for variant, policy in variants.items()
     }
+    for policy in labelled.values():  # one that does not fit says so before any problem is played
+        policy.params(np.array(problem.caps), problem.window)
+    return labelled
 
 
 def play(

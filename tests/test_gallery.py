@@ -1,0 +1,162 @@
+"""The gallery: its problems are what they claim, and its table says what the runs did."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.cli import app
+from accrual.engine.result import Result
+from accrual.report.gallery import draw, lines
+
+ENTRIES = ac.gallery.ENTRIES
+
+
+def test_ids_are_stable():
+    """Scripts name problems by these; a change here breaks them."""
+    assert list(ENTRIES) == [
+        "setting1", "playlist", "late-best", "lump", "sparse", "k100", "w5000-early", "w5000-even",
+        "w5000-late", "caps4", "equal", "k2", "k1000",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("id", ENTRIES)
+def test_entries_are_well_formed(id):
+    entry = ENTRIES[id]
+    assert entry.id == id
+    assert entry.title
+    assert entry.stresses
+    assert entry.horizon >= 2 * max(entry.problem.window, len(entry.problem.caps))
+    assert (entry.problem.means > 0).all()
+    assert ac.gallery.policies(entry.problem)  # each fits the window
+
+
+def test_sizes():
+    arms = {id: len(entry.problem.caps) for id, entry in ENTRIES.items()}
+    assert (arms["playlist"], arms["k2"], arms["k100"], arms["k1000"]) == (6, 2, 100, 1000)
+    assert (ENTRIES["playlist"].problem.window, ENTRIES["playlist"].problem.groups) == (80, 20)
+    for spread in ("early", "even", "late"):
+        entry = ENTRIES[f"w5000-{spread}"]
+        assert (entry.problem.window, entry.horizon) == (5000, 20_000)
+
+
+def test_loose_caps_change_nothing_but_what_a_learner_is_told():
+    true, loose = ENTRIES["setting1"].problem, ENTRIES["caps4"].problem
+    np.testing.assert_allclose(loose.group_means, true.group_means)
+    np.testing.assert_allclose(loose.caps, 4 * np.array(true.caps))
+
+
+def test_sparse_pays_about_one_decision_in_a_hundred():
+    means = ENTRIES["sparse"].problem.means  # caps are 1 and pay is all or nothing: the chance to pay
+    assert 0.005 < means.mean() < 0.01
+    assert means.max() == pytest.approx(0.015)
+
+
+def test_equal_arms_are_equal_and_others_have_one_level_that_is_best():
+    for id, entry in ENTRIES.items():
+        best = int((entry.problem.gaps < 1e-12).sum())
+        assert best == {"equal": 10, "k1000": 10}.get(id, 1), id
+
+
+def test_late_best_is_late():
+    problem = ENTRIES["late-best"].problem
+    half = problem.groups // 2
+    early = problem.group_means[:, :half].sum(axis=1) / problem.means
+    assert early[problem.means.argmax()] < 0.1
+    assert (np.delete(early, problem.means.argmax()) > 0.9).all()
+
+
+def test_long_windows_differ_in_nothing_but_their_spread():
+    early, even, late = (ENTRIES[f"w5000-{name}"].problem for name in ("early", "even", "late"))
+    np.testing.assert_allclose(early.means, even.means)
+    np.testing.assert_allclose(late.means, even.means)
+    np.testing.assert_allclose(early.group_means, late.group_means[:, ::-1])
+
+
+def result(**regret: list[float]) -> Result:
+    """A result of these final regrets; two arms, the first chosen 30 times of 40."""
+    final = np.array(list(regret.values()), dtype=float)
+    pulls = np.tile(np.array([30, 10]), (*final.shape, 1))
+    labels = tuple(label.replace("__", ": ").replace("_", " ") for label in regret)
+    return Result(labels, np.array([40]), final[:, :, None], pulls, range(final.shape[1]))
+
+
+def test_lines_by_hand():
+    given = result(no_delay__IMED=[3, 5], no_delay__TS=[2, 4], AgeIMED=[3, 9], G__a=[8, 8], G__b=[2, 10])
+    floor, age, best = lines("x", given)
+    assert (floor.policy, floor.variant, floor.mean, floor.over_floor) == ("no delay", "TS", 3.0, 1.0)
+    assert (age.mean, age.over_floor, age.worst) == (6.0, 2.0, 1.5)
+    assert age.se == pytest.approx(3.0)  # of 3 and 9: deviation sqrt(18), over sqrt(2)
+    assert (best.policy, best.variant, best.over_floor) == ("G", "b", 2.0)
+    assert best.worst == pytest.approx(10 / 6)
+    assert age.share == 0.75
+
+
+def test_no_ratio_where_regret_is_zero():
+    floor, age = lines("x", result(no_delay__IMED=[0, 0], AgeIMED=[0, 0]))
+    assert floor.mean == age.mean == 0.0
+    assert math.isnan(age.over_floor)
+    assert math.isnan(age.worst)
+
+
+def test_chosen_policies():
+    problem = ENTRIES["k2"].problem
+    labels = list(ac.gallery.policies(problem, ["TPUCBFRG", "TPUCBFR(5)"]))
+    assert labels[:3] == ["no delay: IMED", "no delay: ThompsonSampling", "TPUCBFRG: extreme_begin"]
+    assert labels[-1] == "TPUCBFR(5)"
+    assert len(labels) == 2 + 8 + 1
+    with pytest.raises(ac.InputError, match="AgeTS is given twice"):
+        ac.gallery.policies(problem, ["AgeTS", "AgeTS"])
+    with pytest.raises(ac.InputError, match="unknown policy 'AgeTZ'; did you mean 'AgeTS'"):
+        ac.gallery.policies(problem, ["AgeTZ"])
+
+
+def test_unknown_problem_suggests_one():
+    with pytest.raises(ac.InputError, match="did you mean 'sparse'"):
+        ac.gallery.select(["sprase"])
+
+
+def test_picture_leaves_out_what_has_no_ratio(tmp_path):
+    table = [
+        *lines("easy", result(no_delay__IMED=[1, 3], AgeIMED=[2, 4])),
+        *lines("equal", result(no_delay__IMED=[0, 0], AgeIMED=[0, 0])),
+    ]
+    draw(tmp_path / "a.svg", table, {"easy": "Easy & plain"})
+    drawn = (tmp_path / "a.svg").read_text()
+    assert "Easy &amp; plain" in drawn
+    assert "equal" not in drawn
+
+
+def test_command(tmp_path, capsys):
+    out = tmp_path / "new" / "folder"
+    code = app.run(
+        ["gallery", "--only", "k2", "--only", "equal", "--policy", "AgeIMED", "--policy", "DelayedUCB1",
+         "--runs", "3", "--horizon", "2e3", "--threads", "1", "--out", str(out)]
+    )  # fmt: skip
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert sorted(path.name for path in out.iterdir()) == [
+        "equal.parquet", "gallery.csv", "gallery.png", "k2.parquet",
+    ]  # fmt: skip
+    with open(out / "gallery.csv", newline="") as file:
+        rows = {(row["problem"], row["policy"]): row for row in csv.DictReader(file)}
+    stored = Result.load(out / "k2.parquet")
+    mean = stored.final_regret[stored.labels.index("AgeIMED")].mean()
+    assert float(rows["k2", "AgeIMED"]["mean"]) == pytest.approx(mean)
+    assert float(rows["equal", "AgeIMED"]["mean"]) == 0.0
+    assert 0.1 <= float(rows["equal", "AgeIMED"]["share"]) <= 1.0
+    assert "regret over the floor's" in printed
+    assert "share of the most chosen arm" in printed
+
+
+def test_command_refuses_what_does_not_fit(tmp_path, capsys):
+    out = ["--out", str(tmp_path / "none")]
+    assert app.run(["gallery", "--only", "k3", *out]) == 2
+    assert app.run(["gallery", "--only", "k2", "--policy", "TPUCBFR(7)", *out]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert "unknown problem of the gallery 'k3'" in errors[0]
+    assert "7 does not divide 100" in errors[1]
+    assert len(errors) == 2
+    assert not (tmp_path / "none").exists()
