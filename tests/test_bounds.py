@@ -318,6 +318,17 @@ def test_equal_bounds_do_not_beat_each_other():
     assert bounds.beats_from(level, 2, [1, 0], [0, 1]) == math.inf
 
 
+@pytest.mark.parametrize("alpha", range(2, 60))
+def test_rounding_beats_nothing(alpha):
+    # The even spread in closed form and as numbers: equal on paper, not always in the last bit.
+    problem = Problem(caps=[4, 8], window=alpha, groups=1)
+    even = [1 / alpha] * alpha
+    for first, second in (("uniform", even), (even, "uniform")):
+        assert not bounds.beats(problem, [1, 10, 1e6], alpha, first, second).any()
+        assert bounds.beats_from(problem, alpha, first, second) == math.inf
+        assert not bounds.dominates(alpha, first, second)
+
+
 @given(problem=problems(), first=spreads(4), second=spreads(4))
 def test_two_bounds_cross_at_most_once(problem, first, second):
     assume(problem.gaps.max() > 1e-6 * problem.means.max())

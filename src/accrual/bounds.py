@@ -296,7 +296,7 @@ def _kl(p: Array, q: float) -> Array:
     By log1p of the distance: p ln(p / q) + ... would lose all digits where p is close to q.
     """
     distance = q - p
-    some = p > 1e-300  # p ln p vanishes at 0
+    some = p > 0  # p ln p vanishes at 0
     first = np.where(some, -p * np.log1p(distance / np.where(some, p, 1.0)), 0.0)
     return np.asarray(first - (1.0 - p) * np.log1p(-distance / (1.0 - p)))
 
