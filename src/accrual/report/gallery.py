@@ -89,7 +89,7 @@ def draw(path: str | os.PathLike[str], table: Sequence[Line], titles: Mapping[st
     problems = list(dict.fromkeys(line.problem for line in table))
     policies = list(dict.fromkeys(line.policy for line in table))
     figure = need("matplotlib.figure", "plot").Figure(
-        figsize=(10, 1.6 + 0.14 * len(problems) * (len(policies) + 2)), layout="constrained"
+        figsize=(10, 1.6 + 0.1 * len(problems) * (len(policies) + 2)), layout="constrained"
     )
     ax = figure.subplots()
     for rank, policy in enumerate(policies):
