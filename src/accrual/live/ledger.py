@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -126,8 +127,7 @@ class Ledger:
 
     def record(self, arm: int, now: float, window: float | None = None) -> Decision:
         """Take note of a decision that was made elsewhere."""
-        self._known(arm)
-        return self._decide(now, 1, window, arm)[0]
+        return self._decide(now, 1, window, self._known(arm))[0]
 
     def _decide(self, now: float, n: int, window: float | None, arm: int) -> list[Decision]:
         time = self._time(now)
@@ -179,8 +179,8 @@ class Ledger:
         if not (age >= 0).all():
             raise InputError("the ages of pieces must be 0 or more")
         if len(number):
-            self._number(number.min())
-            self._number(number.max())
+            self._number(int(number.min()))
+            self._number(int(number.max()))
         learned = np.zeros(len(number), np.bool_)
         self._fold.observe_many(self._held, number, value, age, learned)
         return learned
@@ -211,8 +211,7 @@ class Ledger:
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
-        self._known(arm)
-        self._playing[arm] = False
+        self._playing[self._known(arm)] = False
         self._hold()
 
     def _hold(self) -> None:
@@ -235,13 +234,17 @@ class Ledger:
             raise InputError(f"a window must be at most the ledger's {self.window}, not {window!r}")
         return own
 
-    def _known(self, arm: int) -> None:
-        whole("arm", arm, 0, len(self._caps) - 1)
+    def _known(self, arm: int) -> int:
+        return whole("arm", arm, 0, len(self._caps) - 1)
 
     def _number(self, id: int) -> int:
-        if not 0 <= id < self._made:
+        try:
+            number = operator.index(id)
+        except TypeError:
+            number = -1
+        if not 0 <= number < self._made:
             raise InputError(f"no decision has the id {id!r}; there are {self._made}, from 0 on")
-        return int(id)
+        return number
 
 
 def _positive(what: str, value: float) -> float:

@@ -1,0 +1,521 @@
+"""The ledger makes the simulator's choices and keeps the statistics of the whole history."""
+
+import json
+import math
+import os
+import runpy
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import accrual as ac
+from accrual.core.jit import _fingerprint
+from accrual.engine.record import record
+from accrual.live.fold import fold
+from accrual.live.ledger import Ledger
+from accrual.policy.base import Functions
+from accrual.policy.catalog import CATALOG, make
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "TPUCBEW": {"alpha": 4},
+    "TPUCBFR": {"alpha": 6},
+    "TPUCBFRG": {"alpha": 12, "spread": "begin"},
+}
+WAITING = [name for name in CATALOG if not make(name, **SETTINGS.get(name, {})).immediate]
+KINDS = ["TPUCBFRG", "DelayedUCB1", "IMED", "TPUCBEW", "AgeIMED"]  # each statistic is kept by one of these
+WINDOW = 12
+BASE = ("pulls", "observed", "closed", "total", "seen", "paid", "growth", "square")
+
+
+def policy_of(name):
+    return make(name, **SETTINGS.get(name, {}))
+
+
+def ledger_of(name, caps=(1.0, 2.0, 1.5), **more):
+    return Ledger(policy_of(name), caps, WINDOW, **more)
+
+
+def arrays(ledger):
+    return {name: np.array(value) for name, value in ledger.stats._asdict().items()}
+
+
+def assert_close(actual, expected, rtol, atol=0.0):
+    for name in expected:
+        np.testing.assert_allclose(actual[name], expected[name], rtol=rtol, atol=atol, err_msg=name)
+
+
+# The simulator and the live side are the same thing.
+
+
+@pytest.mark.parametrize("name", WAITING)
+@pytest.mark.parametrize("division", ["even", "first"])
+def test_a_recorded_run_replayed_makes_the_same_choices(name, division):
+    """Not to the bit: the engine adds rates and reads a table of cumulative pay, the ledger adds
+    pieces, and the two round differently. Continuous rewards keep ties, which rounding could
+    turn, out of it."""
+    problem = ac.Problem(
+        caps=[1.0, 2.0, 1.5, 1.8],
+        window=WINDOW,
+        groups=6,
+        laws=[ac.BetaLaw(1.0, b, spread="begin_middle") for b in (0.6, 2.0, 1.2, 1.5)],
+        division=division,
+    )
+    horizon = 1500
+    recording = record(problem, policy_of(name), horizon, seed=4)
+    ledger = Ledger(policy_of(name), problem.caps, WINDOW, seed=4)
+    for t in range(horizon):
+        (decision,) = ledger.decide(now=t + 1)
+        assert decision == (t, recording.arms[t], t + 1)
+        for s in range(max(t - WINDOW + 1, 0), t + 1):
+            if recording.pieces[s, t - s] > 0.0:
+                assert ledger.observe(s, recording.pieces[s, t - s], age=t - s)
+    ledger.tick(horizon + 1)
+    assert ledger.late == 0
+    assert ledger.pending == WINDOW - 1
+    assert_close(arrays(ledger), recording.stats._asdict(), rtol=1e-9, atol=1e-12)
+
+
+# Statistics against a recomputation from the full event list.
+
+
+@dataclass
+class History:
+    """Everything that happened, kept in full."""
+
+    arm: list
+    at: list
+    window: list
+    end: list  # when the window closes, or was closed
+    pieces: list  # id, value, age: those that came in time
+    now: float = 0.0
+    late: int = 0
+
+    def statistics(self, policy, caps):
+        """The base statistics at `now`, from nothing."""
+        arms = len(caps)
+        edges = policy.edges(WINDOW)
+        stats = {name: np.zeros(arms) for name in ("pulls", "observed", "closed", "total", "squares")}
+        cells = {name: np.zeros((arms, len(edges))) for name in ("seen", "paid", "growth", "square")}
+        for id_, arm in enumerate(self.arm):
+            mine = [(value / caps[arm], age) for id2, value, age in self.pieces if id2 == id_]
+            total = math.fsum(value for value, _ in mine)
+            ended = self.end[id_] <= self.now
+            stats["pulls"][arm] += 1
+            stats["observed"][arm] += total
+            stats["closed"][arm] += ended
+            stats["total"][arm] += total if ended else 0.0
+            stats["squares"][arm] += total**2 if ended else 0.0
+            for g, edge in enumerate(edges):
+                if ended or self.at[id_] + edge <= self.now:
+                    first = edges[g - 1] if g else 0
+                    before = math.fsum(value for value, age in mine if age < first)
+                    after = math.fsum(value for value, age in mine if age < edge)
+                    cells["seen"][arm, g] += 1
+                    cells["paid"][arm, g] += after - before
+                    cells["growth"][arm, g] += after**2 - before**2
+                    cells["square"][arm, g] += (after - before) ** 2
+        if not len(edges):
+            cells = {"square": stats["squares"]}
+        return {name: value for name, value in {**stats, **cells}.items() if name != "squares"}
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("decide"), st.integers(1, 5), st.none() | st.sampled_from([1, 2.5, 4, 7, 12])),
+        st.tuples(st.just("record"), st.integers(0, 9), st.none() | st.floats(0.5, 12)),
+        *[st.tuples(st.just("piece"), st.integers(0, 30), st.floats(0, 1), st.floats(0, 13))] * 3,
+        st.tuples(st.just("wait"), st.sampled_from([0, 1, 2, 0.3, 5.5])),
+        st.tuples(st.just("close"), st.integers(0, 30)),
+        st.tuples(st.just("add"), st.floats(0.5, 3), st.none() | st.sampled_from([3, 6.5])),
+        st.tuples(st.just("retire"), st.integers(0, 9)),
+    ),
+    min_size=10,
+    max_size=60,
+)
+
+
+def play(ledger, events, caps):
+    """Send the events to a ledger that has been given no others, and keep them all."""
+    history = History([], [], [], [], [])
+    windows = [WINDOW] * len(caps)
+
+    def made(decision, own):
+        history.arm.append(decision.arm)
+        history.at.append(decision.at)
+        history.window.append(windows[decision.arm] if own is None else own)
+        history.end.append(decision.at + history.window[-1])
+
+    for kind, *more in events:
+        if kind == "decide":
+            for decision in ledger.decide(history.now, n=more[0], window=more[1]):
+                made(decision, more[1])
+        elif kind == "record":
+            made(ledger.record(more[0] % len(caps), history.now, window=more[1]), more[1])
+        elif kind == "wait":
+            history.now += more[0]
+            ledger.tick(history.now)
+        elif kind == "add":
+            caps.append(more[0])
+            windows.append(WINDOW if more[1] is None else more[1])
+            assert ledger.add_arm(more[0], window=more[1]) == len(caps) - 1
+        elif kind == "retire" and len(ledger.arms) > 1:
+            ledger.retire_arm(more[0] % len(caps)) if ledger.arms != [more[0] % len(caps)] else None
+        elif kind == "close" and history.arm:
+            id_ = max(len(history.arm) - 1 - more[0], 0)
+            assert ledger.close(id_, history.now) == (history.end[id_] > history.now)
+            history.end[id_] = min(history.end[id_], history.now)
+        elif kind == "piece" and history.arm:
+            id_ = max(len(history.arm) - 1 - more[0], 0)
+            in_time = more[2] < history.window[id_] and history.now < history.end[id_]
+            assert ledger.observe(id_, more[1], age=more[2]) == in_time
+            if in_time:
+                history.pieces.append((id_, more[1], more[2]))
+            else:
+                history.late += 1
+    return history
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(events=EVENTS)
+def test_statistics_equal_a_brute_force_recomputation(name, events):
+    """Out of order, in batches, closed early, with windows of their own, arms that come and go.
+
+    A piece's age is free here, before or after its group is over. The tolerance is a rounding
+    error for each of some hundred additions of numbers near 1.
+    """
+    caps = [1.0, 2.0, 1.5]
+    ledger = ledger_of(name, caps)
+    history = play(ledger, [("decide", 2, None), *events], caps)
+    raw = name in ("TPUCBFRG", "DelayedUCB1", "TPUCBEW")  # kept in rewards, not in caps
+    expected = history.statistics(ledger.policy, caps)
+    unit = np.array(caps) if raw else np.ones(len(caps))
+    for field, value in ledger.stats._asdict().items():
+        if field in BASE:
+            scale = unit if field in ("observed", "total", "paid") else np.ones(len(caps))
+            want = (expected[field].T * scale).T
+            np.testing.assert_allclose(value, want, rtol=1e-12, atol=1e-12, err_msg=field)
+    assert ledger.late == history.late
+    assert ledger.pending == sum(end > history.now for end in history.end)
+    assert ledger.decisions == len(history.arm)
+
+
+DELIVERIES = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 11), st.floats(0, 1)), min_size=1, max_size=25
+)
+
+
+def deliver(name, pieces, ticks):
+    """Four decisions, pieces in this order with these pauses, then all windows close."""
+    ledger = ledger_of(name, [4.0, 5.0])
+    for arm in (0, 1, 0, 1):
+        ledger.record(arm, now=0)
+    for (id_, age, value), now in zip(pieces, ticks, strict=True):
+        ledger.tick(now)
+        assert ledger.observe(id_, value, age)
+    ledger.tick(2 * WINDOW)
+    return arrays(ledger)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_the_order_of_delivery_and_the_cutting_of_pieces_do_not_matter(name, data):
+    """Beyond rounding: 25 additions of numbers near 1 lose less than 1e-12."""
+    pieces = data.draw(DELIVERIES)
+    expected = deliver(name, pieces, [0] * len(pieces))
+    cut = [(id_, age, value * share) for id_, age, value in pieces for share in (0.25, 0.5, 0.25)]
+    shuffled = data.draw(st.permutations(cut))
+    ticks = sorted(data.draw(st.lists(st.floats(0, 11.9), min_size=len(cut), max_size=len(cut))))
+    assert_close(deliver(name, shuffled, ticks), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(events=EVENTS, pauses=st.lists(st.floats(0, 1), min_size=60, max_size=60))
+def test_ticks_in_between_change_nothing_to_the_bit(name, events, pauses):
+    plain, ticking = ledger_of(name), ledger_of(name)
+    caps = [1.0, 2.0, 1.5]
+    play(plain, [("decide", 2, None), *events], [*caps])
+
+    class Restless:
+        """A ledger to which time passes in small steps."""
+
+        def __getattr__(self, method):
+            return getattr(ticking, method)
+
+        def tick(self, now):
+            then = max(ticking._now, 0.0)
+            for pause in sorted(pauses):
+                ticking.tick(then + pause * (now - then))
+            ticking.tick(now)
+
+    play(Restless(), [("decide", 2, None), *events], [*caps])
+    for field, value in arrays(plain).items():
+        np.testing.assert_array_equal(value, arrays(ticking)[field], err_msg=field)
+
+
+@pytest.mark.parametrize("name", WAITING)
+@pytest.mark.parametrize("order", [range(10), range(9, -1, -1), [3, 9, 0, 7, 1, 8, 2, 6, 4, 5]])
+def test_ten_pieces_of_a_tenth_are_one_decision_with_total_one(name, order):
+    """Delivered when the decision is old, so that most come out of order."""
+    ledger = ledger_of(name, [1.0, 1.0])
+    ledger.decide(now=0, n=2)
+    ledger.tick(8)
+    for age in order:
+        ledger.observe(1, 0.1, age=age)
+    ledger.tick(WINDOW)
+    stats = arrays(ledger)
+    assert list(stats["pulls"]) == [1, 1]
+    if "observed" in stats:
+        assert stats["observed"] == pytest.approx([0, 1], rel=1e-12)
+    if "closed" in stats:
+        assert list(stats["closed"]) == [1, 1]
+        assert stats["total"] == pytest.approx([0, 1], rel=1e-12)
+    if "seen" in stats:
+        assert (stats["seen"] == 1).all()
+        assert stats["paid"].sum(axis=1) == pytest.approx([0, 1], rel=1e-12)
+    if "growth" in stats:
+        assert stats["growth"].sum(axis=1) == pytest.approx([0, 1], rel=1e-12)
+
+
+def test_observe_many_is_observe_many_times():
+    one, many = ledger_of("AgeIMED"), ledger_of("AgeIMED")
+    dice = np.random.default_rng(0)
+    ids, values, ages = dice.integers(0, 6, 200), dice.random(200), dice.integers(0, 14, 200)
+    for ledger in (one, many):
+        ledger.decide(now=0, n=6)
+        ledger.tick(5)
+    learned = [one.observe(*piece) for piece in zip(ids, values, ages, strict=True)]
+    assert list(many.observe_many(ids, values, ages)) == learned
+    assert many.late == one.late == (ages >= WINDOW).sum()
+    for field, value in arrays(one).items():
+        np.testing.assert_array_equal(value, arrays(many)[field], err_msg=field)
+    assert len(many.observe_many([], [], [])) == 0
+
+
+# Windows, closings, batches.
+
+
+def test_windows_of_arms_and_decisions_by_hand():
+    """TPUCBEW(4) on a window of 12: groups end at ages 3, 6, 9, 12."""
+    ledger = ledger_of("TPUCBEW", [1.0, 1.0], windows=[12, 7])
+    seen = ledger.stats.seen
+    ledger.decide(now=0, n=2)
+    ledger.record(0, now=0, window=4)
+    ledger.tick(2.9)
+    assert not seen.any()
+    ledger.tick(3)
+    assert seen[:, 0].tolist() == [2, 1]
+    ledger.tick(4)  # the third decision's window is over: its groups finish together
+    assert seen.tolist() == [[2, 1, 1, 1], [1, 0, 0, 0]]
+    assert not ledger.observe(2, 1.0, age=3.9)
+    ledger.tick(6)
+    assert seen.tolist() == [[2, 2, 1, 1], [1, 1, 0, 0]]
+    assert ledger.observe(1, 0.5, age=6.9)
+    assert not ledger.observe(1, 0.5, age=7)
+    ledger.tick(7)
+    assert seen.tolist() == [[2, 2, 1, 1], [1, 1, 1, 1]]
+    assert ledger.stats.paid[1].tolist() == [0, 0, 0.5, 0]
+    assert (ledger.pending, ledger.late) == (1, 2)
+    assert ledger.close(0, now=8)
+    assert seen[0].tolist() == [2, 2, 2, 2]
+    assert not ledger.close(0, now=8)
+    assert not ledger.observe(0, 1.0, age=1)
+    assert ledger.pending == 0
+
+
+def test_a_closed_decision_s_total_is_what_it_has_paid():
+    ledger = ledger_of("DelayedUCB1", [1.0, 1.0])
+    ledger.decide(now=0, n=2)
+    ledger.observe(0, 0.25, age=0)
+    ledger.observe(0, 0.25, age=11)
+    ledger.close(0, now=1)
+    assert ledger.stats.closed.tolist() == [1, 0]
+    assert ledger.stats.total.tolist() == [0.5, 0.0]
+
+
+def test_a_batch_is_chosen_one_by_one_without_news():
+    together, apart = ledger_of("AgeTS"), ledger_of("AgeTS")
+    for now in range(0, 60, 3):
+        batch = together.decide(now, n=4, window=5)
+        assert batch == [apart.decide(now, window=5)[0] for _ in range(4)]
+        for decision in batch:
+            for ledger in (together, apart):
+                ledger.observe(decision.id, 0.1 * decision.arm, age=1)
+
+
+def test_memory_grows_with_what_is_pending():
+    ledger = ledger_of("AgeIMED")
+    for now in range(5000):
+        (decision,) = ledger.decide(now)
+        if now % 3:
+            ledger.close(decision.id, now)
+    assert ledger.pending == WINDOW // 3
+    assert len(ledger._pending.heap) == len(ledger._pending.where) == 64
+    ledger.decide(now=5000, n=1000)
+    assert len(ledger._pending.heap) == 1024
+    ledger.tick(6000)
+    assert ledger.pending == 0
+    assert ledger.decisions == 6000
+
+
+# Arms that come and go.
+
+
+def pay(ledger, means, rounds):
+    """Play on; a decision of arm i pays means[i] or so, over the window. The arms chosen."""
+    dice = np.random.default_rng(len(means))
+    start, arms = max(ledger._now, 0) + 1, []
+    for now in range(int(start), int(start) + rounds):
+        (decision,) = ledger.decide(now)
+        arms.append(decision.arm)
+        for age in (0, 4, 8):
+            ledger.observe(decision.id, dice.uniform(0, 2 / 3 * means[decision.arm]), age)
+    return np.bincount(arms, minlength=len(means))
+
+
+@pytest.mark.parametrize(
+    "name", ["AgeIMED", "AgeTS", "AgeKL", "IMED", "KLUCB", "ThompsonSampling", "TPUCBEW"]
+)
+def test_a_retired_arm_is_not_chosen_and_leads_nothing(name):
+    """Were the retired arm still the one to beat, IMED would go on trying the rest evenly."""
+    ledger = Ledger(policy_of(name), [2.0, 1.0, 1.0], WINDOW)
+    pay(ledger, [0.8, 0.5, 0.2], 300)
+    ledger.retire_arm(0)
+    assert ledger.arms == [1, 2]
+    pulls = pay(ledger, [0.8, 0.5, 0.2], 2000)
+    assert pulls[0] == 0
+    assert pulls[2] < 0.5 * pulls[1]
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_a_new_arm_comes_next_and_is_found_if_best(name):
+    ledger = Ledger(policy_of(name), [1.0, 1.0], WINDOW)
+    pay(ledger, [0.3, 0.2], 300)
+    before = arrays(ledger)
+    arm = ledger.add_arm(1.0)
+    for field, value in arrays(ledger).items():
+        np.testing.assert_array_equal(value[: len(before[field])], before[field], err_msg=field)
+    assert ledger.decide(now=301)[0].arm == arm == 2
+    pulls = pay(ledger, [0.3, 0.2, 0.7], 3000)
+    assert pulls[2] > 1500
+
+
+def test_a_new_arm_of_an_age_policy_starts_from_what_was_learned():
+    ledger = Ledger(ac.AgeIMED(), [1.0, 1.0], WINDOW)
+    pay(ledger, [0.3, 0.2], 300)
+    kappa, spread = ledger.stats.kappa, ledger.stats.spread
+    assert not np.allclose(kappa, kappa[0])  # it has been learned
+    ledger.add_arm(1.0)
+    np.testing.assert_allclose(ledger.stats.inverse[2], 1 / kappa)
+    assert ledger.stats.lack[2] == pytest.approx((spread / kappa).sum())
+
+
+# Refusals.
+
+
+def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
+    ledger = ledger_of("AgeIMED")
+    ledger.decide(now=5)
+    before = arrays(ledger)
+    wrong = [
+        (lambda: ledger.decide(now=4), "time must not go back: 4 comes after 5"),
+        (lambda: ledger.tick(math.nan), "time must not go back"),
+        (lambda: ledger.decide(now=5, n=0), "n must be a whole number"),
+        (lambda: ledger.decide(now=5, window=13), "at most the ledger's 12, not 13"),
+        (lambda: ledger.decide(now=5, window=0), "a window must be a positive number, not 0"),
+        (lambda: ledger.record(3, now=5), "arm must be a whole number from 0 to 2, not 3"),
+        (lambda: ledger.observe(1, 0.5, age=0), "no decision has the id 1; there are 1, from 0 on"),
+        (lambda: ledger.observe(-1, 0.5, age=0), "no decision has the id -1"),
+        (lambda: ledger.observe("a", 0.5, age=0), "no decision has the id 'a'"),
+        (lambda: ledger.observe(0, math.nan, age=0), "must be a finite number, not nan"),
+        (lambda: ledger.observe(0, 0.5, age=-1), "age must be 0 or more, not -1"),
+        (lambda: ledger.observe(0, 0.5, age=math.nan), "age must be 0 or more, not nan"),
+        (lambda: ledger.observe_many([0, 1], [0.5, 0.5], [0, 0]), "no decision has the id 1"),
+        (lambda: ledger.observe_many([0], [0.5, 0.5], [0, 0]), "of one length"),
+        (lambda: ledger.observe_many([0, 0], [0.5, math.inf], [0, 0]), "finite"),
+        (lambda: ledger.observe_many([0, 0], [0.5, 0.5], [0, -1]), "0 or more"),
+        (lambda: ledger.close(1, now=9), "no decision has the id 1"),
+        (lambda: ledger.add_arm(0.0), "a cap must be a positive number, not 0.0"),
+        (lambda: ledger.add_arm(1.0, window=20), "at most the ledger's 12"),
+        (lambda: ledger.retire_arm(7), "arm must be a whole number from 0 to 2, not 7"),
+        (lambda: Ledger(ac.UCB1(), [1.0], WINDOW), "UCB1 sees totals before they are paid"),
+        (lambda: Ledger(ac.AgeIMED(), [], WINDOW), "at least one arm"),
+        (lambda: Ledger(ac.AgeIMED(), [1.0], 2.5), "window must be a whole number"),
+        (lambda: Ledger(ac.AgeIMED(), [1.0], WINDOW, windows=[1, 2]), "1 arms need 1 windows, not 2"),
+        (lambda: Ledger(Unamended(4), [1.0], WINDOW), "lacks the function `amended`"),
+    ]
+    for action, text in wrong:
+        with pytest.raises(ac.InputError) as error:
+            action()
+        assert text in str(error.value)
+        assert "\n" not in str(error.value)
+    for field, value in arrays(ledger).items():
+        np.testing.assert_array_equal(value, before[field], err_msg=field)
+
+
+def test_nobody_left_to_choose():
+    ledger = ledger_of("AgeIMED", [1.0])
+    ledger.decide(now=0)
+    ledger.retire_arm(0)
+    with pytest.raises(ac.InputError, match="every arm has retired"):
+        ledger.decide(now=1)
+    assert ledger.observe(0, 0.5, age=3)
+    ledger.add_arm(1.0)
+    assert ledger.decide(now=1)[0].arm == 1
+
+
+@dataclass(frozen=True)
+class Unamended(ac.TPUCBEW):
+    """A policy that learns from groups but cannot take a piece out of order."""
+
+    functions: ClassVar[Functions] = ac.TPUCBEW.functions._replace(amended=Functions(index=None).amended)
+
+
+# Compilation.
+
+
+def test_kernels_of_different_policies_never_share_machine_code():
+    """`observe` reaches a policy's functions only through another function."""
+    one = fold(ac.AgeIMED.functions, "groups").observe
+    other = fold(ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups").observe
+    assert _fingerprint(one.py_func) != _fingerprint(other.py_func)
+
+
+def bits():
+    """A short history's statistics, as exact text."""
+    found = {}
+    for name in KINDS:
+        ledger = ledger_of(name)
+        for now in range(40):
+            for decision in ledger.decide(now, n=2, window=(None, 5)[now % 2]):
+                ledger.observe(max(decision.id - 9, 0), 0.1 + 0.01 * now, age=now % 7)
+            if now % 5 == 0:
+                ledger.close(decision.id, now)
+        found[name] = {field: [float(x).hex() for x in v.ravel()] for field, v in arrays(ledger).items()}
+    return found
+
+
+def test_plain_python_gives_the_same_bits():
+    command = "import json, test_ledger; print(json.dumps(test_ledger.bits()))"
+    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == bits()
+
+
+@pytest.mark.parametrize("example", ["own_windows", "arms_come_and_go"])
+def test_examples_run(example, capsys):
+    runpy.run_path(str(Path(__file__).parent.parent / "examples" / f"{example}.py"), run_name="__main__")
+    assert len(capsys.readouterr().out.splitlines()) > 4
