@@ -119,6 +119,8 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
         count = len(game.caps)
         window = game.window
         groups = feed.changes.shape[2] - 1
+        one_law = feed.changes.shape[1] == 1
+        values = np.empty(count)
         mark = 0
         for i in range(length):
             # Decide, knowing what arrived up to the round before. First each arm once, in order.
@@ -129,10 +131,11 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                 moment = Moment(start + i, feed.log[i], seed, run)
                 survey(params, stats, moment)
                 for k in range(count):
-                    value = index(params, stats, k, moment)
-                    if value > best:
-                        best = value
-                        choice = k
+                    values[k] = index(params, stats, k, moment)
+                    best = max(best, values[k])
+                # Looking for the best afterwards keeps guesses about it out of the loop above.
+                while choice < count - 1 and values[choice] != best:
+                    choice += 1
             # Indices that cannot be negative, here and below: numba then drops its test for that.
             arm = np.int64(np.uint16(choice))
             stats.pulls[arm] += 1
@@ -141,10 +144,15 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
 
             # Then this round's pieces arrive.
             if pieces:
-                due = feed.changes[i]
-                for j in range(groups + 1):
-                    a = arms[np.uint64(window + i - j * game.phi)]
-                    rate[np.uint64(j & 3), a] += due[np.uint64(game.law[a]), np.uint64(j)]
+                if one_law:  # the usual case, and there is nothing to look up
+                    due = feed.changes[i, 0]
+                    for j in range(groups + 1):
+                        a = arms[np.uint64(window + i - j * game.phi)]
+                        rate[np.uint64(j & 3), a] += due[np.uint64(j)]
+                else:
+                    for j in range(groups + 1):
+                        a = arms[np.uint64(window + i - j * game.phi)]
+                        rate[np.uint64(j & 3), a] += feed.changes[i, np.uint64(game.law[a]), np.uint64(j)]
                 for k in range(count):
                     paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
                     stats.observed[k] += game.caps[k] * paid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -78,13 +79,19 @@ class TPUCBFRG(Policy):
         """The assumed spread."""
         return as_spread(self.spread)
 
+    @cached_property
+    def _summaries(self) -> tuple[float, float]:
+        """E[Y] and the coincidence; kept, because every run asks for them."""
+        return self.law.mean(self.alpha), self.law.coincidence(self.alpha)
+
     @property
     def label(self) -> str:
         return f"{type(self).__name__}({self.alpha}, {self.law.label})"
 
     def params(self, caps: Floats, window: int) -> Params:
         phi = divides("alpha", self.alpha, window)
-        return Params(caps, phi * caps * self.law.mean(self.alpha), self.law.coincidence(self.alpha))
+        mean, coincidence = self._summaries
+        return Params(caps, phi * caps * mean, coincidence)
 
     def stats(self, params: Params) -> Stats:
         arms = len(params.cap)
