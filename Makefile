@@ -3,10 +3,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run venv test lint bench bench-peers clean
+.PHONY: run paper paper-kills venv test lint bench bench-peers clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
+
+# Every table and figure of the paper, checked against what it prints; goes on where it stopped.
+paper: venv
+	$(BIN)/accrual paper --check
+
+# Twenty SIGKILLs, then the same bytes as without.
+paper-kills: venv
+	$(BIN)/python benchmarks/paper_kills.py
 
 venv: .venv/.all
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import gzip
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,7 @@ def load(path: str | Path | None = None, column: str = "context_type", arms: int
         How many: those with the most songs played.
     """
     if path is None:
-        with tempfile.TemporaryDirectory() as folder:
-            sample = Path(folder) / "synthetic.csv.gz"
-            spotify_sample.write(sample)
-            return load(sample, column, arms)
+        return _synthetic(column, arms)
     sessions: dict[str, list[Levels]] = {}
     for file in _files(Path(path)):
         for value, levels in _read(file, column).items():
@@ -67,6 +65,14 @@ def load(path: str | Path | None = None, column: str = "context_type", arms: int
         laws=[EmpiricalLaw(np.maximum(tables[value], 0) / cap) for value in ranked],
         arms=ranked,
     )
+
+
+@cache
+def _synthetic(column: str, arms: int) -> Problem:
+    with tempfile.TemporaryDirectory() as folder:
+        sample = Path(folder) / "synthetic.csv.gz"
+        spotify_sample.write(sample)
+        return load(sample, column, arms)
 
 
 def _files(path: Path) -> list[Path]:

@@ -54,35 +54,40 @@ def write(path: Path, sessions: int = SESSIONS, seed: int = SEED) -> None:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
-    # Uniforms of a counter-based generator only: no numpy release changes what they are.
-    rng = np.random.Generator(np.random.Philox(seed))
+    # Uniforms of a counter-based generator only: no numpy release changes what they are. Of each
+    # session's 21 rows, one for each song and the last for the session itself.
+    u = np.random.Generator(np.random.Philox(seed)).random((sessions, 21, 6))
     shares = np.cumsum([context.share for context in CONTEXTS])
+    kind = np.minimum(np.searchsorted(shares, u[:, 20, 0], side="right"), len(CONTEXTS) - 1)
+    mood = 0.16 * (u[:, 20, 5] - 0.5)  # one listener hears more of everything than another
+    interest, decay = (np.array([getattr(c, name) for c in CONTEXTS])[kind] for name in ("interest", "decay"))
+    chance = np.clip((interest + mood)[:, None] - decay[:, None] * np.arange(20), 0.0, 1.0)
+    missed = u[:, :20, :4] >= chance[:, :, None]
+    quarters = np.where(missed.any(axis=2), missed.argmax(axis=2), 4)
     for number in range(sessions):
-        _session(rows, f"synthetic-{number:06d}", rng.random((21, 6)), shares)
+        head = (f"synthetic-{number:06d}", CONTEXTS[kind[number]].name)
+        _session(rows, head, u[number].tolist(), quarters[number].tolist())
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0, compresslevel=6) as packed:
         packed.write(text.getvalue().encode())
 
 
-def _session(rows: Any, name: str, u: np.ndarray, shares: np.ndarray) -> None:
-    context = CONTEXTS[min(int(np.searchsorted(shares, u[20, 0], side="right")), len(CONTEXTS) - 1)]
-    length = 10 + int(11 * u[20, 1])
-    hour, premium, shuffle = int(24 * u[20, 2]), u[20, 3] < 0.8, u[20, 4] < 0.3
-    mood = 0.16 * (u[20, 5] - 0.5)  # one listener hears more of everything than another
+def _session(rows: Any, head: tuple[str, str], u: list[list[float]], quarters: list[int]) -> None:
+    name, context = head
+    length = 10 + int(11 * u[20][1])
+    listener = [_flag(u[20][4] < 0.3), int(24 * u[20][2]), "2018-07-15", _flag(u[20][3] < 0.8), context]
     started = "clickrow"
     for position in range(1, length + 1):
-        chance = min(max(context.interest + mood - context.decay * (position - 1), 0.0), 1.0)
-        missed = np.flatnonzero(u[position - 1, :4] >= chance)
-        quarters = int(missed[0]) if len(missed) else 4
-        ended = "trackdone" if quarters == 4 else "fwdbtn"
-        track = f"t_synthetic-{int(TRACKS * u[position - 1, 4] ** 2):05d}"
-        pause = u[position - 1, 5]
-        flags = (quarters < 1, quarters < 2, quarters < 3, quarters == 4)
-        skips = [str(flag).lower() for flag in flags]
+        heard, (taste, pause) = quarters[position - 1], u[position - 1][4:]
+        ended = "trackdone" if heard == 4 else "fwdbtn"
+        track = f"t_synthetic-{int(TRACKS * taste**2):05d}"
+        skips = [_flag(flag) for flag in (heard < 1, heard < 2, heard < 3, heard == 4)]
         pauses = [int(pause < 0.8), int(pause >= 0.8), int(pause >= 0.95)]
-        listener = [str(shuffle).lower(), hour, "2018-07-15", str(premium).lower()]
-        ways = [context.name, started, ended]
-        rows.writerow([name, position, length, track, *skips, 0, *pauses, 0, 0, *listener, *ways])
+        rows.writerow([name, position, length, track, *skips, 0, *pauses, 0, 0, *listener, started, ended])
         started = ended
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
 
 
 if __name__ == "__main__":

@@ -46,6 +46,9 @@ def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        # The browser itself sees to it that nothing is loaded from anywhere.
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">"
         '<link rel="icon" href="data:,">'
         "<title>The paper, reproduced: generalized temporally-partitioned rewards</title>"
         f"<style>{css}</style></head><body><main>"

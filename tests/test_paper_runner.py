@@ -1,0 +1,287 @@
+"""Cells on disk: what they are known by, that they come whole, and that a killed run resumes."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.cli.app import run as command
+from accrual.experiments import cells, rows, runner
+from accrual.experiments.runner import Options
+from accrual.experiments.settings import BLOCKS
+
+ACCRUAL = str(Path(sys.executable).with_name("accrual"))
+SMALL = {"runs": 3, "horizon": 400, "jobs": 2}
+ONLY = ("setting1/alpha5", "audit/last")
+
+
+def files(folder) -> dict[str, str]:
+    """The SHA-256 of every file in a folder."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A small finished run."""
+    out = tmp_path_factory.mktemp("done")
+    runner.run(Options(out, ONLY, **SMALL))
+    return out
+
+
+def some_cell() -> cells.Cell:
+    return cells.cut(BLOCKS["audit/last"], cells.make_problem("audit/last"), 400, 3)[0]
+
+
+def test_a_cell_holds_what_simulate_gives(done):
+    cell = some_cell()
+    found = rows.read_cell(done / rows.CELLS / cell.name)
+    result = ac.simulate(cell.problem, cell.policies, 400, range(3), 0, checkpoints=cells.checkpoints(400))
+    assert found.learners == result.labels
+    assert np.array_equal(found.regret, result.regret)
+    assert np.array_equal(found.pulls, result.pulls)
+    assert np.array_equal(found.rounds, result.rounds)
+
+
+def test_everything_that_determines_the_numbers_is_in_the_name(monkeypatch):
+    block, problem = BLOCKS["audit/last"], cells.make_problem("audit/last")
+    base = cells.cut(block, problem, 400, 3)[0].name
+    other = dataclasses.replace(problem, division="first")
+    names = [
+        base,
+        cells.cut(block, problem, 401, 3)[0].name,
+        cells.cut(block, problem, 400, 2)[0].name,
+        cells.cut(block, other, 400, 3)[0].name,
+        cells.cut(block, dataclasses.replace(problem, caps=(1.0, 1.5)), 400, 3)[0].name,
+        cells.cut(dataclasses.replace(block, learners=BLOCKS["audit/very_end"].learners), problem, 400, 3)[
+            0
+        ].name,
+    ]
+    monkeypatch.setattr(cells, "SEED", 1)
+    names.append(cells.cut(block, problem, 400, 3)[0].name)
+    monkeypatch.setattr(cells, "SEED", 0)
+    monkeypatch.setattr(cells, "code_hash", lambda: "another engine")
+    names.append(cells.cut(block, problem, 400, 3)[0].name)
+    assert len(set(names)) == len(names)
+
+
+def test_logged_sessions_are_in_the_name_too():
+    a = ac.Problem([80], 80, 20, ac.EmpiricalLaw(np.full((2, 20), 0.01)))
+    b = ac.Problem([80], 80, 20, ac.EmpiricalLaw(np.full((2, 20), 0.011)))
+    block = BLOCKS["spotify"]
+    assert cells.cut(block, a, 400, 1)[0].name != cells.cut(block, b, 400, 1)[0].name
+
+
+def test_a_second_run_computes_nothing_and_changes_nothing(done):
+    before = files(done)
+    summary = runner.run(Options(done, ONLY, **SMALL))
+    assert (summary.kept, summary.policy_rounds) == (summary.cells, 0)
+    assert files(done) == before
+
+
+def test_threads_and_restarts_leave_the_same_bytes(done, tmp_path):
+    runner.run(Options(tmp_path, ONLY[1:], runs=3, horizon=400, jobs=1))
+    runner.run(Options(tmp_path, ONLY, runs=3, horizon=400, jobs=1))
+    assert files(tmp_path) == files(done)
+
+
+def test_more_runs_keep_the_cells_that_are_there(tmp_path):
+    first = runner.run(Options(tmp_path, ["audit/last"], runs=10, horizon=200))
+    second = runner.run(Options(tmp_path, ["audit/last"], runs=25, horizon=200))
+    assert (first.cells, second.cells, second.kept) == (1, 3, 1)
+
+
+def test_fresh_computes_again(tmp_path):
+    options = Options(tmp_path, ["audit/last"], runs=2, horizon=200)
+    runner.run(options)
+    before = files(tmp_path)
+    assert runner.run(dataclasses.replace(options, fresh=True)).kept == 0
+    assert files(tmp_path) == before
+
+
+def test_any_damage_is_seen(done, tmp_path):
+    """Flip one bit at 150 places: the cell is refused, or reads as it was.
+
+    It may do the latter because Parquet repeats itself: a schema is stored twice, and a range of
+    values beside the values. Most of the bytes count, so most flips must be refused.
+    """
+    source = done / rows.CELLS / some_cell().name
+    data, good = source.read_bytes(), rows.read_cell(source)
+    refused = 0
+    for place in np.linspace(0, len(data) - 1, 150).astype(int):
+        broken = bytearray(data)
+        broken[place] ^= 1 << (place % 8)
+        path = tmp_path / "cell.parquet"
+        path.write_bytes(broken)
+        try:
+            found = rows.read_cell(path)
+        except rows.Damaged:
+            refused += 1
+        else:
+            assert np.array_equal(found.regret, good.regret)
+            assert found.identity == good.identity
+    assert refused > 75
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(rows.Damaged):
+        rows.read_cell(path)
+    path.write_bytes(b"")
+    with pytest.raises(rows.Damaged):
+        rows.read_cell(path)
+
+
+def test_a_damaged_cell_stops_the_run_and_costs_nothing_else(tmp_path, capsys):
+    words = ["paper", "--only", "audit", "--runs", "2", "--horizon", "200", "--out", str(tmp_path)]
+    assert command(words) == 0
+    good = files(tmp_path)
+    victim = next((tmp_path / rows.CELLS).glob("audit-last*"))
+    victim.write_bytes(victim.read_bytes()[:-50])
+    broken = files(tmp_path)
+    capsys.readouterr()
+    assert command(words) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert victim.name in said
+    assert "delete it" in said
+    assert files(tmp_path) == broken
+    victim.unlink()
+    assert command(words) == 0
+    assert files(tmp_path) == good
+
+
+def test_a_cell_under_anothers_name_is_refused(done, tmp_path):
+    name = some_cell().name
+    store = tmp_path / rows.CELLS
+    store.mkdir()
+    wrong = next(path for path in (done / rows.CELLS).iterdir() if path.name != name)
+    (store / name).write_bytes(wrong.read_bytes())
+    with pytest.raises(ac.InputError, match="another cell's"):
+        runner.run(Options(tmp_path, ["audit/last"], **SMALL))
+
+
+def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkeypatch):
+    words = [
+        "paper",
+        "--only",
+        "audit",
+        "--runs",
+        "20",
+        "--horizon",
+        "200",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
+    real, written = os.fsync, []
+
+    def fsync(number: int) -> None:
+        written.append(number)
+        if len(written) > 4:  # two a cell: the file and its folder
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert command(words) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "No space left on device" in said
+    assert "2 of 4 cells are done and kept" in said
+    assert len(files(tmp_path / rows.CELLS)) == 2
+    monkeypatch.setattr(os, "fsync", real)
+    assert runner.run(Options(tmp_path, ["audit"], runs=20, horizon=200)).kept == 2
+
+
+def test_a_limit_on_file_sizes_is_one_line(tmp_path):
+    """A real refusal by the system, in the middle of a write."""
+    words = [ACCRUAL, "paper", "--only", "audit/last", "--runs", "10", "--horizon", "2000"]
+    limit = 3000
+    done = subprocess.run(
+        [*words, "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 2, done.stderr
+    assert "File too large" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.rglob("*.part*"))
+
+
+@pytest.mark.parametrize("place", ["/dev/null/paper", "/proc/paper"])
+def test_a_folder_that_cannot_be_written_is_one_line(place, capsys):
+    assert command(["paper", "--only", "audit/last", "--runs", "1", "--horizon", "200", "--out", place]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"cannot write to {place}" in said
+
+
+def test_two_at_once_in_one_folder_are_refused(tmp_path):
+    with (
+        runner._folder(tmp_path),
+        pytest.raises(ac.InputError, match="another accrual paper is at work"),
+    ):
+        runner.run(Options(tmp_path, ["audit/last"], **SMALL))
+
+
+def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
+    store = tmp_path / rows.CELLS
+    store.mkdir()
+    (store / ".audit.123.part.parquet").write_bytes(b"half")
+    (tmp_path / ".report.123.part.html").write_bytes(b"half")
+    runner.run(Options(tmp_path, ["audit/last"], **SMALL))
+    assert not [name for name in files(tmp_path) if ".part" in name]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"runs": 0}, "runs"), ({"horizon": 5}, "horizon"), ({"jobs": 0}, "jobs"), ({"only": ["x"]}, "setting")],
+)
+def test_bad_options_are_refused_before_any_work(tmp_path, given, message):
+    with pytest.raises(ac.InputError, match=message):
+        Options(tmp_path / "new", **given)
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_manifest_says_how_it_was_made(done):
+    manifest = rows.read_manifest(done)
+    assert (
+        manifest["command"] == "accrual paper --only setting1/alpha5 --only audit/last --runs 3 --horizon 400"
+    )
+    assert [entry["id"] for entry in manifest["settings"]] == list(ONLY)
+    assert set(manifest["versions"]) == {"accrual", "numba", "numpy", "scipy"}
+    # The paper's numbers are for 100,000 rounds; with 400 there is nothing to compare.
+    assert all(one["printed"] is None for entry in manifest["settings"] for one in entry["learners"])
+    json.dumps(manifest)
+
+
+def test_killed_at_random_and_resumed_to_the_same_bytes(tmp_path):
+    """Twice here; ``make paper-kills`` does it twenty times over the whole paper."""
+    words = [ACCRUAL, "paper", "--only", "audit", "--runs", "30", "--horizon", "2000"]
+    rest = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = time.monotonic()
+    subprocess.run([*words, "--out", str(tmp_path / "whole")], check=True, **rest)
+    lasted = time.monotonic() - started
+    chance = random.Random(7)
+    for _ in range(2):
+        child = subprocess.Popen([*words, "--out", str(tmp_path / "killed")], **rest)
+        time.sleep(lasted * chance.uniform(0.3, 0.9))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    subprocess.run([*words, "--out", str(tmp_path / "killed")], check=True, **rest)
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
