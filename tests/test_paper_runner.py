@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from accrual.experiments.runner import Options
 from accrual.experiments.settings import BLOCKS
 
 ACCRUAL = str(Path(sys.executable).with_name("accrual"))
-SMALL = {"runs": 3, "horizon": 400, "jobs": 2}
+SMALL: dict[str, Any] = {"runs": 3, "horizon": 400, "jobs": 2}
 ONLY = ("setting1/alpha5", "audit/last")
 
 
@@ -273,7 +274,7 @@ def test_the_manifest_says_how_it_was_made(done):
 def test_killed_at_random_and_resumed_to_the_same_bytes(tmp_path):
     """Twice here; ``make paper-kills`` does it twenty times over the whole paper."""
     words = [ACCRUAL, "paper", "--only", "audit", "--runs", "30", "--horizon", "2000"]
-    rest = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    rest: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     started = time.monotonic()
     subprocess.run([*words, "--out", str(tmp_path / "whole")], check=True, **rest)
     lasted = time.monotonic() - started

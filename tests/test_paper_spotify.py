@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def row(session: str, position: int, quarters: int, context: str, length: int = 
     return ",".join([session, str(position), str(length), *(str(flag).lower() for flag in flags), context])
 
 
-def write(path, lines):
+def write(path: Path, lines: list[str]) -> Path:
     text = "\n".join([HEAD, *lines]) + "\n"
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode()))
