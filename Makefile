@@ -28,7 +28,7 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 
 bench: venv
-	$(BIN)/accrual bench
+	$(BIN)/python benchmarks/bench.py
 
 bench-peers: venv
 	$(PIP) -e '.[peers]'

@@ -1,0 +1,254 @@
+"""`make bench`: the library against a plain C++ loop, and the other promises about speed and memory.
+
+Ends with exit code 1 when a figure is over its limit.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import accrual as ac
+from accrual.experiments.bench import compared, compile_for
+
+HORIZON = 100_000
+PAIRS = 15
+SAME = 0.01  # how far apart the two may end; see `against_cpp`
+FLAGS = ("-O3", "-march=native")
+
+Floats = npt.NDArray[np.float64]
+
+
+class Row(NamedTuple):
+    """One line of the report."""
+
+    what: str
+    figure: str
+    limit: str = ""
+    good: bool = True
+
+
+def main() -> int:
+    """Measure, print, and say whether every limit was kept."""
+    where = _pin()
+    rows = [*against_cpp(), setting2_cost(), horizon_cost(), memory(), import_time(), *first_simulation()]
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {_processor()}, {where}, Python {platform.python_version()}")
+    _show(rows)
+    return 0 if all(row.good for row in rows) else 1
+
+
+def against_cpp() -> list[Row]:
+    """Setting 1 with the headline's policies, turn by turn with the C++ loop on the same runs."""
+    problem, policies = ac.paper.setting1(), compared(50)
+    compile_for(problem, policies)
+    with tempfile.TemporaryDirectory() as folder:
+        loop = _compile(Path(folder), len(problem.caps))
+        theirs: list[float] = []
+        ours: list[float] = []
+        differences: list[float] = []
+        for run in range(PAIRS):
+            seconds, regret = _library(problem, policies, run)
+            ours.append(seconds)
+            if loop is not None:
+                seconds, expected = _loop(loop, problem, policies, run)
+                theirs.append(seconds)
+                differences.append(float(np.max(np.abs(regret / expected - 1))))
+    unit = 1e9 / (HORIZON * len(policies))
+    library = statistics.median(ours)
+    rows = [Row("Setting 1, 11 policies, library", f"{library * unit:.1f} ns per policy-round")]
+    if not theirs:
+        return [*rows, Row("the same in C++", "not measured: no C++ compiler (set CXX, or install g++)")]
+    plain = statistics.median(theirs)
+    # gcc fuses multiplications and additions where numba does not. That may flip a choice between
+    # two arms whose indices differ in the last bit only, and the runs then part; so far none has.
+    worst = max(differences)
+    return [
+        *rows,
+        Row(f"the same in C++ ({_compiler()} {' '.join(FLAGS)})", f"{plain * unit:.1f} ns per policy-round"),
+        Row("library / C++", f"{library / plain:.2f}", "at most 1.25", library / plain <= 1.25),
+        Row(
+            f"their final regrets, {PAIRS} runs",
+            "identical" if worst == 0 else f"up to {100 * worst:.2g} % apart",
+            f"within {100 * SAME:g} %",
+            worst <= SAME,
+        ),
+    ]
+
+
+def setting2_cost() -> Row:
+    """Setting 2 at (200, 100), with its Beta draws, as a multiple of Setting 1."""
+    one, two = ac.paper.setting1(), ac.paper.setting2(4, "late")
+    compile_for(two, compared(100))
+    costs = _interleaved(
+        lambda: _library(one, compared(50), 0)[0], lambda: _library(two, compared(100), 0)[0], pairs=5
+    )
+    ratio = costs[1] / costs[0]
+    cost = costs[1] * 1e9 / (HORIZON * len(compared(100)))
+    figure = f"{cost:.0f} ns per policy-round, {ratio:.1f} times Setting 1"
+    return Row("Setting 2 (200, 100) late, 11 policies", figure, "at most 8 times", ratio <= 8)
+
+
+def horizon_cost() -> Row:
+    """Time per round at a horizon of 1e6 over that at 1e4."""
+    problem, policies = ac.paper.setting1(), compared(50)
+    short, long = _interleaved(
+        lambda: _timed(lambda: ac.simulate(problem, policies, 10_000, runs=20, threads=1)) / 20e4,
+        lambda: _timed(lambda: ac.simulate(problem, policies, 1_000_000, runs=1, threads=1)) / 1e6,
+        pairs=5,
+    )
+    ratio = long / short
+    return Row("time per round, T = 1e6 over T = 1e4", f"{ratio:.2f}", "0.8 to 1.2", abs(ratio - 1) <= 0.2)
+
+
+def memory() -> Row:
+    """The most memory a process of one long run holds."""
+    peak = float(
+        _python(
+            "import resource, sys, accrual as ac\n"
+            "policies = [ac.UCB1(), ac.TPUCBFR(50), ac.TPUCBFRG(50, 'begin')]\n"
+            "ac.simulate(ac.paper.setting1(), policies, 10_000_000, runs=1, threads=1)\n"
+            "unit = 1 if sys.platform == 'darwin' else 1024\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6)"
+        )
+    )
+    return Row("peak memory of one run of T = 1e7", f"{peak:.0f} MB", "under 500 MB", peak < 500)
+
+
+def import_time() -> Row:
+    """`import accrual` in a fresh process, without the interpreter's own start."""
+    code = "import time; t = time.perf_counter(); import accrual; print(time.perf_counter() - t)"
+    seconds = statistics.median(float(_python(code)) for _ in range(5))
+    return Row("import accrual", f"{1e3 * seconds:.0f} ms", "under 500 ms", seconds < 0.5)
+
+
+def first_simulation() -> list[Row]:
+    """The first simulation of a process, before and after another process has compiled."""
+    code = (
+        "import time, accrual as ac\n"
+        "t = time.perf_counter()\n"
+        "policies = [ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFR(50), ac.TPUCBFRG(50, 'begin')]\n"
+        "ac.simulate(ac.paper.setting1(), policies, 1000, runs=1, threads=1)\n"
+        "print(time.perf_counter() - t)"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        cold, warm = (float(_python(code, NUMBA_CACHE_DIR=cache)) for _ in range(2))
+    return [
+        Row("first simulation, nothing compiled yet", f"{cold:.1f} s"),
+        Row("first simulation of a later process", f"{warm:.1f} s", "a third of that", warm <= cold / 3),
+    ]
+
+
+def _library(problem: ac.Problem, policies: Sequence[ac.Policy], run: int) -> tuple[float, Floats]:
+    """Seconds and final regrets of one run."""
+    results = []
+    seconds = _timed(
+        lambda: results.append(ac.simulate(problem, policies, HORIZON, range(run, run + 1), threads=1))
+    )
+    return seconds, results[0].final_regret[:, 0]
+
+
+def _loop(loop: Path, problem: ac.Problem, policies: Sequence[ac.Policy], run: int) -> tuple[float, Floats]:
+    """The same from the C++ loop, which times itself."""
+    caps = np.array(problem.caps)
+    lines: list[list[object]] = [
+        [problem.window, problem.groups, HORIZON, 0, run],
+        caps.tolist(),
+        problem.gaps.tolist(),
+        [len(policies)],
+    ]
+    for policy in policies:
+        if policy.feedback == "pieces":
+            params = policy.params(caps, problem.window)
+            lines.append(["pieces", float(params.coincidence), *params.owed.tolist()])
+        else:
+            lines.append(["totals", 0 if policy.immediate else problem.window - 1])
+    text = "\n".join(" ".join(map(str, line)) for line in lines)
+    answer = subprocess.run([loop], input=text, capture_output=True, text=True, check=True).stdout.split()
+    return float(answer[0]), np.array(answer[1:], dtype=np.float64)
+
+
+def _compiler() -> str | None:
+    """The C++ compiler at hand."""
+    names = [os.environ["CXX"]] if "CXX" in os.environ else ["g++", "c++", "clang++"]
+    return next((name for name in names if shutil.which(name)), None)
+
+
+def _compile(folder: Path, arms: int) -> Path | None:
+    compiler = _compiler()
+    if compiler is None:
+        return None
+    source, loop = Path(__file__).with_name("loop.cpp"), folder / "loop"
+    subprocess.run([compiler, *FLAGS, f"-DARMS={arms}", source, "-o", loop], check=True)
+    return loop
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """Processor seconds, as the C++ loop counts them too: other load on the machine is left out."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def _interleaved(first: Callable[[], float], second: Callable[[], float], pairs: int) -> tuple[float, float]:
+    """The medians of two measurements taken turn by turn."""
+    taken = [(first(), second()) for _ in range(pairs)]
+    return statistics.median(a for a, _ in taken), statistics.median(b for _, b in taken)
+
+
+def _python(code: str, **environment: str) -> str:
+    """What `code` prints in a fresh interpreter."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _pin() -> str:
+    """Keep this process and its children on one core, where the system allows it."""
+    if not hasattr(os, "sched_setaffinity"):
+        return "not pinned to a core"
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    return "one core"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _show(rows: Sequence[Row]) -> None:
+    cells = [(row.what, row.figure, row.limit, "" if row.good else "OVER") for row in rows]
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        for row in cells:
+            print("  ".join(filter(None, row)))
+        return
+    table = Table()
+    for title in ("measured", "figure", "limit", ""):
+        table.add_column(title)
+    for row in cells:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 130).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
