@@ -6,9 +6,10 @@ import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accrual as ac
+from accrual.core.events import Decision
 from accrual.core.jit import _fingerprint
 from accrual.engine.record import record
 from accrual.live.fold import fold
 from accrual.live.ledger import Ledger
-from accrual.policy.base import Functions
+from accrual.policy.base import Functions, Policy, no_amended
 from accrual.policy.catalog import CATALOG, make
 
 SETTINGS: dict[str, dict[str, object]] = {
@@ -34,21 +36,21 @@ WINDOW = 12
 BASE = ("pulls", "observed", "closed", "total", "seen", "paid", "growth", "square")
 
 
-def policy_of(name):
+def policy_of(name: str) -> Policy:
     return make(name, **SETTINGS.get(name, {}))
 
 
-def ledger_of(name, caps=(1.0, 2.0, 1.5), **more):
+def ledger_of(name: str, caps: Sequence[float] = (1.0, 2.0, 1.5), **more: Any) -> Ledger:
     return Ledger(policy_of(name), caps, WINDOW, **more)
 
 
-def arrays(ledger):
+def arrays(ledger: Ledger) -> dict[str, Any]:
     return {name: np.array(value) for name, value in ledger.stats._asdict().items()}
 
 
-def assert_close(actual, expected, rtol, atol=0.0):
-    for name in expected:
-        np.testing.assert_allclose(actual[name], expected[name], rtol=rtol, atol=atol, err_msg=name)
+def assert_close(actual: dict[str, Any], expected: dict[str, Any], rtol: float, atol: float) -> None:
+    for name, value in expected.items():
+        np.testing.assert_allclose(actual[name], value, rtol=rtol, atol=atol, err_msg=name)
 
 
 # The simulator and the live side are the same thing.
@@ -89,20 +91,22 @@ def test_a_recorded_run_replayed_makes_the_same_choices(name, division):
 class History:
     """Everything that happened, kept in full."""
 
-    arm: list
-    at: list
-    window: list
-    end: list  # when the window closes, or was closed
-    pieces: list  # id, value, age: those that came in time
+    arm: list[int]
+    at: list[float]
+    window: list[float]
+    end: list[float]  # when the window closes, or was closed
+    pieces: list[tuple[int, float, float]]  # id, value, age: those that came in time
     now: float = 0.0
     late: int = 0
 
-    def statistics(self, policy, caps):
+    def statistics(self, policy: Policy, caps: Sequence[float]) -> dict[str, Any]:
         """The base statistics at `now`, from nothing."""
         arms = len(caps)
         edges = policy.edges(WINDOW)
         stats = {name: np.zeros(arms) for name in ("pulls", "observed", "closed", "total", "squares")}
-        cells = {name: np.zeros((arms, len(edges))) for name in ("seen", "paid", "growth", "square")}
+        cells: dict[str, Any] = {
+            name: np.zeros((arms, len(edges))) for name in ("seen", "paid", "growth", "square")
+        }
         for id_, arm in enumerate(self.arm):
             mine = [(value / caps[arm], age) for id2, value, age in self.pieces if id2 == id_]
             total = math.fsum(value for value, _ in mine)
@@ -141,12 +145,12 @@ EVENTS = st.lists(
 )
 
 
-def play(ledger, events, caps):
+def play(ledger: Any, events: list[Any], caps: list[float]) -> History:
     """Send the events to a ledger that has been given no others, and keep them all."""
     history = History([], [], [], [], [])
-    windows = [WINDOW] * len(caps)
+    windows = [float(WINDOW)] * len(caps)
 
-    def made(decision, own):
+    def made(decision: Decision, own: float | None) -> None:
         history.arm.append(decision.arm)
         history.at.append(decision.at)
         history.window.append(windows[decision.arm] if own is None else own)
@@ -165,8 +169,8 @@ def play(ledger, events, caps):
             caps.append(more[0])
             windows.append(WINDOW if more[1] is None else more[1])
             assert ledger.add_arm(more[0], window=more[1]) == len(caps) - 1
-        elif kind == "retire" and len(ledger.arms) > 1:
-            ledger.retire_arm(more[0] % len(caps)) if ledger.arms != [more[0] % len(caps)] else None
+        elif kind == "retire" and ledger.arms != [more[0] % len(caps)]:
+            ledger.retire_arm(more[0] % len(caps))
         elif kind == "close" and history.arm:
             id_ = max(len(history.arm) - 1 - more[0], 0)
             assert ledger.close(id_, history.now) == (history.end[id_] > history.now)
@@ -212,7 +216,7 @@ DELIVERIES = st.lists(
 )
 
 
-def deliver(name, pieces, ticks):
+def deliver(name: str, pieces: list[tuple[int, int, float]], ticks: Sequence[float]) -> dict[str, Any]:
     """Four decisions, pieces in this order with these pauses, then all windows close."""
     ledger = ledger_of(name, [4.0, 5.0])
     for arm in (0, 1, 0, 1):
@@ -370,7 +374,7 @@ def test_memory_grows_with_what_is_pending():
 # Arms that come and go.
 
 
-def pay(ledger, means, rounds):
+def pay(ledger: Ledger, means: Sequence[float], rounds: int) -> Any:
     """Play on; a decision of arm i pays means[i] or so, over the window. The arms chosen."""
     dice = np.random.default_rng(len(means))
     start, arms = max(ledger._now, 0) + 1, []
@@ -426,7 +430,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
     ledger = ledger_of("AgeIMED")
     ledger.decide(now=5)
     before = arrays(ledger)
-    wrong = [
+    wrong: list[tuple[Callable[[], object], str]] = [
         (lambda: ledger.decide(now=4), "time must not go back: 4 comes after 5"),
         (lambda: ledger.tick(math.nan), "time must not go back"),
         (lambda: ledger.decide(now=5, n=0), "n must be a whole number"),
@@ -435,7 +439,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
         (lambda: ledger.record(3, now=5), "arm must be a whole number from 0 to 2, not 3"),
         (lambda: ledger.observe(1, 0.5, age=0), "no decision has the id 1; there are 1, from 0 on"),
         (lambda: ledger.observe(-1, 0.5, age=0), "no decision has the id -1"),
-        (lambda: ledger.observe("a", 0.5, age=0), "no decision has the id 'a'"),
+        (lambda: ledger.observe(0.5, 0.5, age=0), "no decision has the id 0.5"),  # type: ignore[arg-type]
         (lambda: ledger.observe(0, math.nan, age=0), "must be a finite number, not nan"),
         (lambda: ledger.observe(0, 0.5, age=-1), "age must be 0 or more, not -1"),
         (lambda: ledger.observe(0, 0.5, age=math.nan), "age must be 0 or more, not nan"),
@@ -449,7 +453,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
         (lambda: ledger.retire_arm(7), "arm must be a whole number from 0 to 2, not 7"),
         (lambda: Ledger(ac.UCB1(), [1.0], WINDOW), "UCB1 sees totals before they are paid"),
         (lambda: Ledger(ac.AgeIMED(), [], WINDOW), "at least one arm"),
-        (lambda: Ledger(ac.AgeIMED(), [1.0], 2.5), "window must be a whole number"),
+        (lambda: Ledger(ac.AgeIMED(), [1.0], -1), "window must be a whole number"),
         (lambda: Ledger(ac.AgeIMED(), [1.0], WINDOW, windows=[1, 2]), "1 arms need 1 windows, not 2"),
         (lambda: Ledger(Unamended(4), [1.0], WINDOW), "lacks the function `amended`"),
     ]
@@ -477,7 +481,7 @@ def test_nobody_left_to_choose():
 class Unamended(ac.TPUCBEW):
     """A policy that learns from groups but cannot take a piece out of order."""
 
-    functions: ClassVar[Functions] = ac.TPUCBEW.functions._replace(amended=Functions(index=None).amended)
+    functions: ClassVar[Functions] = ac.TPUCBEW.functions._replace(amended=no_amended)
 
 
 # Compilation.
@@ -485,12 +489,12 @@ class Unamended(ac.TPUCBEW):
 
 def test_kernels_of_different_policies_never_share_machine_code():
     """`observe` reaches a policy's functions only through another function."""
-    one = fold(ac.AgeIMED.functions, "groups").observe
-    other = fold(ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups").observe
+    one: Any = fold(ac.AgeIMED.functions, "groups").observe
+    other: Any = fold(ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups").observe
     assert _fingerprint(one.py_func) != _fingerprint(other.py_func)
 
 
-def bits():
+def bits() -> dict[str, dict[str, list[str]]]:
     """A short history's statistics, as exact text."""
     found = {}
     for name in KINDS:
