@@ -58,7 +58,7 @@ class Shape(NamedTuple):
     entries: int  # of the legend
     panels: int = 1
     left: float = 0.8  # room for the labels of the vertical axis
-    left_narrow: float = 0.6
+    left_narrow: float = 0.72
 
 
 Draw = Callable[[Any, bool], None]  # (figure, narrow): draws into an empty figure

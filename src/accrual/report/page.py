@@ -119,9 +119,14 @@ def _row(one: Line) -> str:
         "" if one.paper is None else _figures(one.paper, 3),
         _figures(one.ours, 4),
         "" if math.isnan(one.error) else _figures(one.error, 2),
-        "" if one.difference is None else f"{100 * one.difference:+.1f}&nbsp;%".replace("-", "−"),
+        "" if one.difference is None else _percent(one.difference),
     )
     return f"<tr><td>{escape(one.learner)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}{agrees}</tr>"
+
+
+def _percent(share: float) -> str:
+    text = f"{100 * share:+.1f}"
+    return f"{'0.0' if text[1:] == '0.0' else text.replace('-', '−')}&nbsp;%"
 
 
 def _figures(value: float, digits: int) -> str:
