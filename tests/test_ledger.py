@@ -346,6 +346,17 @@ def test_a_closed_decision_s_total_is_what_it_has_paid():
     assert ledger.stats.total.tolist() == [0.5, 0.0]
 
 
+def test_what_is_due_at_once_is_done_in_order_of_the_decisions():
+    """Seen in the rounding: 1e16 + 1 is 1e16, so in this order, and no other, 1 is lost."""
+    ledger = ledger_of("DelayedUCB1", [1.0, 1.0])
+    for now, value in ((0, 1e16), (0, 1.0), (5, -1e16)):
+        decision = ledger.record(0, now, window=12 - now)
+        ledger.observe(decision.id, value, age=0)
+    ledger.tick(12)
+    assert ledger.stats.closed[0] == 3
+    assert ledger.stats.total[0] == 0.0
+
+
 def test_a_batch_is_chosen_one_by_one_without_news():
     together, apart = ledger_of("AgeTS"), ledger_of("AgeTS")
     for now in range(0, 60, 3):
