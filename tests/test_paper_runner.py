@@ -201,7 +201,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkey
     monkeypatch.setattr(os, "fsync", fsync)
     assert command(words) == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert "No space left on device" in said
+    assert "parquet: No space left on device" in said
     assert "2 of 4 cells are done and kept" in said
     assert len(files(tmp_path / rows.CELLS)) == 2
     monkeypatch.setattr(os, "fsync", real)
@@ -221,6 +221,23 @@ def test_a_limit_on_file_sizes_is_one_line(tmp_path):
     )
     assert done.returncode == 2, done.stderr
     assert "File too large" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.rglob("*.part*"))
+
+
+def test_a_disk_that_fills_while_the_report_is_written_is_one_line(tmp_path, capsys, monkeypatch):
+    words = ["paper", "--only", "audit/last", "--runs", "2", "--horizon", "200", "--out", str(tmp_path)]
+
+    def full(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    replace = Path.replace
+    monkeypatch.setattr(
+        Path, "replace", lambda self, to: full() if to.name == "tables.csv" else replace(self, to)
+    )
+    assert command(words) == 2
+    assert (
+        capsys.readouterr().err.splitlines()[-1] == f"accrual: {tmp_path}/tables.csv: No space left on device"
+    )
     assert not list(tmp_path.rglob("*.part*"))
 
 

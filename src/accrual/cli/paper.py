@@ -55,8 +55,8 @@ def paper(
     summary = run(options)
     if summary.policy_rounds:
         _say(
-            f"{summary.policy_rounds / 1e6:,.0f} million policy-rounds in {summary.seconds:.1f} s, "
-            f"{summary.policy_rounds / summary.seconds / 1e6:.1f} million a second; drawing the report"
+            f"{summary.policy_rounds / 1e6:,.4g} million policy-rounds in {summary.seconds:.1f} s, "
+            f"{summary.policy_rounds / summary.seconds / 1e6:.3g} million a second; drawing the report"
         )
     report = build(out)
     _show(report)

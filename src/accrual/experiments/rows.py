@@ -69,15 +69,18 @@ def key(identity: dict[str, Any]) -> str:
 
 def write(path: Path, data: bytes) -> None:
     """Write `data` durably: after this returns, a power cut leaves the whole file."""
-    with replacing(path) as partial, open(partial, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        with replacing(path) as partial, open(partial, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:  # a full disk does not say which file it refused
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_cell(path: Path, cell: CellRows) -> None:

@@ -1,4 +1,7 @@
-"""A live view of the cells: how far, how fast, how long still; plain lines where no terminal is."""
+"""A live view of the cells: how far, how fast, how long still; plain lines where no terminal is.
+
+Speed is in millions of policy-rounds a second.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class View:
                 advance=cell.work,
                 description=block,
                 cells=f"{self._done}/{self._cells}",
-                speed=f"{self._rounds / seconds / 1e6:.1f} M policy-rounds/s",
+                speed=f"  {self._rounds / seconds / 1e6:.1f} M/s",
             )
         if self._left[block] == 0:
             left = sum(1 for count in self._left.values() if count)
@@ -59,15 +62,13 @@ class View:
     def _open(self) -> None:
         try:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
         except ImportError:
             return
         self._bar = Progress(
             TextColumn("{task.description:<20}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %  cells {task.fields[cells]}  {task.fields[speed]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
+            BarColumn(bar_width=16),
+            TextColumn("{task.percentage:>3.0f} %  cells {task.fields[cells]}{task.fields[speed]}  left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
