@@ -18,7 +18,12 @@ from pathlib import Path
 
 KILLS = 20
 SEED = 20230731
-COMMAND = [str(Path(sys.executable).with_name("accrual")), "paper", "--runs", "40", "--horizon", "4000"]
+COMMAND = [str(Path(sys.executable).with_name("accrual")), "paper", "--runs", "40", "--horizon", "10000"]
+
+
+def cells(out: Path) -> int:
+    """How many cells are on disk."""
+    return len(list((out / "cells").glob("*.parquet")))
 
 
 def start(out: Path) -> subprocess.Popen[bytes]:
@@ -41,32 +46,35 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         whole, killed = Path(place) / "whole", Path(place) / "killed"
         began = time.monotonic()
-        if start(whole).wait():
+        child = start(whole)
+        while not cells(whole) and child.poll() is None:
+            time.sleep(0.05)
+        first = time.monotonic() - began
+        if child.wait():
             print("the uninterrupted run failed")
             return 1
         lasted = time.monotonic() - began
-        print(f"uninterrupted: {lasted:.1f} s, {len(digests(whole))} files")
+        print(f"uninterrupted: {lasted:.1f} s, first cell after {first:.1f} s, {len(digests(whole))} files")
         chance = random.Random(SEED)
         for kill in range(1, KILLS + 1):
             child = start(killed)
-            moment = lasted * chance.uniform(0.05, 0.6)
+            # Each attempt gets an eighth of the work done at most, so that twenty cover all of it.
+            moment = chance.uniform(0.3 * first, first + (lasted - first) / 8)
             try:
                 code = child.wait(timeout=moment)
                 print(f"{kill:2d}: had finished before {moment:.1f} s (exit {code})")
             except subprocess.TimeoutExpired:
                 child.send_signal(signal.SIGKILL)
                 child.wait()
-                cells = len(list((killed / "cells").glob("*.parquet"))) if killed.exists() else 0
-                stray = len(list(killed.rglob(".*.part*"))) if killed.exists() else 0
-                print(f"{kill:2d}: killed after {moment:.1f} s, {cells} cells whole, {stray} half-written")
+                stray = len(list(killed.rglob(".*.part*")))
+                left = f"{cells(killed)} cells whole, {stray} half-written"
+                print(f"{kill:2d}: killed after {moment:.1f} s, {left}")
         if start(killed).wait():
             print("the last run failed")
             return 1
-        first, second = digests(whole), digests(killed)
-        different = sorted(
-            name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
-        )
-        print(f"{len(first)} files compared, {len(different)} different", *different)
+        one, other = digests(whole), digests(killed)
+        different = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+        print(f"{len(one)} files compared, {len(different)} different", *different)
         return 1 if different else 0
 
 
