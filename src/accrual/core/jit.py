@@ -52,6 +52,20 @@ def kernel(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
+def settle(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The machine code of a kernel for arguments of these types, compiled if need be.
+
+    numba looks up the type of every argument in every call, which for nested tuples takes longer
+    than a short call does. Who calls a kernel often, always with the same types, can settle them
+    once. Nothing checks that later arguments keep to them.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return dispatcher  # type: ignore[no-any-return]
+    signature = tuple(numba.typeof(argument) for argument in arguments)
+    dispatcher.compile(signature)
+    return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
+
+
 class _KernelCache(FunctionCache):
     """numba's function cache, keyed by source instead of by file time and object identity."""
 
