@@ -148,7 +148,7 @@ _LIST = [
         "twenty decisions an arm; ten arms are best",
         _crowd(_lumps(*(0.05 * level for level in range(1, 11))), LumpLaw(0.6, "begin_middle"), 1000, 10),
         horizon=20_000,
-        runs=10,
+        runs=5,
     ),
 ]  # fmt: skip
 ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
