@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from accrual.policy.age_imed import AgeIMED as AgeIMED
     from accrual.policy.age_kl import AgeKL as AgeKL
     from accrual.policy.age_ts import AgeTS as AgeTS
+    from accrual.policy.age_ucb import AgeUCB as AgeUCB
     from accrual.policy.base import Policy as Policy
     from accrual.policy.delayed_ucb1 import DelayedUCB1 as DelayedUCB1
     from accrual.policy.imed import IMED as IMED
@@ -45,6 +46,7 @@ _WHERE = {
     "AgeIMED": "accrual.policy.age_imed",
     "AgeKL": "accrual.policy.age_kl",
     "AgeTS": "accrual.policy.age_ts",
+    "AgeUCB": "accrual.policy.age_ucb",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
     "DelayedUCB1": "accrual.policy.delayed_ucb1",

@@ -18,10 +18,12 @@ cumulative reward, which adds up to the squared total however the buckets depend
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
@@ -29,13 +31,15 @@ from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
 from accrual.policy.estimate import regularised
 from accrual.spread import SpreadLike, as_spread
 
-KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 100.0
+KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 _SWEEPS = 3
+_SPARE = 10.0
 _PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 
 
 class Params(NamedTuple):
     cap: Floats
+    inverse_cap: Floats
     prior: Floats  # buckets: the spread before anything is known
     k0: float
 
@@ -46,59 +50,102 @@ class Stats(NamedTuple):
     paid: Floats  # arms x buckets: what they paid in it (S)
     growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward (Q)
     square: Floats  # arms x buckets: the squares of what they paid in it (V)
+    inverse: Floats  # arms x buckets: 1 / (seen + kappa)
     spread: Floats  # buckets: the pooled spread (p), and ...
     spread2: Floats  # ... its twin for the second moment
+    kappa: Floats  # buckets: how many decisions the pooled spread is worth
     sum: Floats  # arms: sum over buckets of paid / (seen + kappa)
     sum2: Floats  # arms: the same of growth
-    lack: Floats  # arms: sum over buckets of spread / (seen + kappa)
-    lack2: Floats  # arms: the same of spread2
-    mean: Floats  # arms: estimates, made anew by each survey
+    known: Floats  # arms: sum over buckets of spread * seen / (seen + kappa)
+    known2: Floats  # arms: the same of spread2
+    counted: Floats  # arms: the same of spread * seen
+    raw: Floats  # arms: the mean before scaling, and ...
+    raw2: Floats  # ... the second moment
+    mean: Floats  # arms: estimates, brought up to date by each survey
     variance: Floats  # arms: regularised
-    weight: Floats  # arms: how many finished decisions the mean is worth
-    scratch: Floats  # 2 x buckets: for `refresh`, which must not allocate
-    shared: Floats  # kappa, decisions so far, decisions at the next refresh, the leader's mean
+    weight: Floats  # arms: decisions per bucket, averaged as the mean weighs the buckets
+    stale: npt.NDArray[np.bool_]  # arms: has news since the last survey
+    scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
+    leader: Ints  # one number: the arm with the largest mean
+    shared: Floats  # decisions so far, decisions at the next refresh, the leader's score, ...
 
 
-KAPPA, DECISIONS, REFRESH, LEADER = range(4)
+DECISIONS, REFRESH, SCORE, SCALE, RANGE = range(5)
 
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
-    x = (after - before) / params.cap[arm]
-    q = x * (after + before) / params.cap[arm]
+    unit = params.inverse_cap[arm]
+    x = (after - before) * unit
+    q = x * (after + before) * unit
     n = stats.seen[arm, group]
-    old = 1.0 / (n + stats.shared[KAPPA])
-    new = 1.0 / (n + 1.0 + stats.shared[KAPPA])
+    old = stats.inverse[arm, group]
+    new = 1.0 / (n + 1.0 + stats.kappa[group])
+    more = (n + 1.0) * new - n * old
+    counted = (n + 1.0) * (n + 1.0) * new - n * n * old
     paid = stats.paid[arm, group]
     growth = stats.growth[arm, group]
     stats.sum[arm] += (paid + x) * new - paid * old
     stats.sum2[arm] += (growth + q) * new - growth * old
-    stats.lack[arm] += stats.spread[group] * (new - old)
-    stats.lack2[arm] += stats.spread2[group] * (new - old)
+    stats.known[arm] += stats.spread[group] * more
+    stats.known2[arm] += stats.spread2[group] * more
+    stats.counted[arm] += stats.spread[group] * counted
     stats.seen[arm, group] = n + 1.0
     stats.paid[arm, group] = paid + x
     stats.growth[arm, group] = growth + q
     stats.square[arm, group] += x * x
+    stats.inverse[arm, group] = new
+    stats.stale[arm] = True
+
+
+@njit
+def amended(
+    params: Params, stats: Stats, arm: int, group: int,
+    before: float, after: float, more_before: float, more_after: float,
+) -> None:  # fmt: skip
+    unit = params.inverse_cap[arm]
+    x = (after - before) * unit
+    more = (more_after - more_before) * unit
+    # By how much (after^2 - before^2) grows, with no difference of squares.
+    growth = (more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)) * unit**2
+    stats.paid[arm, group] += more
+    stats.growth[arm, group] += growth
+    stats.square[arm, group] += more * (2.0 * x + more)
+    stats.sum[arm] += more * stats.inverse[arm, group]
+    stats.sum2[arm] += growth * stats.inverse[arm, group]
+    stats.stale[arm] = True
 
 
 @njit
 def survey(params: Params, stats: Stats, moment: Moment) -> None:
-    """Every arm's mean, variance and weight, and the leader's mean."""
-    kappa = stats.shared[KAPPA]
-    leader = 0.0
+    """The estimates of every arm that has news, and the leader.
+
+    Until a window has closed nobody knows how much is still to come, and what has been seen so
+    far may look like more than the cap. No total exceeds its cap, so all arms are scaled down
+    together, which leaves their order alone; cutting each off at its cap would make them tie.
+    """
+    highest = 1.0
     for arm in range(len(params.cap)):
-        known = 1.0 - kappa * stats.lack[arm]
-        if known > 1e-12:
-            m = min(max(stats.sum[arm] / known, 0.0), 1.0)
-            second = stats.sum2[arm] / (1.0 - kappa * stats.lack2[arm])
-            n = known / stats.lack[arm]
+        if stats.stale[arm] and stats.known[arm] > 0.0:
+            stats.weight[arm] = stats.counted[arm] / stats.known[arm]
+            stats.raw[arm] = max(stats.sum[arm] / stats.known[arm], 0.0)
+            stats.raw2[arm] = max(stats.sum2[arm] / stats.known2[arm], 0.0)
+        highest = max(highest, stats.raw[arm])
+    rescaled = highest != stats.shared[SCALE]
+    stats.shared[SCALE] = highest
+    best = 0.0
+    stats.leader[0] = 0
+    for arm in range(len(params.cap)):
+        if rescaled or stats.stale[arm]:
+            stats.stale[arm] = False
+            m = stats.raw[arm] / highest
+            second = min(max(stats.raw2[arm] / (highest * highest), m * m), m)
             stats.mean[arm] = m
-            stats.weight[arm] = n
-            _, stats.variance[arm] = regularised(n, m, min(max(second, m * m), m), params.k0)
-            leader = max(leader, m * params.cap[arm])
-        else:
-            stats.weight[arm] = 0.0
-    stats.shared[LEADER] = leader
+            _, stats.variance[arm] = regularised(stats.weight[arm], m, second, params.k0, stats.shared[RANGE])
+        reward = stats.mean[arm] * params.cap[arm]
+        if reward > best:
+            best = reward
+            stats.leader[0] = arm
 
 
 @njit
@@ -106,47 +153,74 @@ def decided(params: Params, stats: Stats, arm: int) -> None:
     stats.shared[DECISIONS] += 1.0
     if stats.shared[DECISIONS] >= stats.shared[REFRESH]:
         refresh(params, stats)
-        pace = max(stats.shared[DECISIONS] / _PACE, len(params.prior))
+        # While the oldest decisions still reach new ages, what is learned there comes fast.
+        buckets = len(params.prior)
+        oldest = stats.seen[:, buckets - 1].sum()
+        pace = max(stats.shared[DECISIONS] / _PACE if oldest > buckets else 0.0, buckets)
         stats.shared[REFRESH] = stats.shared[DECISIONS] + pace
 
 
 @njit
 def refresh(params: Params, stats: Stats) -> None:
-    """Learn the pooled spread and kappa anew, and the sums that stand on them."""
-    kappa = stats.shared[KAPPA]
-    _pool(params, stats, stats.paid, stats.spread)
-    _pool(params, stats, stats.growth, stats.spread2)
-    kappa = _learn_kappa(stats, kappa)
-    stats.shared[KAPPA] = kappa
+    """Learn what the arms share anew: the spread, kappa and the range; then every cached sum."""
+    _pool(stats, stats.paid, stats.spread, params.prior)
+    # Were every decision's pay in proportion to the spread, the squared cumulative reward would
+    # grow like the squared cumulative spread.
+    arrived = 0.0
+    for g in range(len(stats.spread)):
+        stats.scratch[2, g] = (2.0 * arrived + stats.spread[g]) * stats.spread[g]
+        arrived += stats.spread[g]
+    _pool(stats, stats.growth, stats.spread2, stats.scratch[2])
+    _learn_kappa(stats)
     arms, buckets = stats.seen.shape
     for arm in range(arms):
-        total = total2 = lack = lack2 = 0.0
+        total = total2 = known = known2 = counted = 0.0
         for g in range(buckets):
-            inverse = 1.0 / (stats.seen[arm, g] + kappa)
+            n = stats.seen[arm, g]
+            inverse = 1.0 / (n + stats.kappa[g])
+            stats.inverse[arm, g] = inverse
             total += stats.paid[arm, g] * inverse
             total2 += stats.growth[arm, g] * inverse
-            lack += stats.spread[g] * inverse
-            lack2 += stats.spread2[g] * inverse
+            known += stats.spread[g] * n * inverse
+            known2 += stats.spread2[g] * n * inverse
+            counted += stats.spread[g] * n * n * inverse
         stats.sum[arm] = total
         stats.sum2[arm] = total2
-        stats.lack[arm] = lack
-        stats.lack2[arm] = lack2
+        stats.known[arm] = known
+        stats.known2[arm] = known2
+        stats.counted[arm] = counted
+        stats.stale[arm] = True
+    stats.shared[RANGE] = _learn_range(stats)
 
 
 @njit
-def _arm_mean(seen: Floats, paid: Floats, spread: Floats, kappa: float, arm: int) -> float:
+def _learn_range(stats: Stats) -> float:
+    """Twice the size of a typical total, at most the cap: what the prior is made of.
+
+    The size is E[x^2] / E[x] over all arms: the cap itself where totals are nothing or the cap,
+    however rare, and a fraction of it where the cap was set too high.
+    """
+    first = second = 0.0
+    for arm in range(len(stats.sum)):
+        if stats.known[arm] > 0.0:
+            first += max(stats.sum[arm] / stats.known[arm], 0.0)
+            second += max(stats.sum2[arm] / stats.known2[arm], 0.0)
+    return min(2.0 * second / first, 1.0) if second > 0.0 else 1.0
+
+
+@njit
+def _arm_mean(stats: Stats, paid: Floats, spread: Floats, arm: int) -> float:
     total = known = 0.0
     for g in range(len(spread)):
-        inverse = 1.0 / (seen[arm, g] + kappa)
+        inverse = stats.inverse[arm, g]
         total += paid[arm, g] * inverse
-        known += spread[g] * seen[arm, g] * inverse
-    return max(total / known, 0.0) if known > 1e-12 else 0.0
+        known += spread[g] * stats.seen[arm, g] * inverse
+    return max(total / known, 0.0) if known > 0.0 else 0.0
 
 
 @njit
-def _pool(params: Params, stats: Stats, paid: Floats, spread: Floats) -> None:
+def _pool(stats: Stats, paid: Floats, spread: Floats, prior: Floats) -> None:
     """A few sweeps between the arms' means and the spread they share, from where it was."""
-    kappa = stats.shared[KAPPA]
     arms, buckets = paid.shape
     top, bottom = stats.scratch[0], stats.scratch[1]
     for _ in range(_SWEEPS):
@@ -154,7 +228,7 @@ def _pool(params: Params, stats: Stats, paid: Floats, spread: Floats) -> None:
         bottom[:] = 0.0
         average = 0.0
         for arm in range(arms):
-            mean = _arm_mean(stats.seen, paid, spread, kappa, arm)
+            mean = _arm_mean(stats, paid, spread, arm)
             average += mean / arms
             for g in range(buckets):
                 top[g] += paid[arm, g]
@@ -163,44 +237,58 @@ def _pool(params: Params, stats: Stats, paid: Floats, spread: Floats) -> None:
             return
         mass = 0.0
         for g in range(buckets):
-            spread[g] = (top[g] + average * params.prior[g]) / (bottom[g] + average)
+            spread[g] = (top[g] + average * prior[g]) / (bottom[g] + average)
             mass += spread[g]
         spread /= mass
 
 
 @njit
-def _learn_kappa(stats: Stats, kappa: float) -> float:
-    """How much arms differ in speed, by the method of moments (Pearson's statistic)."""
+def _learn_kappa(stats: Stats) -> None:
+    """How many decisions the pooled spread is worth in each bucket, by the method of moments.
+
+    The pay of a bucket has variance `noise` times its mean; an arm's own mean strays from the
+    pooled one with variance theta times it. Their ratio is kappa. Pearson's statistic, summed
+    over all cells, says how much more the arms stray than the noise alone would make them.
+    """
     arms, buckets = stats.seen.shape
-    mean = stats.mean  # free until the next survey
+    mean = stats.mean  # free here: the next survey makes it anew
+    noise = stats.scratch[0]
     for arm in range(arms):
-        mean[arm] = _arm_mean(stats.seen, stats.paid, stats.spread, kappa, arm)
-    statistic = scale = 0.0
-    cells = 0
+        mean[arm] = _arm_mean(stats, stats.paid, stats.spread, arm)
+    statistic = scale = average = mass = last = 0.0
+    cells = used = 0
     for g in range(buckets):
-        noise = level = misfit = total = weighted = squared = 0.0
+        spare = level = misfit = total = weighted = squared = 0.0
+        cells_here = 0
         for arm in range(arms):
             n = stats.seen[arm, g]
             expected = mean[arm] * stats.spread[g]
             if n >= 2.0 and expected > 0.0:
                 here = stats.paid[arm, g] / n
-                noise += stats.square[arm, g] - n * here * here
+                spare += stats.square[arm, g] - n * here * here
                 level += (n - 1.0) * here
                 misfit += n * (here - expected) ** 2 / expected
                 total += n
                 weighted += n * mean[arm]
                 squared += n * n * mean[arm]
-                cells += 1
-        if noise > 0.0 and level > 0.0:
-            statistic += misfit * level / noise
-            scale += total - squared / weighted
-    freedom = cells - arms - (buckets - 1)
-    if freedom < 1:
-        return kappa
-    excess = statistic - freedom
-    if excess <= 0.0:
-        return KAPPA_MOST
-    return min(max(scale / excess, KAPPA_LEAST), KAPPA_MOST)
+                cells_here += 1
+        if total - cells_here >= _SPARE and spare > 0.0 and level > 0.0:
+            last = spare / level
+            used += 1
+            cells += cells_here
+            statistic += misfit / last
+            scale += (total - squared / weighted) / last
+            average += stats.spread[g] * last
+            mass += stats.spread[g]
+        noise[g] = last  # where nothing is known, as in the bucket before
+    freedom = cells - arms - (used - 1)
+    if freedom < 1 or average <= 0.0:
+        return
+    average /= mass
+    excess = statistic - freedom - math.sqrt(2.0 * freedom)
+    kappa = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
+    for g in range(buckets):
+        stats.kappa[g] = kappa * max(noise[g] / average, 1e-6) if noise[g] > 0.0 else kappa
 
 
 @dataclass(frozen=True)
@@ -240,7 +328,8 @@ class AgePolicy(Policy):
     def params(self, caps: Floats, window: int) -> Params:
         arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.prior).pmf(window))])
         prior = np.diff(arrived[np.concatenate([[0], self.edges(window)])])
-        return Params(caps, np.maximum(prior, 1e-9) / np.maximum(prior, 1e-9).sum(), float(self.k0))
+        prior = np.maximum(prior, 1e-9)  # no age is ruled out
+        return Params(caps, 1.0 / caps, prior / prior.sum(), float(self.k0))
 
     def stats(self, params: Params) -> Stats:
         arms, buckets = len(params.cap), len(params.prior)
@@ -251,15 +340,28 @@ class AgePolicy(Policy):
             paid=np.zeros(cells),
             growth=np.zeros(cells),
             square=np.zeros(cells),
+            inverse=np.full(cells, 1.0 / KAPPA_START),
             spread=params.prior.copy(),
-            spread2=params.prior.copy(),
+            spread2=np.diff(np.concatenate([[0.0], np.cumsum(params.prior)]) ** 2),
+            kappa=np.full(buckets, KAPPA_START),
             sum=np.zeros(arms),
             sum2=np.zeros(arms),
-            lack=np.full(arms, 1.0 / KAPPA_START),
-            lack2=np.full(arms, 1.0 / KAPPA_START),
+            known=np.zeros(arms),
+            known2=np.zeros(arms),
+            counted=np.zeros(arms),
+            raw=np.zeros(arms),
+            raw2=np.zeros(arms),
             mean=np.zeros(arms),
             variance=np.zeros(arms),
             weight=np.zeros(arms),
-            scratch=np.zeros((2, buckets)),
-            shared=np.array([KAPPA_START, 0.0, float(buckets), 0.0]),
+            stale=np.zeros(arms, np.bool_),
+            scratch=np.zeros((3, buckets)),
+            leader=np.zeros(1, np.int64),
+            shared=np.array([0.0, float(buckets), 0.0, 1.0, 1.0]),
         )
+
+    def grow(self, stats: Stats, params: Params) -> Stats:
+        grown: Stats = super().grow(stats, params)
+        old = len(stats.pulls)  # what a new arm starts from has been learned since
+        grown.inverse[old:] = 1.0 / grown.kappa
+        return grown

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from accrual.core.jit import njit
-from accrual.policy.age import LEADER, AgePolicy, Params, Stats, decided, finished, survey
+from accrual.policy.age import SCORE, AgePolicy, Params, Stats, amended, decided, finished
+from accrual.policy.age import survey as take_stock
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl
 from accrual.policy.totals import UNKNOWN
+
+
+@njit
+def survey(params: Params, stats: Stats, moment: Moment) -> None:
+    take_stock(params, stats, moment)
+    leader = stats.leader[0]
+    stats.shared[SCORE] = math.inf
+    if stats.weight[leader] > 0.0:
+        n = bernoulli_count(stats.pulls[leader], stats.mean[leader], stats.variance[leader])
+        stats.shared[SCORE] = math.log(n)
 
 
 @njit
@@ -20,8 +31,16 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
         return UNKNOWN - stats.pulls[arm]
     m = stats.mean[arm]
     n = bernoulli_count(stats.pulls[arm], m, stats.variance[arm])
-    target = stats.shared[LEADER] / params.cap[arm]
-    return -(n * kl(m, target) + math.log(n)) if target > m else -math.log(n)
+    leader = stats.leader[0]
+    target = stats.mean[leader] * params.cap[leader] * params.inverse_cap[arm]
+    if target <= m:
+        return -math.log(n)
+    # Pinsker's bound puts many arms out of reach of the leader's index without a logarithm of
+    # their own; for those, the bound itself says so.
+    least = 2.0 * n * (target - m) ** 2
+    if least > stats.shared[SCORE]:
+        return -least
+    return -(n * kl(m, target) + math.log(n))
 
 
 @dataclass(frozen=True)
@@ -37,4 +56,6 @@ class AgeIMED(AgePolicy):
     'AgeIMED'
     """
 
-    functions: ClassVar[Functions] = Functions(index=index, survey=survey, decided=decided, finished=finished)
+    functions: ClassVar[Functions] = Functions(
+        index=index, survey=survey, decided=decided, finished=finished, amended=amended
+    )

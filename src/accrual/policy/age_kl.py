@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from accrual.core.jit import njit
-from accrual.policy.age import AgePolicy, Params, Stats, decided, finished, survey
+from accrual.policy.age import AgePolicy, Params, Stats, amended, decided, finished, survey
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl_upper
 from accrual.policy.totals import UNKNOWN
@@ -32,4 +32,6 @@ class AgeKL(AgePolicy):
     'AgeKL'
     """
 
-    functions: ClassVar[Functions] = Functions(index=index, survey=survey, decided=decided, finished=finished)
+    functions: ClassVar[Functions] = Functions(
+        index=index, survey=survey, decided=decided, finished=finished, amended=amended
+    )

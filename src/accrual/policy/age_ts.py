@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from accrual.core.beta import beta
 from accrual.core.jit import njit
-from accrual.policy.age import AgePolicy, Params, Stats, decided, finished, survey
+from accrual.policy.age import RANGE, AgePolicy, Params, Stats, amended, decided, finished, survey
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import regularised
 from accrual.policy.totals import UNKNOWN
@@ -18,7 +18,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """cap * a draw from Beta(m nB, (1 - m) nB), nB from all decisions"""
     if stats.weight[arm] <= 0.0:
         return UNKNOWN - stats.pulls[arm]
-    m, _ = regularised(stats.weight[arm], stats.mean[arm], 0.0, params.k0)
+    m, _ = regularised(stats.weight[arm], stats.mean[arm], 0.0, params.k0, stats.shared[RANGE])
     n = (stats.pulls[arm] + params.k0) * m * (1.0 - m) / stats.variance[arm]
     draw = beta(m * n, (1.0 - m) * n, (moment.seed, moment.run), moment.round, arm)
     return params.cap[arm] * draw
@@ -39,4 +39,6 @@ class AgeTS(AgePolicy):
 
     k0: float = 2.0
 
-    functions: ClassVar[Functions] = Functions(index=index, survey=survey, decided=decided, finished=finished)
+    functions: ClassVar[Functions] = Functions(
+        index=index, survey=survey, decided=decided, finished=finished, amended=amended
+    )

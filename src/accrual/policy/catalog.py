@@ -10,6 +10,7 @@ from accrual.core.errors import InputError, unknown
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_kl import AgeKL
 from accrual.policy.age_ts import AgeTS
+from accrual.policy.age_ucb import AgeUCB
 from accrual.policy.base import Policy
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.imed import IMED
@@ -32,6 +33,7 @@ CATALOG: dict[str, type[Policy]] = {
     "AgeIMED": AgeIMED,
     "AgeTS": AgeTS,
     "AgeKL": AgeKL,
+    "AgeUCB": AgeUCB,
 }
 
 

@@ -53,10 +53,10 @@ def kl_upper(p: float, level: float) -> float:
 
 
 @njit
-def regularised(n: float, mean: float, second: float, k0: float) -> tuple[float, float]:
-    """Mean and variance after `k0` more decisions, half of them 0 and half of them 1."""
-    m = (n * mean + 0.5 * k0) / (n + k0)
-    return m, (n * second + 0.5 * k0) / (n + k0) - m * m
+def regularised(n: float, mean: float, second: float, k0: float, top: float) -> tuple[float, float]:
+    """Mean and variance after `k0` more decisions, half of them 0 and half of them `top`."""
+    m = (n * mean + 0.5 * k0 * top) / (n + k0)
+    return m, (n * second + 0.5 * k0 * top * top) / (n + k0) - m * m
 
 
 @njit

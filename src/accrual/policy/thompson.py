@@ -18,7 +18,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     n = stats.closed[arm]
     if n == 0:
         return UNKNOWN - stats.pulls[arm]
-    m, _ = regularised(n, stats.mean[arm], 0.0, params.k0)
+    m, _ = regularised(n, stats.mean[arm], 0.0, params.k0, 1.0)
     count = (n + params.k0) * m * (1.0 - m) / stats.variance[arm]
     draw = beta(m * count, (1.0 - m) * count, (moment.seed, moment.run), moment.round, arm)
     return float(params.cap[arm] * draw)

@@ -40,7 +40,7 @@ def closed(params: Params, stats: Stats, arm: int, total: float) -> None:
     stats.square[arm] += x * x
     mean = stats.total[arm] / n
     stats.mean[arm] = mean
-    _, stats.variance[arm] = regularised(n, mean, stats.square[arm] / n, params.k0)
+    _, stats.variance[arm] = regularised(n, mean, stats.square[arm] / n, params.k0, 1.0)
 
 
 @njit

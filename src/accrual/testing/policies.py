@@ -1,0 +1,182 @@
+"""The suite for policies.
+
+Subclass it in a test file, say how to make the policy, and pytest does the rest::
+
+    from accrual.testing import PolicySuite
+
+    class TestMine(PolicySuite):
+        def make_policy(self):
+            return Mine(alpha=4)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.engine.record import Recording, record
+from accrual.engine.simulate import simulate
+from accrual.policy.base import Moment, Policy
+from accrual.policy.ucb1 import UCB1
+from accrual.problem import BernoulliLaw, BetaLaw, Problem, UniformLaw
+
+_PLAIN_ROUNDS = 120
+_ROUNDS = 700
+
+
+def small_problem(division: str = "even") -> Problem:
+    """Three arms with laws of their own, a window of 12 in 4 groups."""
+    return Problem(
+        caps=[1.0, 2.0, 1.5],
+        window=12,
+        groups=4,
+        laws=[UniformLaw(), BetaLaw([1, 2, 3, 4], 2.0, spread=[0.4, 0.3, 0.2, 0.1]), BernoulliLaw(0.3)],
+        division=division,  # type: ignore[arg-type]
+    )
+
+
+def easy_problem() -> Problem:
+    """Four arms far apart."""
+    return Problem(caps=[1.0] * 4, window=12, groups=4, laws=[BernoulliLaw(p) for p in (0.1, 0.9, 0.3, 0.2)])
+
+
+class PolicySuite(ABC):
+    """What any policy must do, whatever its formula.
+
+    The window of the suite's problems is 12, so a policy with groups of its own needs a number
+    of them that divides 12.
+    """
+
+    @abstractmethod
+    def make_policy(self) -> Policy:
+        """The policy under test."""
+
+    def test_same_choices_in_plain_python(self) -> None:
+        """Compiled and interpreted, the choices and the statistics are the same to the bit."""
+        command = (
+            "import importlib, json, sys; import accrual.testing.policies as suite; "
+            "make = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])().make_policy; "
+            "print(json.dumps(suite.fingerprint(make())))"
+        )
+        paths = os.pathsep.join(path for path in sys.path if path)
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths}
+        arguments = [sys.executable, "-c", command, type(self).__module__, type(self).__qualname__]
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == fingerprint(self.make_policy())
+
+    def test_same_result_for_any_split(self) -> None:
+        """Threads, the split of the runs and the order of the policies change nothing."""
+        policies = {"it": self.make_policy(), "other": UCB1()}
+        turned = dict(reversed(list(policies.items())))
+        whole = simulate(small_problem(), policies, 500, runs=4, seed=3, threads=1)
+        halves = [
+            simulate(small_problem(), turned, 500, runs=half, seed=3, threads=2)
+            for half in (range(2), range(2, 4))
+        ]
+        joined = np.concatenate([half.regret[1] for half in halves])
+        np.testing.assert_array_equal(whole.regret[0], joined)
+
+    def test_same_choices_for_any_span(self) -> None:
+        """Where the engine pauses makes no difference."""
+        dice = np.random.default_rng(1)
+        long = record(small_problem(), self.make_policy(), _ROUNDS)
+        short = record(
+            small_problem(), self.make_policy(), _ROUNDS, spans=lambda most: int(dice.integers(1, 40))
+        )
+        np.testing.assert_array_equal(long.arms, short.arms)
+        for name, value in _arrays(long.stats).items():
+            np.testing.assert_array_equal(value, _arrays(short.stats)[name], err_msg=name)
+
+    def test_chooses_known_arms_and_tries_each(self) -> None:
+        """Every choice is an arm; the first rounds try each arm once, in order."""
+        for problem in (small_problem(), easy_problem()):
+            arms = record(problem, self.make_policy(), _ROUNDS).arms
+            assert arms.min() >= 0
+            assert arms.max() < len(problem.caps)
+            assert list(arms[: len(problem.caps)]) == list(range(len(problem.caps)))
+
+    def test_regret_is_sublinear_on_an_easy_problem(self) -> None:
+        """The second half of the run costs less than the first, and far less than guessing.
+
+        Guessing costs the mean gap a round. The factor of a half is generous: the gaps are six
+        times the noise of a mean over the rounds played.
+        """
+        problem = easy_problem()
+        horizon = 6000
+        result = simulate(problem, [self.make_policy()], horizon, runs=10, seed=5, checkpoints=2)
+        first, both = result.regret[0].mean(axis=0)
+        assert both - first < first
+        assert both < 0.5 * horizon * problem.gaps.mean()
+
+    def test_statistics_equal_a_brute_force_recomputation(self) -> None:
+        """At random rounds, the statistics are those of the whole history, piece by piece."""
+        for division in ("even", "first"):
+            problem = small_problem(division)
+            for horizon in np.random.default_rng(7).integers(20, 400, size=4):
+                policy = self.make_policy()
+                recording = record(problem, policy, int(horizon), seed=11)
+                expected = _arrays(_brute_force(problem, policy, recording))
+                for name, value in _arrays(recording.stats).items():
+                    np.testing.assert_allclose(
+                        value, expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}, {division}"
+                    )
+
+
+def fingerprint(policy: Policy) -> Any:
+    """The choices of a short run and the statistics at its end, as plain data."""
+    recording = record(small_problem(), policy, _PLAIN_ROUNDS, seed=2)
+    # Infinity is not JSON's, so numbers travel as their hexadecimal text, which is exact too.
+    stats = {
+        name: [float(x).hex() for x in value.ravel()] for name, value in _arrays(recording.stats).items()
+    }
+    return [recording.arms.tolist(), stats]
+
+
+def _arrays(stats: Any) -> dict[str, npt.NDArray[np.float64]]:
+    return {name: np.asarray(value) for name, value in stats._asdict().items()}
+
+
+def _brute_force(problem: Problem, policy: Policy, recording: Recording) -> Any:
+    """Fold the whole history from nothing, reading every piece on its own.
+
+    What a survey writes is made anew before each decision, so one is made here before the last.
+    """
+    params = policy.params(np.array(problem.caps), problem.window)
+    stats = policy.stats(params)
+    functions, window, horizon = policy.functions, problem.window, len(recording.arms)
+    edges = [0, *policy.edges(window)]
+    lag = 0 if policy.immediate else window - 1
+
+    def paid(decision: int, age: int) -> float:
+        return math.fsum(recording.pieces[decision, :age])
+
+    for t in range(horizon):
+        if t >= len(problem.caps):
+            _survey(policy, params, stats, t + 1)
+        stats.pulls[recording.arms[t]] += 1
+        functions.decided(params, stats, recording.arms[t])
+        if policy.feedback == "totals" and t >= lag:
+            functions.closed(params, stats, recording.arms[t - lag], paid(t - lag, window))
+        if policy.feedback == "groups":
+            for g, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+                s = t - (high - 1)
+                if s >= 0:
+                    functions.finished(params, stats, recording.arms[s], g, paid(s, low), paid(s, high))
+    if policy.feedback == "pieces":
+        stats.observed[:] = 0.0
+        for s, arm in enumerate(recording.arms):
+            stats.observed[arm] += paid(s, min(window, horizon - s))
+    return stats
+
+
+def _survey(policy: Policy, params: Any, stats: Any, round_: int) -> None:
+    policy.functions.survey(params, stats, Moment(round_, math.log(round_ - 1), 0, 0))
