@@ -26,7 +26,7 @@ def setting1() -> Problem:
 
     Examples
     --------
-    >>> setting1().means[-1]
+    >>> float(setting1().means[-1])
     1150.0
     """
     return Problem(caps=_caps(100), window=100, groups=20, laws=UniformLaw())
@@ -44,7 +44,7 @@ def setting2(config: int, scenario: Scenario = "uniform") -> Problem:
 
     Examples
     --------
-    >>> setting2(1, "late").group_means[0].argmax()
+    >>> int(setting2(1, "late").group_means[0].argmax())
     9
     """
     window, groups = CONFIGS[whole("config", config, 1, 4)]
