@@ -52,18 +52,15 @@ def kernel(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
-def settle(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """The machine code of a kernel for arguments of these types, compiled if need be.
+def settled(dispatcher: Any) -> Callable[..., Any]:
+    """The machine code of a kernel that has just been called, to be called again with the same types.
 
     numba looks up the type of every argument in every call, which for nested tuples takes longer
-    than a short call does. Who calls a kernel often, always with the same types, can settle them
-    once. Nothing checks that later arguments keep to them.
+    than a short call does. A kernel that was only ever compiled for one set of types needs no
+    looking up; any other, and plain Python, is returned as it is.
     """
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return dispatcher  # type: ignore[no-any-return]
-    signature = tuple(numba.typeof(argument) for argument in arguments)
-    dispatcher.compile(signature)
-    return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
+    compiled = list(getattr(dispatcher, "overloads", {}).values())
+    return compiled[0].entry_point if len(compiled) == 1 else dispatcher  # type: ignore[no-any-return]
 
 
 class _KernelCache(FunctionCache):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import kernel, settle
+from accrual.core.jit import kernel, settled
 from accrual.environment.feed import Feed
 from accrual.environment.laws import Laws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy
@@ -78,17 +78,14 @@ class Chain:
         )
         self._memory = Memory(np.zeros(problem.window + span, np.uint16), np.zeros((_LANES, arms)))
         self._loop = loop(policy.functions, policy.feedback)
-        self._settled: Function | None = None
 
     def advance(self, feed: Feed, start: int, length: int, marks: Marks) -> npt.NDArray[np.uint16]:
         """Play rounds start .. start + length - 1 and return the arms chosen."""
-        arguments = (
+        self._loop(
             self.params, self.stats, self._game, self._reader, self._memory, feed,
             (start, length, *self._key), marks,
         )  # fmt: skip
-        if self._settled is None:
-            self._settled = settle(self._loop, arguments)
-        self._settled(*arguments)
+        self._loop = settled(self._loop)
         arms, window = self._memory.arms, self._game.window
         chosen = arms[window : window + length].copy()
         arms[:window] = arms[length : length + window].copy()
