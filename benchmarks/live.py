@@ -15,6 +15,7 @@ from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG, make
 
 SETTINGS: dict[str, dict[str, object]] = {
+    "AgeUCB": {"alpha": 20},
     "TPUCBEW": {"alpha": 20},
     "TPUCBFR": {"alpha": 20},
     "TPUCBFRG": {"alpha": 20, "spread": "begin"},

@@ -26,12 +26,13 @@ from accrual.policy.base import Functions, Policy, no_amended
 from accrual.policy.catalog import CATALOG, make
 
 SETTINGS: dict[str, dict[str, object]] = {
+    "AgeUCB": {"alpha": 4},
     "TPUCBEW": {"alpha": 4},
     "TPUCBFR": {"alpha": 6},
     "TPUCBFRG": {"alpha": 12, "spread": "begin"},
 }
 WAITING = [name for name in CATALOG if not make(name, **SETTINGS.get(name, {})).immediate]
-KINDS = ["TPUCBFRG", "DelayedUCB1", "IMED", "TPUCBEW", "AgeIMED"]  # each statistic is kept by one of these
+KINDS = ["TPUCBFRG", "DelayedUCB1", "IMED", "TPUCBEW", "AgeIMED"]  # between them, every statistic
 WINDOW = 12
 BASE = ("pulls", "observed", "closed", "total", "seen", "paid", "growth", "square")
 
@@ -130,13 +131,15 @@ class History:
         return {name: value for name, value in {**stats, **cells}.items() if name != "squares"}
 
 
+# Few ages and few decisions, so that pieces meet: in one group, at its edges, after its end.
+AGES = st.sampled_from([0, 1, 2, 3, 6, 12]) | st.floats(0, 13)
 EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("decide"), st.integers(1, 5), st.none() | st.sampled_from([1, 2.5, 4, 7, 12])),
         st.tuples(st.just("record"), st.integers(0, 9), st.none() | st.floats(0.5, 12)),
-        *[st.tuples(st.just("piece"), st.integers(0, 30), st.floats(0, 1), st.floats(0, 13))] * 3,
-        st.tuples(st.just("wait"), st.sampled_from([0, 1, 2, 0.3, 5.5])),
-        st.tuples(st.just("close"), st.integers(0, 30)),
+        *[st.tuples(st.just("piece"), st.integers(0, 4), st.floats(0, 1), AGES)] * 4,
+        *[st.tuples(st.just("wait"), st.sampled_from([0, 0.3, 1, 2, 3, 9]))] * 2,
+        st.tuples(st.just("close"), st.integers(0, 10)),
         st.tuples(st.just("add"), st.floats(0.5, 3), st.none() | st.sampled_from([3, 6.5])),
         st.tuples(st.just("retire"), st.integers(0, 9)),
     ),
@@ -187,7 +190,7 @@ def play(ledger: Any, events: list[Any], caps: list[float]) -> History:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(events=EVENTS)
 def test_statistics_equal_a_brute_force_recomputation(name, events):
     """Out of order, in batches, closed early, with windows of their own, arms that come and go.
@@ -401,14 +404,15 @@ def pay(ledger: Ledger, means: Sequence[float], rounds: int) -> Any:
     "name", ["AgeIMED", "AgeTS", "AgeKL", "IMED", "KLUCB", "ThompsonSampling", "TPUCBEW"]
 )
 def test_a_retired_arm_is_not_chosen_and_leads_nothing(name):
-    """Were the retired arm still the one to beat, IMED would go on trying the rest evenly."""
+    """Were the retired arm still the one to beat, IMED would go on trying the rest for ever: at
+    means of 0.5 and 0.2 and a goal of 0.8, the worse about a quarter as often as the better."""
     ledger = Ledger(policy_of(name), [2.0, 1.0, 1.0], WINDOW)
     pay(ledger, [0.8, 0.5, 0.2], 300)
     ledger.retire_arm(0)
     assert ledger.arms == [1, 2]
     pulls = pay(ledger, [0.8, 0.5, 0.2], 2000)
     assert pulls[0] == 0
-    assert pulls[2] < 0.5 * pulls[1]
+    assert pulls[2] < (0.05 if name in ("AgeIMED", "IMED") else 0.5) * pulls[1]
 
 
 @pytest.mark.parametrize("name", WAITING)
@@ -427,11 +431,10 @@ def test_a_new_arm_comes_next_and_is_found_if_best(name):
 def test_a_new_arm_of_an_age_policy_starts_from_what_was_learned():
     ledger = Ledger(ac.AgeIMED(), [1.0, 1.0], WINDOW)
     pay(ledger, [0.3, 0.2], 300)
-    kappa, spread = ledger.stats.kappa, ledger.stats.spread
+    kappa = ledger.stats.kappa
     assert not np.allclose(kappa, kappa[0])  # it has been learned
     ledger.add_arm(1.0)
     np.testing.assert_allclose(ledger.stats.inverse[2], 1 / kappa)
-    assert ledger.stats.lack[2] == pytest.approx((spread / kappa).sum())
 
 
 # Refusals.
