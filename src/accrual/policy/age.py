@@ -121,8 +121,9 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
     """The estimates of every arm that has news, and the leader.
 
     Until a window has closed nobody knows how much is still to come, and what has been seen so
-    far may look like more than the cap. No total exceeds its cap, so all arms are scaled down
-    together, which leaves their order alone; cutting each off at its cap would make them tie.
+    far may look like more than the cap. Then all arms are scaled down together, the highest to
+    half the cap: their order is kept, where cutting each off at its cap would make them tie, and
+    the leader keeps a distance from the cap, at which no other arm could ever be tried.
     """
     highest = 1.0
     for arm in range(len(params.cap)):
@@ -131,6 +132,8 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
             stats.raw[arm] = max(stats.sum[arm] / stats.known[arm], 0.0)
             stats.raw2[arm] = max(stats.sum2[arm] / stats.known2[arm], 0.0)
         highest = max(highest, stats.raw[arm])
+    if highest > 1.0:
+        highest *= 2.0
     rescaled = highest != stats.shared[SCALE]
     stats.shared[SCALE] = highest
     best = 0.0
