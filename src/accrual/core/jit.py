@@ -52,15 +52,19 @@ def kernel(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
-def settled(dispatcher: Any) -> Callable[..., Any]:
+def settled(dispatcher: Any) -> Any:
     """The machine code of a kernel that has just been called, to be called again with the same types.
 
     numba looks up the type of every argument in every call, which for nested tuples takes longer
     than a short call does. A kernel that was only ever compiled for one set of types needs no
     looking up; any other, and plain Python, is returned as it is.
     """
-    compiled = list(getattr(dispatcher, "overloads", {}).values())
-    return compiled[0].entry_point if len(compiled) == 1 else dispatcher  # type: ignore[no-any-return]
+    return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
+
+
+@functools.cache
+def _first_code(dispatcher: Any) -> Any:
+    return next(iter(dispatcher.overloads.values())).entry_point
 
 
 class _KernelCache(FunctionCache):
