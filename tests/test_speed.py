@@ -97,9 +97,9 @@ def _bench() -> ModuleType:
 def test_the_cpp_loop_plays_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _bench()
     problem, policies = ac.paper.setting1(), compared(50)
-    loop = bench._compile(tmp_path, len(problem.caps))
-    if loop is None:
+    if bench._compiler() is None:
         pytest.skip("no C++ compiler")
+    loop = bench._compile(tmp_path / "loop", len(problem.caps))
     monkeypatch.setattr(bench, "HORIZON", 10_000)
     for run in range(3):
         _, ours = bench._library(problem, policies, run)
