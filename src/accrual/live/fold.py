@@ -101,11 +101,11 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                 row["group"] = group + 1
                 if group + 1 < len(edges):
                     row["due"] = row["at"] + min(edges[group + 1], row["window"])
-                    sink(heap, rows, counts[COUNT], 0)
+                    sink(heap, rows, counts[COUNT])
                     continue
             if totals:
                 closed(params, stats, row["arm"], row["done"])
-            leave(pending, number)
+            leave(pending)
 
         if not has_room(pending, n):
             return False

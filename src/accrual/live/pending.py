@@ -108,17 +108,15 @@ def enter(pending: Pending, arm: int, at: float, window: float, due: float) -> N
 
 
 @njit
-def leave(pending: Pending, number: int) -> None:
-    """The decision of this row is pending no more."""
+def leave(pending: Pending) -> None:
+    """The decision that is due first is pending no more."""
     counts, heap, rows = pending.counts, pending.heap, pending.rows
-    place, last = rows[number]["place"], counts[COUNT] - 1
-    moved = heap[last]
+    number, last = heap[0], counts[COUNT] - 1
+    heap[0] = heap[last]
     heap[last] = number
     counts[COUNT] = last
-    if place < last:
-        heap[place] = moved
-        sink(heap, rows, last, place)
-        rise(heap, rows, rows[moved]["place"])
+    if last > 0:
+        sink(heap, rows, last)
     mask = len(pending.where) - 1
     pending.where[rows[number]["id"] & mask] = CLOSED
     while counts[FIRST] < counts[NEXT] and pending.where[counts[FIRST] & mask] == CLOSED:
@@ -148,9 +146,10 @@ def rise(heap: Ints, rows: Rows, place: int) -> None:
 
 
 @njit
-def sink(heap: Ints, rows: Rows, count: int, place: int) -> None:
-    """Put right the row at `place`, which may be due after the ones below it."""
-    number = heap[place]
+def sink(heap: Ints, rows: Rows, count: int) -> None:
+    """Put right the row on top, which may be due after the ones below it."""
+    place = 0
+    number = heap[0]
     while True:
         below = 2 * place + 1
         if below >= count:
