@@ -16,8 +16,12 @@ from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
 from accrual.experiments.paper import setting1
 from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
+from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_kl import AgeKL
+from accrual.policy.age_ts import AgeTS
+from accrual.policy.age_ucb import AgeUCB
 from accrual.policy.base import Policy
-from accrual.policy.catalog import CATALOG, parse
+from accrual.policy.catalog import parse
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.imed import IMED
 from accrual.policy.thompson import ThompsonSampling
@@ -28,8 +32,6 @@ from accrual.spread import NAMES
 
 FLOOR = "no delay"  # the row of the learners that see every total at once
 VARIANT = ": "  # in a label: what stands before is the row, of which the best variant is shown
-
-_AGES = ("AgeIMED", "AgeTS", "AgeKL", "AgeUCB")
 
 
 @dataclass(frozen=True)
@@ -184,9 +186,13 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
     ['no delay', 'AgeIMED', 'AgeTS']
     """
     alpha = problem.groups
+    independent = not any(isinstance(law, LeavingLaw | LumpLaw) for law in problem.arm_laws)
     return {
         FLOOR: {"IMED": IMED(immediate=True), "ThompsonSampling": ThompsonSampling(immediate=True)},
-        **{name: {"": CATALOG[name]()} for name in _AGES if name in CATALOG},
+        "AgeIMED": {"": AgeIMED()},
+        "AgeTS": {"": AgeTS()},
+        "AgeKL": {"": AgeKL()},
+        "AgeUCB": {"": AgeUCB(alpha, proved=False, independent=independent)},
         "TPUCBFR": {"": TPUCBFR(alpha)},
         "TPUCBFRG": {name: TPUCBFRG(alpha, name) for name in NAMES},
         "DelayedUCB1": {"": DelayedUCB1()},
