@@ -10,7 +10,7 @@ import accrual as ac
 from accrual.core.jit import njit
 from accrual.engine.record import record
 from accrual.policy import age, age_ucb
-from accrual.policy.base import Functions
+from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl, kl_upper, regularised
 
 
@@ -59,7 +59,7 @@ def test_mean_of_complete_decisions_is_their_mean():
         stats.pulls[0] += 1
         age.finished(params, stats, 0, 0, 0.0, first)
         age.finished(params, stats, 0, 1, first, last)
-    age.survey(params, stats, None)
+    age.survey(params, stats, Moment(4, math.log(3), 0, 0))
     np.testing.assert_allclose(stats.seen[0], [3, 3])
     np.testing.assert_allclose(stats.paid[0], [1.5 / 4, 4.0 / 4])
     np.testing.assert_allclose(stats.growth[0].sum(), (9 + 4 + 0.25) / 16)  # the squared totals

@@ -1,9 +1,16 @@
 """Every policy of the catalog passes the published suite."""
 
+from typing import Any
+
 from accrual.policy.catalog import CATALOG
 from accrual.testing import PolicySuite
 
-SETTINGS = {"AgeUCB": {"alpha": 4}, "TPUCBEW": {"alpha": 4}, "TPUCBFR": {"alpha": 6}, "TPUCBFRG": {"alpha": 4, "spread": "begin"}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "AgeUCB": {"alpha": 4},
+    "TPUCBEW": {"alpha": 4},
+    "TPUCBFR": {"alpha": 6},
+    "TPUCBFRG": {"alpha": 4, "spread": "begin"},
+}
 
 
 def _suite(name: str) -> type[PolicySuite]:

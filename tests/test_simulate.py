@@ -1,0 +1,203 @@
+"""`simulate`: the paper's figures, identity to the bit, results on disk, and bad input."""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.engine.record import record
+
+
+def test_setting_1_at_a_fifth_of_the_runs():
+    """Two of the printed figures within 2 %; 20 runs have a standard error of about 0.6 %."""
+    policies = {"fr": ac.TPUCBFR(50), "frg": ac.TPUCBFRG(50, "begin")}
+    result = ac.simulate(ac.paper.setting1(), policies, 100_000, 20)
+    fr, frg = result.final_regret.mean(axis=1)
+    assert fr == pytest.approx(7.21e5, rel=0.02)
+    assert frg == pytest.approx(4.64e5, rel=0.02)
+
+
+def test_uniform_spread_makes_exactly_tpucbfr():
+    problem = ac.paper.setting1()
+    for spread in ("uniform", [0.05] * 20):
+        one = record(problem, ac.TPUCBFR(20), 3000)
+        other = record(problem, ac.TPUCBFRG(20, spread), 3000)
+        np.testing.assert_array_equal(one.arms, other.arms)
+
+
+def test_tpucbew_is_insensitive_to_alpha_and_wins_only_early():
+    """The two properties that are reported of it: 10 runs, differences far beyond their error."""
+    policies = {f"ew{a}": ac.TPUCBEW(a) for a in (10, 20, 50)} | {"fr": ac.TPUCBFR(20)}
+    result = ac.simulate(ac.paper.setting1(), policies, 40_000, 10, checkpoints=[5_000])
+    early, late = result.regret.mean(axis=1).T
+    assert late[:3].max() / late[:3].min() < 1.1
+    assert early[1] < early[3]
+    assert late[1] > late[3]
+
+
+def test_identical_to_the_bit_for_threads_splits_and_order():
+    problem = ac.paper.setting2(1, "late")
+    policies = [ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFRG(10, "begin"), ac.TPUCBEW(5), ac.AgeTS()]
+    whole = ac.simulate(problem, policies, 6000, runs=6, seed=9, threads=1)
+    two = ac.simulate(problem, policies, 6000, runs=6, seed=9, threads=2)
+    np.testing.assert_array_equal(whole.regret, two.regret)
+    np.testing.assert_array_equal(whole.pulls, two.pulls)
+    halves = [ac.simulate(problem, policies, 6000, runs=half, seed=9) for half in (range(3), range(3, 6))]
+    np.testing.assert_array_equal(whole.regret, np.concatenate([half.regret for half in halves], axis=1))
+    turned = ac.simulate(problem, policies[::-1], 6000, runs=6, seed=9, threads=13)
+    np.testing.assert_array_equal(whole.regret, turned.regret[::-1])
+
+
+def test_regret_is_counted_in_true_means():
+    problem = ac.Problem(caps=[10, 20], window=6, groups=3)
+    result = ac.simulate(problem, [ac.UCB1()], 400, runs=3, checkpoints=[1, 2, 17])
+    assert list(result.rounds) == [1, 2, 17, 400]
+    np.testing.assert_array_equal(result.regret[0, :, :2], 5.0)  # arm 0, then arm 1: gaps 5 and 0
+    np.testing.assert_allclose(result.final_regret[0], result.pulls[0] @ problem.gaps)
+    np.testing.assert_array_equal(result.pulls.sum(axis=2), 400)
+
+
+def test_checkpoints_do_not_change_the_run():
+    problem = ac.paper.setting1()
+    few = ac.simulate(problem, [ac.UCB1()], 1000, runs=2, checkpoints=3)
+    many = ac.simulate(problem, [ac.UCB1()], 1000, runs=2, checkpoints=ac.log_rounds(1000, 50))
+    np.testing.assert_array_equal(few.final_regret, many.final_regret)
+    assert len(few.rounds) == 3
+
+
+def test_the_division_within_a_group_hardly_matters():
+    """Both divisions reproduce the paper: they differ by less than 3 % at 10 runs."""
+    even = ac.paper.setting1()
+    first = ac.Problem(even.caps, even.window, even.groups, even.laws, division="first")
+    regrets = [
+        ac.simulate(p, [ac.TPUCBFR(20)], 30_000, 10, seed=2).final_regret.mean() for p in (even, first)
+    ]
+    assert regrets[0] == pytest.approx(regrets[1], rel=0.03)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return ac.simulate(ac.paper.setting1(), [ac.UCB1(), ac.TPUCBFR(20)], 2000, runs=5)
+
+
+def test_table_and_rows(result):
+    table = result.table()
+    final = result.final_regret
+    assert list(table.index) == ["UCB1", "TPUCBFR(20)"]
+    assert table.loc["UCB1", "mean"] == pytest.approx(final[0].mean())
+    assert table.loc["UCB1", "se"] == pytest.approx(final[0].std(ddof=1) / np.sqrt(5))
+    assert table.loc["TPUCBFR(20)", "vs UCB1"] == pytest.approx((final[1] - final[0]).mean())
+    assert result.rows(baseline="TPUCBFR(20)")[1]["vs TPUCBFR(20)"] == 0.0
+    with pytest.raises(ac.InputError, match="no policy is labelled 'x'"):
+        result.rows(baseline="x")
+
+
+def test_save_and_load(result, tmp_path):
+    path = tmp_path / "result.parquet"
+    result.save(path)
+    again = ac.Result.load(path)
+    assert again.labels == result.labels
+    assert again.runs == result.runs
+    assert again.meta == json.loads(json.dumps(result.meta))
+    for name in ("rounds", "regret", "pulls"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
+    assert [p.name for p in tmp_path.iterdir()] == ["result.parquet"]
+
+
+def test_load_refuses_other_files(tmp_path):
+    path = tmp_path / "other.parquet"
+    path.write_bytes(b"not parquet at all")
+    with pytest.raises(ac.InputError, match="is not a result that accrual saved"):
+        ac.Result.load(path)
+
+
+def test_plot_writes_a_picture(result, tmp_path):
+    path = tmp_path / "regret.png"
+    result.plot(path, bounds={"a bound": 2.0 * result.regret[0].mean(axis=0)})
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert path.stat().st_size > 10_000
+
+
+SETTING = ac.paper.setting1()
+loose: Any = ac  # for what a type checker would refuse
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: loose.simulate(SETTING, [ac.TPUCBFR(7)], 100),
+            "alpha must divide the window: 7 does not divide 100 (nearest: 5 and 10)",
+        ),
+        (lambda: loose.TPUCBFRG(2, [0.5, -0.5]), "a spread must not be negative; group 2 is -0.5"),
+        (lambda: loose.TPUCBFRG(2, [0.5, 0.4]), "a spread must sum to 1; it sums to 0.9 (divide by that)"),
+        (lambda: loose.TPUCBFRG(2, [0.5, np.nan]), "a spread must be finite; group 2 is nan"),
+        (lambda: loose.Problem([1, 0], 10, 5), "caps must be positive numbers; arm 1 has 0"),
+        (lambda: loose.Problem([1, np.nan], 10, 5), "caps must be positive numbers; arm 1 has nan"),
+        (
+            lambda: loose.Problem([1, 2], 10, 4),
+            "groups must divide the window: 4 does not divide 10 (nearest: 2 and 5)",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 9),
+            "horizon must be at least the number of arms (10), not 9",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], np.nan),
+            "horizon must be a whole number from 1 to 2147483647, not nan",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1(), ac.UCB1()], 100),
+            "two policies are labelled 'UCB1'; give a dict of label to policy",
+        ),
+        (lambda: loose.simulate(SETTING, [], 100), "at least one policy is needed"),
+        (
+            lambda: loose.simulate(SETTING, ["UCB1"], 100),
+            "'UCB1' is not a policy; use for example ac.UCB1()",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 100, runs=0),
+            "runs must be a whole number from 1 to 2147483647, not 0",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 100, runs=range(3, 3)),
+            "runs must be a range of step 1 within 0 .. 2147483647, not range(3, 3)",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 100, seed=-1),
+            "seed must be a whole number from 0 to 9223372036854775807, not -1",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 100, seed=0.5),
+            "seed must be a whole number from 0 to 9223372036854775807, not 0.5",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 100, checkpoints=[101]),
+            "a checkpoint must be a whole number from 1 to 100, not 101",
+        ),
+        (
+            lambda: loose.simulate(SETTING, [ac.UCB1()], 100, device="gpu"),
+            "unknown device 'gpu'; did you mean 'cpu'? (one of: cpu)",
+        ),
+        (lambda: loose.simulate(SETTING, [ac.UCB1()], 100, threads=0), "threads must be a whole number of"),
+        (
+            lambda: loose.TPUCBFRG(50, "begn"),
+            "unknown spread 'begn'; did you mean 'begin'?",
+        ),
+        (
+            lambda: loose.paper.setting2(1, "lat"),
+            "unknown scenario 'lat'; did you mean 'late'? (one of: uniform, late, early)",
+        ),
+        (lambda: loose.paper.setting2(5), "config must be a whole number from 1 to 4, not 5"),
+        (lambda: loose.AgeIMED(k0=0), "k0 must be a positive number, not 0"),
+        (lambda: loose.BetaLaw(-1, 1).means(2), "a Beta law's a must be positive, not -1"),
+        (lambda: loose.BernoulliLaw(1.5).means(2), "p must be between 0 and 1 in every group"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(call, message):
+    with pytest.raises(ac.InputError, match=re.escape(message)) as error:
+        call()
+    assert "\n" not in str(error.value)
