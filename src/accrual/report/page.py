@@ -197,9 +197,9 @@ def _setting2(data: Data, drawn: dict[str, Picture]) -> str:
         return ""
     differences = _figure(drawn["differences"]) if "differences" in drawn else ""
     return (
-        "<p>The same ten arms, with groups that pay late (2.1), early (2.2) or evenly. When reward "
-        "arrives hardly "
-        f"changes the regret; how finely the learner divides the window does.</p>{differences}{figures}"
+        "<p>The same ten arms, with groups that pay late (2.1), early (2.2) or evenly. When reward arrives "
+        "hardly changes the regret; how finely the learner divides the window does.</p>"
+        f"{differences}{figures}"
     )
 
 
@@ -209,13 +209,11 @@ def _spotify(data: Data, drawn: dict[str, Picture]) -> str:
         return ""
     body = "".join(_row(line(setting, one)) for one in setting.learners.values() if one.printed is not None)
     note = (
-        f"<p>{_SYNTHETIC.capitalize()}. The Music Streaming Sessions Dataset cannot be shipped. These "
-        f"rows come from a "
-        "seeded sample in its schema, whose listening decays over a session and differs between six "
-        "contexts; the "
-        "differences are chosen so that regret has the paper's order of size. The order of the learners "
-        "is reported as "
-        "it came out. With the real files: <code>accrual paper --only spotify --spotify PATH</code>.</p>"
+        f"<p>Here: {_SYNTHETIC}. The Music Streaming Sessions Dataset cannot be shipped. These rows come "
+        "from a seeded sample in its schema, whose listening decays over a session and differs between six "
+        "contexts; the differences are chosen so that regret has the paper's order of size. The order of "
+        "the learners is reported as it came out. With the real files: "
+        "<code>accrual paper --only spotify --spotify PATH</code>.</p>"
         if setting.data == "synthetic"
         else "<p>From the data set given with <code>--spotify</code>.</p>"
     )
@@ -237,10 +235,8 @@ def _audit(data: Data, drawn: dict[str, Picture]) -> str:
     figures = "".join(_figure(drawn[one.id.replace("/", "-")]) for one in settings)
     return (
         "<p>Theorem 1 says that no uniformly efficient policy stays below its lower bound. Here one does, "
-        "on two "
-        "problems with two arms and scaled Bernoulli groups: KL-UCB that counts every finished group, "
-        "divided by its "
-        "cap, as one observation. <a href='#corrections'>Why</a>.</p>"
+        "on two problems with two arms and scaled Bernoulli groups: KL-UCB that counts every finished "
+        "group, divided by its cap, as one observation. <a href='#corrections'>Why</a>.</p>"
         f"{_wrapped(head, body)}{figures}"
     )
 
@@ -267,9 +263,7 @@ def _made(data: Data, tools: dict[str, str]) -> str:
     return (
         f"<pre><code>{escape(manifest['command'])}</code></pre>"
         f"<p>{cells} result files, seed {manifest['seed']}; the page only reads them. The same command "
-        f"gives the same "
-        f"bytes. Versions: {escape(versions)}. Hash of the simulator's source: "
+        f"gives the same bytes. Versions: {escape(versions)}. Hash of the simulator's source: "
         f"<code>{manifest['code'][:16]}</code>. The same figures lie beside this page as SVG and PNG, and "
-        f"every "
-        "number in <code>tables.csv</code>.</p>"
+        "every number in <code>tables.csv</code>.</p>"
     )

@@ -5,26 +5,23 @@ from __future__ import annotations
 READINGS: tuple[tuple[str, str], ...] = (
     (
         "Caps are τ_max · ζ.",
-        "The text gives 100 ζ and an appendix 100 i. At τ_max = 100 the first is the same as τ_max · ζ; at "
-        "τ_max = 200 only τ_max · ζ gives the printed regrets, so that is what is used.",
+        "The text gives 100 ζ and an appendix 100 i. At τ_max = 100 the first is the same as τ_max · ζ; "
+        "at τ_max = 200 only τ_max · ζ gives the printed regrets, so that is what is used.",
     ),
     (
         "A decision pays from its own round on.",
         "Its first piece arrives in the round of the decision and its last τ_max − 1 rounds later. A "
-        "policy that "
-        "decides at round t knows every piece up to round t − 1.",
+        "policy that decides at round t knows every piece up to round t − 1.",
     ),
     (
         "Within a group, reward is paid evenly.",
         "The paper does not say how a group's total is divided over its rounds. Even payment and payment "
-        "all at "
-        "the group's first round both reproduce the tables; even payment is used.",
+        "all at the group's first round both reproduce the tables; even payment is used.",
     ),
     (
         "Regret counts true means.",
         "It is the sum over decisions of how far the chosen arm's mean falls short of the best arm's: no "
-        "reward "
-        "noise is in it, so a hundred runs are enough for half a percent.",
+        "reward noise is in it, so a hundred runs are enough for half a percent.",
     ),
     (
         "Ties and the first rounds.",
@@ -39,33 +36,27 @@ READINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         "TPUCBEW is a reconstruction.",
-        "The paper names it, reports two of its properties and prints no formula. Here each group's mean is "
-        "estimated from the decisions that have finished that group, the means are added, and the bonus "
-        "is the "
-        "sum of the groups' own; a group never seen counts as its cap. Both properties come out (see the "
-        "statements).",
+        "The paper names it, reports two of its properties and prints no formula. Here each group's mean "
+        "is estimated from the decisions that have finished that group, the means are added, and the "
+        "bonus is the sum of the groups' own; a group never seen counts as its cap. Both properties come "
+        "out (see the statements).",
     ),
     (
         "Scenarios 2.1 and 2.2.",
         "Late means shapes a = 2, 4, 6, … up to α and then constant, with b the mirror image; early "
-        "exchanges "
-        "the two. The environment and the learners share the configuration's α.",
+        "exchanges the two. The environment and the learners share the configuration's α.",
     ),
     (
         "The bounds that are drawn.",
         "An upper bound belongs to the problem, not to a learner's guess: both are computed at the "
-        "problem's own α. "
-        "The β-spread one takes the spread of what the problem pays on average.",
+        "problem's own α. The β-spread one takes the spread of what the problem pays on average.",
     ),
     (
         "Spotify.",
         "A decision recommends a context; its reward is one logged session of it. Each of up to 20 songs "
-        "is a group "
-        "of four rounds and pays one for each quarter heard: the four nested skip flags give 0, 1, 2, 3 "
-        "or 4. A "
-        "session belongs to the context of its first song; the six contexts with the most songs are the "
-        "arms. The "
-        "horizon is not printed; 100,000 rounds are used as everywhere else.",
+        "is a group of four rounds and pays one for each quarter heard: the four nested skip flags give "
+        "0, 1, 2, 3 or 4. A session belongs to the context of its first song; the six contexts with the "
+        "most songs are the arms. The horizon is not printed; 100,000 rounds are used as everywhere else.",
     ),
 )
 
@@ -73,45 +64,36 @@ CORRECTIONS: tuple[tuple[str, str], ...] = (
     (
         "Theorem 1 cannot hold where its factor exceeds one.",
         "It multiplies the α-smooth lower bound by (2 E[Y] / (α + 1)) · α · Σ B(k)². But the problem used "
-        "in its "
-        "proof shows all groups of a decision at once, so when they arrive cannot matter; and each group "
-        "is a scaled "
-        "Bernoulli variable with the same mean, so a decision carries as many observations as there are "
-        "groups with "
-        "B(k) > 0, however B is shaped. Put all reward into the last group: the printed bound is then 2 α "
-        "/ (α + 1) "
-        "times the Lai–Robbins constant, which delayed KL-UCB attains. The corrected bound has factor one "
-        "and counts "
-        "the groups with a positive share instead of α. The audit shows a policy between the two.",
+        "in its proof shows all groups of a decision at once, so when they arrive cannot matter; and each "
+        "group is a scaled Bernoulli variable with the same mean, so a decision carries as many "
+        "observations as there are groups with B(k) > 0, however B is shaped. Put all reward into the "
+        "last group: the printed bound is then 2 α / (α + 1) times the Lai–Robbins constant, which "
+        "delayed KL-UCB attains. The corrected bound has factor one and counts the groups with a positive "
+        "share instead of α. The audit shows a policy between the two.",
     ),
     (
         "A lower bound is a limit.",
-        "It speaks of regret divided by ln T as T grows. In the audit the regret is below the printed "
-        "line at every "
-        "round from the hundredth on and still growing more slowly than it at the end; it stays above the "
-        "corrected "
-        "one.",
+        "It speaks of regret divided by ln T as T grows, and at any one horizon regret may be below it. "
+        "So the audit shows the whole curve: below the printed line throughout, with a slope that is "
+        "smaller than that line's, and above the corrected one once the first window is over.",
     ),
     (
         "The gains are those of a heuristic.",
         "The rewards of Settings 1 and 2 are α-smooth: every group may pay R / α. With begin, TPUCBFRG "
-        "assumes caps "
-        "for the late groups that the rewards exceed, so Theorem 2 does not cover the learners whose "
-        "gains are "
-        "reported. They are real in these experiments, and no theorem promises them elsewhere.",
+        "assumes caps for the late groups that the rewards exceed, so Theorem 2 does not cover the "
+        "learners whose gains are reported. They are real in these experiments, and no theorem promises "
+        "them elsewhere.",
     ),
     (
         "Slips in the proofs.",
         "In the Hoeffding display the 2 belongs outside the square (t⁻⁴ is right); the step for arms "
-        "estimated too "
-        "high keeps √(2 ln t / (α s)) where the index of coincidence is meant; R* and R_i are mixed up in "
-        "places; and "
-        "the β-spread definition needs the groups to be independent, which it leaves out.",
+        "estimated too high keeps √(2 ln t / (α s)) where the index of coincidence is meant; R* and R_i "
+        "are mixed up in places; and the β-spread definition needs the groups to be independent, which it "
+        "leaves out.",
     ),
     (
         "Two sets of percentages.",
         "For α_est = 5, 20 and 50 the text gives gains of 4.5, 22.1 and 36.1 %, the table 4.6, 21.6 and "
-        "35.6 %. "
-        "The table's follow from its own regrets.",
+        "35.6 %. The table's follow from its own regrets.",
     ),
 )
