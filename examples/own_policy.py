@@ -29,7 +29,8 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     n = stats.pulls[arm]
     spare = max(math.log(moment.round / (len(params.cap) * n)), 0.0)
     mean: float = (stats.observed[arm] + params.owed[arm]) / n
-    return mean + params.cap[arm] * math.sqrt(spare / n)
+    bonus: float = params.cap[arm] * math.sqrt(spare / n)
+    return mean + bonus
 
 
 @dataclass(frozen=True)
