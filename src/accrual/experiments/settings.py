@@ -43,8 +43,8 @@ class Learner(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What keeps its colour from figure to figure: the spread, or else the policy."""
-        return self.spread or self.policy
+        """What keeps its colour from figure to figure: TPUCBFRG's spread, or else the policy."""
+        return self.spread if self.policy == "TPUCBFRG" and self.spread else self.policy
 
 
 @dataclass(frozen=True)

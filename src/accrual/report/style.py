@@ -22,7 +22,7 @@ _LINES: dict[str, dict[str, Any]] = {
     "TPUCBEW": {"color": "#8A8A8A"},
     "UCB1": {"color": "#000000", "linestyle": ":"},
     "DelayedUCB1": {"color": "#000000", "linestyle": "-."},
-    "last": {"color": "#0072B2", "linewidth": 2.2},
+    "GroupKLUCB": {"color": "#0072B2", "linewidth": 2.2},
 }
 _RAMP = ("#E9A15B", "#D97B29", "#B4571A", "#8A3F12", "#5E290B", "#331505")
 _MARKS = ("o", "s", "^", "D", "v", "P")
