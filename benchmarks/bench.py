@@ -45,7 +45,10 @@ def main() -> int:
     """Measure, print, and say whether every limit was kept."""
     where = _pin()
     rows = [*against_cpp(), setting2_cost(), horizon_cost(), memory(), import_time(), *first_simulation()]
-    print(f"{datetime.now(UTC):%Y-%m-%d}, {_processor()}, {where}, Python {platform.python_version()}")
+    load = f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
+    print(
+        f"{datetime.now(UTC):%Y-%m-%d}, {_processor()}, {where}, {load}, Python {platform.python_version()}"
+    )
     _show(rows)
     return 0 if all(row.good for row in rows) else 1
 
@@ -61,36 +64,35 @@ def against_cpp() -> list[Row]:
             Row("Setting 1, 11 policies, library", _cost(alone)),
             Row("the same in C++", "not measured: no C++ compiler (set CXX, or install g++)"),
         ]
+    taken: dict[str, list[float]] = {"library": [], "one pass": [], "two passes": []}
+    apart = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        plain = _compile(Path(folder, "plain"), len(problem.caps))
-        tuned = _compile(Path(folder, "tuned"), len(problem.caps), "-DTWO_PASSES")
-        taken: dict[str, list[float]] = {"library": [], "plain": [], "tuned": []}
-        apart = 0.0
+        loops = {
+            "one pass": _compile(Path(folder, "one"), len(problem.caps)),
+            "two passes": _compile(Path(folder, "two"), len(problem.caps), "-DTWO_PASSES"),
+        }
         for run in range(PAIRS):
             seconds, ours = _library(problem, policies, run)
             taken["library"].append(seconds * unit)
-            for name, loop in (("plain", plain), ("tuned", tuned)):
+            for name, loop in loops.items():
                 seconds, theirs = _loop(loop, problem, policies, run)
                 taken[name].append(seconds * unit)
                 apart = max(apart, float(np.max(np.abs(ours / theirs - 1))))
-    library, ratio = statistics.median(taken["library"]), {}
-    for name in ("plain", "tuned"):
-        ratio[name] = library / statistics.median(taken[name])
+    rows = [Row("Setting 1, 11 policies, library", _cost(taken["library"]))]
+    best = min(loops, key=lambda name: statistics.median(taken[name]))
+    for name in loops:
+        ratio = statistics.median(taken["library"]) / statistics.median(taken[name])
+        rows.append(Row(f"C++ ({_compiler()} {' '.join(FLAGS)}), best arm in {name}", _cost(taken[name])))
+        # The limit is on the faster loop, whichever that is here.
+        limit = ("at most 1.25", ratio <= 1.25) if name == best else ("", True)
+        rows.append(Row("library / that", f"{ratio:.2f}", *limit))
     # gcc fuses multiplications and additions where numba does not. That may flip a choice between
     # two arms whose indices differ in the last bit only, and the runs then part; so far none has.
-    return [
-        Row("Setting 1, 11 policies, library", _cost(taken["library"])),
-        Row(f"the same in plain C++ ({_compiler()} {' '.join(FLAGS)})", _cost(taken["plain"])),
-        Row("library / plain C++", f"{ratio['plain']:.2f}", "at most 1.25", ratio["plain"] <= 1.25),
-        Row("C++ with the search for the best arm tuned", _cost(taken["tuned"])),
-        Row("library / tuned C++", f"{ratio['tuned']:.2f}"),
-        Row(
-            f"final regrets of all three, {PAIRS} runs",
-            "identical" if apart == 0 else f"up to {100 * apart:.2g} % apart",
-            f"within {100 * SAME:g} %",
-            apart <= SAME,
-        ),
-    ]
+    same = "identical" if apart == 0 else f"up to {100 * apart:.2g} % apart"
+    rows.append(
+        Row(f"final regrets of all three, {PAIRS} runs", same, f"within {100 * SAME:g} %", apart <= SAME)
+    )
+    return rows
 
 
 def setting2_cost() -> Row:
@@ -115,7 +117,7 @@ def horizon_cost() -> Row:
         pairs=5,
     )
     ratio = long / short
-    return Row("time per round, T = 1e6 over T = 1e4", f"{ratio:.2f}", "at most 1.2", ratio <= 1.2)
+    return Row("time per round, T = 1e6 over T = 1e4", f"{ratio:.2f}", "0.8 to 1.2", abs(ratio - 1) <= 0.2)
 
 
 def memory() -> Row:
@@ -177,7 +179,7 @@ def _loop(loop: Path, problem: ac.Problem, policies: Sequence[ac.Policy], run: i
     for policy in policies:
         if policy.feedback == "pieces":
             params = policy.params(caps, problem.window)
-            lines.append(["pieces", float(params.coincidence), *params.owed.tolist()])
+            lines.append(["pieces", *params.coincidence.tolist(), *params.owed.tolist()])
         else:
             lines.append(["totals", 0 if policy.immediate else problem.window - 1])
     text = "\n".join(" ".join(map(str, line)) for line in lines)

@@ -9,8 +9,8 @@
 //     cap of each arm
 //     gap of each arm
 //     number of policies, then one line for each:
-//         totals LAG                 learns a decision's total LAG rounds after it
-//         pieces COINCIDENCE OWED..  learns every piece; OWED is phi cap E[Y], for each arm
+//         totals LAG                   learns a decision's total LAG rounds after it
+//         pieces COINCIDENCE.. OWED..  learns every piece; both for each arm, OWED is phi cap E[Y]
 // Prints the seconds of processor time taken, then the final regret of each policy.
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Feed {
 struct Chain {
     bool pieces;
     int lag;
-    double coincidence;
+    double coincidence[ARMS] = {};
     int64_t pulls[ARMS] = {}, closed[ARMS] = {};
     double observed[ARMS] = {}, owed[ARMS] = {}, inverse[ARMS] = {}, width[ARMS] = {};
     double rate[4][ARMS] = {};  // four partial sums, so that additions do not wait for each other
@@ -146,7 +146,7 @@ static void advance_pieces(const Problem& p, Chain& c, const Feed& feed, int sta
         arms[i] = arm;
         c.pulls[arm]++;
         c.inverse[arm] = 1.0 / c.pulls[arm];
-        c.width[arm] = p.cap[arm] * std::sqrt(c.coincidence * c.inverse[arm]);
+        c.width[arm] = p.cap[arm] * std::sqrt(c.coincidence[arm] * c.inverse[arm]);
 
         // Gather the changes due now from the decisions made 0, phi, 2 phi, ... rounds ago.
         const double* due = &feed.changes[std::size_t(i) * row];
@@ -173,7 +173,7 @@ static std::vector<Chain> read_chains(const Problem& p) {
         std::cin >> kind;
         c.pieces = kind == "pieces";
         if (c.pieces) {
-            std::cin >> c.coincidence;
+            for (double& coincidence : c.coincidence) std::cin >> coincidence;
             for (double& owed : c.owed) std::cin >> owed;
         } else {
             std::cin >> c.lag;
