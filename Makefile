@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills venv test lint bench bench-peers clean
+.PHONY: run paper paper-kills venv test lint bench bench-peers age clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -29,6 +29,10 @@ lint: venv
 
 bench: venv
 	$(BIN)/python benchmarks/bench.py
+
+# The Age policies beside the no-delay floor, and what they cost.
+age: venv
+	$(BIN)/python benchmarks/age.py
 
 bench-peers: venv
 	$(PIP) -e '.[peers]'
