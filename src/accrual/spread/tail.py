@@ -14,7 +14,7 @@ from accrual.spread.base import Pmf, checked, finite
 from accrual.spread.continuous import Cdf, Continuous
 
 _DRAWS = 2000
-_ENOUGH = 0.01  # of the reward, to extrapolate from
+_ENOUGH, _ENOUGH_PAID = 0.01, 40.0  # of the reward, and in payments: to extrapolate from
 _AGE_MOST = 1e18
 _ROUNDING = 1e-12  # what differences of cumulative shares may be off by, and more
 _COUNT_MOST = 1e12  # behind pay that never varies; more would change nothing
@@ -34,7 +34,8 @@ class Tail:
     rate : float
         The hazard: the part of what is still to come that comes in one unit of age.
     heavier : bool
-        Whether the window itself shows that the hazard falls. Then `share` is too small.
+        Whether more came in the second half of the window than the first half allows if the hazard
+        never falls. Then take `share` for too small.
     window : float
     """
 
@@ -99,8 +100,9 @@ def estimate_tail(
         How many payments stand behind each share (see `payments`), for the interval. Buckets are
         taken as independent.
     last : float
-        From which part of the window to extrapolate: 0.5 is its second half. Where that holds less
-        than a hundredth of the reward, from as much more as does.
+        From which part of the window to extrapolate: 0.5 is its second half, 1 all of it. Where
+        that holds less than a hundredth of the reward or fewer than 40 payments, from as much more
+        as does. More is less noisy, but asks of a longer part that the hazard does not fall.
     level : float
         Of the interval.
 
@@ -116,28 +118,29 @@ def estimate_tail(
     pmf = checked(shares)
     ends = _edges(edges, pmf.size)
     for name, value in (("last", last), ("level", level)):
-        if not (finite(value) and 0 < value < 1):
-            raise InputError(f"{name} must be between 0 and 1, not {value!r}")
+        if not (finite(value) and 0 < value <= 1):
+            raise InputError(f"{name} must be above 0 and at most 1, not {value!r}")
     side = (1.0 - level) / 2.0
     end = pmf.size
     arrived = np.concatenate([[0.0], np.cumsum(pmf)])[:, None]
-    first, middle = _pieces(arrived, ends, end, last)
-    marks = [0, first, middle, end]
-    if first >= 2:  # enough buckets for the same forecast from where the last part begins
-        earlier = _pieces(arrived, ends, first, last)
-        marks = sorted({*marks, *earlier})
+    known = np.full(end, _COUNT_MOST) if counts is None else _counts(counts, end)
+    first, middle = _pieces(arrived, known, ends, last)
+    half = int(np.abs(ends - ends[-1] / 2.0).argmin())
+    quarter = int(np.abs(ends - ends[half] / 2.0).argmin())
     after, rate = _beyond(arrived, ends, (first, middle, end))
     low = high = None
     drawn = arrived
     if counts is not None:
-        drawn = _drawn(pmf, _counts(counts, end), marks)
+        drawn = _drawn(pmf, known, sorted({0, first, middle, quarter, half, end}))
         possible, _ = _beyond(drawn, ends, (first, middle, end))
         low, high = (float(q) for q in np.quantile(_of_all(possible, drawn[-1]), [side, 1.0 - side]))
     heavier = False
-    if first >= 2:
-        # Where the hazard does not fall, less than this comes after `first`, in the window or not.
-        most, _ = _beyond(drawn, ends, (*earlier, first))
-        heavier = bool((drawn[end] - drawn[first] > most + _ROUNDING).mean() > 1.0 - side)
+    if 0 < quarter < half:
+        # Where the hazard never falls, no more than this comes in all of the second half and later.
+        heavier = all(
+            (x[end] - x[half] > _beyond(x, ends, (0, quarter, half))[0] + _ROUNDING).mean() > 1.0 - side
+            for x in (arrived, drawn)
+        )
     return Tail(
         share=float(_of_all(after, arrived[-1])[0]),
         low=low,
@@ -240,13 +243,16 @@ def _counts(counts: npt.ArrayLike, buckets: int) -> Pmf:
     return count
 
 
-def _pieces(arrived: Pmf, ends: Pmf, until: int, last: float) -> tuple[int, int]:
-    """Where the last part of the window up to edge `until` begins, and where its second piece."""
-    first = int(np.abs(ends[: until - 1] - ends[until] * (1.0 - last)).argmin())
-    while first > 0 and arrived[first, 0] > (1.0 - _ENOUGH) * arrived[until, 0]:
+def _pieces(arrived: Pmf, counts: Pmf, ends: Pmf, last: float) -> tuple[int, int]:
+    """Where the last part of the window that `ends` with begins, and where its second piece."""
+    end = len(ends) - 1
+    first = int(np.abs(ends[: end - 1] - ends[end] * (1.0 - last)).argmin())
+    while first > 0 and (
+        arrived[first, 0] > (1.0 - _ENOUGH) * arrived[end, 0] or counts[first:end].sum() < _ENOUGH_PAID
+    ):
         first -= 1
-    half = (ends[first] + ends[until]) / 2.0
-    return first, first + 1 + int(np.abs(ends[first + 1 : until] - half).argmin())
+    half = (ends[first] + ends[end]) / 2.0
+    return first, first + 1 + int(np.abs(ends[first + 1 : end] - half).argmin())
 
 
 def _beyond(arrived: Pmf, ends: Pmf, at: tuple[int, int, int]) -> tuple[Pmf, Pmf]:
