@@ -92,13 +92,13 @@ def estimate_tail(
     Parameters
     ----------
     shares : array_like
-        The spread over the buckets of the window, summing to one; an Age policy's
-        ``stats.spread``, say.
+        The spread over the buckets of the window, summing to one. In an Age policy's statistics an
+        arm's is ``paid / seen``, divided by its sum.
     edges : array_like
         The age at which each bucket ends; ``policy.edges(window)``, say. The last is the window.
     counts : array_like, optional
         How many payments stand behind each share (see `payments`), for the interval. Buckets are
-        taken as independent.
+        taken as independent: where one payment is drawn out over several, it is too narrow.
     last : float
         From which part of the window to extrapolate: 0.5 is its second half, 1 all of it. Where
         that holds less than a hundredth of the reward or fewer than 40 payments, from as much more
