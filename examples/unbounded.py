@@ -10,24 +10,31 @@ Before that a pilot tries the arms in turn and says, without the truth, how much
 Run it: python examples/unbounded.py
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 import accrual as ac
 from accrual.bounds import truncation_loss
 from accrual.live.ledger import Ledger
-from accrual.spread import Continuous, estimate_tail, payments, window_for
+from accrual.spread import Continuous, Tail, estimate_tail, payments, window_for
 
 WORTH = np.array([0.30, 0.33, 0.40])  # the chance that a decision pays, sooner or later
 TYPICAL = [20.0, 20.0, 60.0]  # rounds until it does, on average
 PILOT, HORIZON = 15_000, 20_000
 SLOW = 2
 
+Floats = npt.NDArray[np.float64]
+Cdf = Callable[[Floats], Floats]
+Draw = Callable[[np.random.Generator, int], float]
 
-def fades(typical):
+
+def fades(typical: float) -> Cdf:
     return lambda age: 1 - np.exp(-age / typical)
 
 
-def within(window, cdfs):
+def within(window: int, cdfs: Sequence[Cdf]) -> tuple[ac.Problem, Floats]:
     """What a learner with this window is up against, and the share of each arm that it never sees."""
     cuts = [Continuous(cdf, window) for cdf in cdfs]
     tails = np.array([cut.tail for cut in cuts])
@@ -35,7 +42,7 @@ def within(window, cdfs):
     return ac.Problem([1.0] * len(cdfs), window, groups=20, laws=laws), tails
 
 
-def pilot(window, draw):
+def pilot(window: int, draw: Draw) -> tuple[Floats, list[Tail]]:
     """Each arm's mean in the window and its tail, from decisions of all arms in turn."""
     dice = np.random.default_rng(1)
     ledger = Ledger(ac.AgeIMED(), caps=[1.0] * len(WORTH), window=window)

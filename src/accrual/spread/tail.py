@@ -29,8 +29,8 @@ class Tail:
     share : float
         The share of all reward that comes after the window. 1 if the window does not show the
         reward fading, so that nothing can be said.
-    low, high : float or None
-        An interval for `share`, for the noise in the shares alone; None without counts.
+    low, high : float
+        An interval for `share`, for the noise in the shares alone; 0 and 1 without counts.
     rate : float
         The hazard: the part of what is still to come that comes in one unit of age.
     heavier : bool
@@ -40,8 +40,8 @@ class Tail:
     """
 
     share: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     rate: float
     heavier: bool
     window: float
@@ -128,7 +128,7 @@ def estimate_tail(
     half = int(np.abs(ends - ends[-1] / 2.0).argmin())
     quarter = int(np.abs(ends - ends[half] / 2.0).argmin())
     after, rate = _beyond(arrived, ends, (first, middle, end))
-    low = high = None
+    low, high = 0.0, 1.0
     drawn = arrived
     if counts is not None:
         drawn = _drawn(pmf, known, sorted({0, first, middle, quarter, half, end}))
