@@ -4,7 +4,9 @@ The window is cut into buckets, fine early and coarse late. Each bucket's mean i
 the decisions that have finished it, and the buckets are added up: no spread is assumed, and an
 unfinished decision causes no bias. Arms borrow strength from each other through a pooled spread
 that is learned on the way; `kappa` says how many decisions that spread is worth to an arm, and is
-learned too. All of this is a heuristic: no regret bound is claimed for it.
+learned too. Where arms are known to pay at different speeds they may be put into clusters, each
+with a pooled spread and a kappa of its own; without that, all are in one. All of this is a
+heuristic: no regret bound is claimed for it.
 
 Everything is in units of the arm's cap. With p the pooled spread, n the decisions that have
 finished a bucket and S what they paid in it,
@@ -19,6 +21,7 @@ cumulative reward, which adds up to the squared total however the buckets depend
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -26,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit
+from accrual.core.jit import njit, seldom
 from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
 from accrual.policy.estimate import regularised
 from accrual.spread import SpreadLike, as_spread
@@ -42,6 +45,7 @@ class Params(NamedTuple):
     inverse_cap: Floats
     prior: Floats  # buckets: the spread before anything is known
     k0: float
+    cell: Ints  # arms: where the arm's cluster begins in `spread`, `spread2` and `kappa`
 
 
 class Stats(NamedTuple):
@@ -51,9 +55,9 @@ class Stats(NamedTuple):
     growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward (Q)
     square: Floats  # arms x buckets: the squares of what they paid in it (V)
     inverse: Floats  # arms x buckets: 1 / (seen + kappa)
-    spread: Floats  # buckets: the pooled spread (p), and ...
+    spread: Floats  # clusters * buckets: the pooled spread (p) of each cluster after the other, and ...
     spread2: Floats  # ... its twin for the second moment
-    kappa: Floats  # buckets: how many decisions the pooled spread is worth
+    kappa: Floats  # clusters * buckets: how many decisions the pooled spread is worth
     sum: Floats  # arms: sum over buckets of paid / (seen + kappa)
     sum2: Floats  # arms: the same of growth
     known: Floats  # arms: sum over buckets of spread * seen / (seen + kappa)
@@ -78,18 +82,19 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
     q = x * (after + before) * unit
+    cell = np.uint64(params.cell[arm] + group)  # unsigned: numba then drops its test for below 0
     n = stats.seen[arm, group]
     old = stats.inverse[arm, group]
-    new = 1.0 / (n + 1.0 + stats.kappa[group])
+    new = 1.0 / (n + 1.0 + stats.kappa[cell])
     more = (n + 1.0) * new - n * old
     counted = (n + 1.0) * (n + 1.0) * new - n * n * old
     paid = stats.paid[arm, group]
     growth = stats.growth[arm, group]
     stats.sum[arm] += (paid + x) * new - paid * old
     stats.sum2[arm] += (growth + q) * new - growth * old
-    stats.known[arm] += stats.spread[group] * more
-    stats.known2[arm] += stats.spread2[group] * more
-    stats.counted[arm] += stats.spread[group] * counted
+    stats.known[arm] += stats.spread[cell] * more
+    stats.known2[arm] += stats.spread2[cell] * more
+    stats.counted[arm] += stats.spread[cell] * counted
     stats.seen[arm, group] = n + 1.0
     stats.paid[arm, group] = paid + x
     stats.growth[arm, group] = growth + q
@@ -163,37 +168,47 @@ def decided(params: Params, stats: Stats, arm: int) -> None:
         stats.shared[REFRESH] = stats.shared[DECISIONS] + pace
 
 
-@njit
+@seldom
 def refresh(params: Params, stats: Stats) -> None:
-    """Learn what the arms share anew: the spread, kappa and the range; then every cached sum."""
-    _pool(stats, stats.paid, stats.spread, params.prior)
-    # Were every decision's pay in proportion to the spread, the squared cumulative reward would
-    # grow like the squared cumulative spread.
-    arrived = 0.0
-    for g in range(len(stats.spread)):
-        stats.scratch[2, g] = (2.0 * arrived + stats.spread[g]) * stats.spread[g]
-        arrived += stats.spread[g]
-    _pool(stats, stats.growth, stats.spread2, stats.scratch[2])
-    _learn_kappa(stats)
-    arms, buckets = stats.seen.shape
-    for arm in range(arms):
-        total = total2 = known = known2 = counted = 0.0
+    """Learn what the arms share anew: the spreads, kappa and the range; then every cached sum."""
+    buckets = len(params.prior)
+    for first in range(0, len(stats.spread), buckets):
+        spread = stats.spread[first : first + buckets]
+        _pool(params, stats, first, stats.paid, spread, params.prior)
+        # Were every decision's pay in proportion to the spread, the squared cumulative reward
+        # would grow like the squared cumulative spread.
+        arrived = 0.0
         for g in range(buckets):
-            n = stats.seen[arm, g]
-            inverse = 1.0 / (n + stats.kappa[g])
-            stats.inverse[arm, g] = inverse
-            total += stats.paid[arm, g] * inverse
-            total2 += stats.growth[arm, g] * inverse
-            known += stats.spread[g] * n * inverse
-            known2 += stats.spread2[g] * n * inverse
-            counted += stats.spread[g] * n * n * inverse
-        stats.sum[arm] = total
-        stats.sum2[arm] = total2
-        stats.known[arm] = known
-        stats.known2[arm] = known2
-        stats.counted[arm] = counted
-        stats.stale[arm] = True
+            stats.scratch[2, g] = (2.0 * arrived + spread[g]) * spread[g]
+            arrived += spread[g]
+        spread2 = stats.spread2[first : first + buckets]
+        _pool(params, stats, first, stats.growth, spread2, stats.scratch[2])
+        _learn_kappa(params, stats, first, spread)
+    for arm in range(len(params.cell)):
+        _add_up(params, stats, arm)
     stats.shared[RANGE] = _learn_range(stats)
+
+
+@njit
+def _add_up(params: Params, stats: Stats, arm: int) -> None:
+    """An arm's cached sums, from its cells."""
+    total = total2 = known = known2 = counted = 0.0
+    for g in range(len(params.prior)):
+        cell = params.cell[arm] + g
+        n = stats.seen[arm, g]
+        inverse = 1.0 / (n + stats.kappa[cell])
+        stats.inverse[arm, g] = inverse
+        total += stats.paid[arm, g] * inverse
+        total2 += stats.growth[arm, g] * inverse
+        known += stats.spread[cell] * n * inverse
+        known2 += stats.spread2[cell] * n * inverse
+        counted += stats.spread[cell] * n * n * inverse
+    stats.sum[arm] = total
+    stats.sum2[arm] = total2
+    stats.known[arm] = known
+    stats.known2[arm] = known2
+    stats.counted[arm] = counted
+    stats.stale[arm] = True
 
 
 @njit
@@ -222,20 +237,24 @@ def _arm_mean(stats: Stats, paid: Floats, spread: Floats, arm: int) -> float:
 
 
 @njit
-def _pool(stats: Stats, paid: Floats, spread: Floats, prior: Floats) -> None:
-    """A few sweeps between the arms' means and the spread they share, from where it was."""
+def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats, prior: Floats) -> None:
+    """A few sweeps between a cluster's arms' means and the spread they share, from where it was."""
     arms, buckets = paid.shape
     top, bottom = stats.scratch[0], stats.scratch[1]
+    members = 0
+    for arm in range(arms):
+        members += params.cell[arm] == first
     for _ in range(_SWEEPS):
         top[:] = 0.0
         bottom[:] = 0.0
         average = 0.0
         for arm in range(arms):
-            mean = _arm_mean(stats, paid, spread, arm)
-            average += mean / arms
-            for g in range(buckets):
-                top[g] += paid[arm, g]
-                bottom[g] += stats.seen[arm, g] * mean
+            if params.cell[arm] == first:
+                mean = _arm_mean(stats, paid, spread, arm)
+                average += mean / members
+                for g in range(buckets):
+                    top[g] += paid[arm, g]
+                    bottom[g] += stats.seen[arm, g] * mean
         if average <= 0.0:
             return
         mass = 0.0
@@ -246,7 +265,7 @@ def _pool(stats: Stats, paid: Floats, spread: Floats, prior: Floats) -> None:
 
 
 @njit
-def _learn_kappa(stats: Stats) -> None:
+def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> None:
     """How many decisions the pooled spread is worth in each bucket, by the method of moments.
 
     The pay of a bucket has variance `noise` times its mean; an arm's own mean strays from the
@@ -256,8 +275,11 @@ def _learn_kappa(stats: Stats) -> None:
     arms, buckets = stats.seen.shape
     mean = stats.mean  # free here: the next survey makes it anew
     noise = stats.scratch[0]
+    members = 0
     for arm in range(arms):
-        mean[arm] = _arm_mean(stats, stats.paid, stats.spread, arm)
+        if params.cell[arm] == first:
+            mean[arm] = _arm_mean(stats, stats.paid, spread, arm)
+            members += 1
     statistic = scale = average = mass = last = 0.0
     cells = used = 0
     for g in range(buckets):
@@ -265,8 +287,8 @@ def _learn_kappa(stats: Stats) -> None:
         cells_here = 0
         for arm in range(arms):
             n = stats.seen[arm, g]
-            expected = mean[arm] * stats.spread[g]
-            if n >= 2.0 and expected > 0.0:
+            expected = mean[arm] * spread[g]
+            if params.cell[arm] == first and n >= 2.0 and expected > 0.0:
                 here = stats.paid[arm, g] / n
                 spare += stats.square[arm, g] - n * here * here
                 level += (n - 1.0) * here
@@ -281,17 +303,17 @@ def _learn_kappa(stats: Stats) -> None:
             cells += cells_here
             statistic += misfit / last
             scale += (total - squared / weighted) / last
-            average += stats.spread[g] * last
-            mass += stats.spread[g]
+            average += spread[g] * last
+            mass += spread[g]
         noise[g] = last  # where nothing is known, as in the bucket before
-    freedom = cells - arms - (used - 1)
+    freedom = cells - members - (used - 1)
     if freedom < 1 or average <= 0.0:
         return
     average /= mass
     excess = statistic - freedom - math.sqrt(2.0 * freedom)
-    kappa = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
+    worth = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
     for g in range(buckets):
-        stats.kappa[g] = kappa * max(noise[g] / average, 1e-6) if noise[g] > 0.0 else kappa
+        stats.kappa[first + g] = worth * max(noise[g] / average, 1e-6) if noise[g] > 0.0 else worth
 
 
 @dataclass(frozen=True)
@@ -306,11 +328,16 @@ class AgePolicy(Policy):
         Weight of the prior on the variance, in decisions.
     prior : str, Spread or sequence of float
         The pooled spread before anything is known; soon outweighed.
+    clusters : sequence of int, optional
+        The cluster of each arm, numbered from 0 on. Only arms of one cluster share a spread; all
+        do unless this is given. Numbers beyond the arms there are wait for arms to be added; an
+        arm beyond the numbers is a cluster of its own.
     """
 
     buckets: int = 32
     k0: float = 1.0
     prior: SpreadLike = "uniform"
+    clusters: Sequence[int] | None = None
 
     feedback: ClassVar[Feedback] = "groups"
 
@@ -319,6 +346,8 @@ class AgePolicy(Policy):
         object.__setattr__(self, "prior", as_spread(self.prior))
         if not (np.isfinite(self.k0) and self.k0 > 0):
             raise InputError(f"k0 must be a positive number, not {self.k0!r}")
+        if self.clusters is not None:
+            object.__setattr__(self, "clusters", _numbered(self.clusters))
 
     @property
     def label(self) -> str:
@@ -332,11 +361,22 @@ class AgePolicy(Policy):
         arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.prior).pmf(window))])
         prior = np.diff(arrived[np.concatenate([[0], self.edges(window)])])
         prior = np.maximum(prior, 1e-9)  # no age is ruled out
-        return Params(caps, 1.0 / caps, prior / prior.sum(), float(self.k0))
+        cell = len(prior) * self._cluster(len(caps))
+        return Params(caps, 1.0 / caps, prior / prior.sum(), float(self.k0), cell)
+
+    def _cluster(self, arms: int) -> Ints:
+        """The cluster of each of so many arms."""
+        if self.clusters is None:
+            return np.zeros(arms, np.int64)
+        given = np.array(self.clusters, np.int64)
+        alone = 1 + given.max() + np.arange(max(arms - len(given), 0))
+        return np.concatenate([given[:arms], alone])
 
     def stats(self, params: Params) -> Stats:
         arms, buckets = len(params.cap), len(params.prior)
         cells = (arms, buckets)
+        clusters = 1 + int(params.cell.max()) // buckets
+        spread2 = np.diff(np.concatenate([[0.0], np.cumsum(params.prior)]) ** 2)
         return Stats(
             pulls=np.zeros(arms, np.int64),
             seen=np.zeros(cells),
@@ -344,9 +384,9 @@ class AgePolicy(Policy):
             growth=np.zeros(cells),
             square=np.zeros(cells),
             inverse=np.full(cells, 1.0 / KAPPA_START),
-            spread=params.prior.copy(),
-            spread2=np.diff(np.concatenate([[0.0], np.cumsum(params.prior)]) ** 2),
-            kappa=np.full(buckets, KAPPA_START),
+            spread=np.tile(params.prior, clusters),
+            spread2=np.tile(spread2, clusters),
+            kappa=np.full(clusters * buckets, KAPPA_START),
             sum=np.zeros(arms),
             sum2=np.zeros(arms),
             known=np.zeros(arms),
@@ -366,5 +406,16 @@ class AgePolicy(Policy):
     def grow(self, stats: Stats, params: Params) -> Stats:
         grown: Stats = super().grow(stats, params)
         old = len(stats.pulls)  # what a new arm starts from has been learned since
-        grown.inverse[old:] = 1.0 / grown.kappa
+        grown.inverse[old:] = 1.0 / grown.kappa[params.cell[old:, None] + np.arange(len(params.prior))]
         return grown
+
+
+def _numbered(clusters: Sequence[int]) -> tuple[int, ...]:
+    """Cluster numbers, checked."""
+    if isinstance(clusters, str) or not np.iterable(clusters) or not len(clusters):
+        raise InputError(f"clusters must be one number for each arm, such as (0, 0, 1), not {clusters!r}")
+    numbers = tuple(whole("a cluster's number", number, 0) for number in clusters)
+    gap = next(number for number in range(len(numbers) + 1) if number not in numbers)
+    if max(numbers) > gap:
+        raise InputError(f"clusters must be numbered 0, 1, 2, ...: {max(numbers)} is used but not {gap}")
+    return numbers

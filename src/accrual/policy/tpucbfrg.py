@@ -18,7 +18,7 @@ from accrual.spread import Spread, SpreadLike, as_spread
 class Params(NamedTuple):
     cap: Floats
     owed: Floats  # phi * cap * E[Y]: the most that pending decisions may still hold back
-    coincidence: float
+    coincidence: Floats  # arms: the sum of the squared shares of the arm's spread
 
 
 class Stats(NamedTuple):
@@ -32,7 +32,7 @@ class Stats(NamedTuple):
 def decided(params: Params, stats: Stats, arm: int) -> None:
     inverse = 1.0 / stats.pulls[arm]
     stats.inverse[arm] = inverse
-    stats.width[arm] = params.cap[arm] * math.sqrt(params.coincidence * inverse)
+    stats.width[arm] = params.cap[arm] * math.sqrt(params.coincidence[arm] * inverse)
 
 
 @njit
@@ -91,7 +91,7 @@ class TPUCBFRG(Policy):
     def params(self, caps: Floats, window: int) -> Params:
         phi = divides("alpha", self.alpha, window)
         mean, coincidence = self._summaries
-        return Params(caps, phi * caps * mean, coincidence)
+        return Params(caps, phi * caps * mean, np.full(len(caps), coincidence))
 
     def stats(self, params: Params) -> Stats:
         arms = len(params.cap)
