@@ -24,7 +24,10 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def njit(function: F) -> F:
-    """Compile `function` on first use; callable from any kernel.
+    """Compile `function` on first use; callable from any kernel, which takes it in whole.
+
+    Left to itself the compiler may call a function of middling size instead, and hand over a
+    policy's statistics array by array; for the Age policies that took longer than the work.
 
     Examples
     --------
@@ -33,6 +36,14 @@ def njit(function: F) -> F:
     ...     return 2 * x
     >>> double(21)
     42
+    """
+    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def seldom(function: F) -> F:
+    """Compile `function` like `njit`, but let kernels call it: for work that they do seldom.
+
+    Taken in whole, a large function crowds the loop around it even while it is not running.
     """
     return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
 

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from accrual.core.jit import kernel, settled
 from accrual.environment.feed import Feed
 from accrual.environment.laws import Laws
-from accrual.policy.base import Feedback, Function, Functions, Moment, Policy
+from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+ONE = np.uint64(1)
 _LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
 
 
@@ -105,10 +106,11 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 @functools.cache
 def loop(functions: Functions, feedback: Feedback) -> Function:
     """The compiled loop for a policy's functions."""
-    index, survey, decided, closed, finished, _ = functions
+    index, survey, decided, closed, finished, _, refresh = functions
     totals = feedback == "totals"
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
+    refreshed = refresh is not no_refresh
 
     @kernel
     def advance(
@@ -123,63 +125,72 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
         one_law = feed.changes.shape[1] == 1
         values = np.empty(count)
         mark = 0
-        for i in range(length):
-            # Decide, knowing what arrived up to the round before. First each arm once, in order.
-            choice = start + i - 1
-            if choice >= count:
-                choice = 0
-                best = -np.inf
-                moment = Moment(start + i, feed.log[i], seed, run)
-                survey(params, stats, moment)
-                for k in range(count):
-                    values[k] = index(params, stats, k, moment)
-                    best = max(best, values[k])
-                # Looking for the best afterwards keeps guesses about it out of the loop above.
-                while choice < count - 1 and values[choice] != best:
-                    choice += 1
-            # Indices that cannot be negative, here and below: numba then drops its test for that.
-            arm = np.int64(np.uint16(choice))
-            stats.pulls[arm] += 1
-            arms[np.uint64(window + i)] = arm
-            decided(params, stats, arm)
+        stop = 0
+        while stop < length:
+            first, stop = stop, length
+            if refreshed:  # out here, for it would slow down the loop below even while not running
+                if stats.due[0] <= 0:
+                    refresh(params, stats)
+                stop = min(length, first + stats.due[0])
+                stats.due[0] -= stop - first
+            for i in range(first, stop):
+                # Decide, knowing what arrived up to the round before. First each arm once, in order.
+                choice = start + i - 1
+                if choice >= count:
+                    choice = 0
+                    best = -np.inf
+                    moment = Moment(start + i, feed.log[i], seed, run)
+                    survey(params, stats, moment)
+                    for k in range(count):
+                        values[k] = index(params, stats, k, moment)
+                        best = max(best, values[k])
+                    # Looking for the best afterwards keeps guesses about it out of the loop above.
+                    while choice < count - 1 and values[choice] != best:
+                        choice += 1
+                # Indices that cannot be negative, here and below: numba then drops its test for that.
+                arm = np.int64(np.uint16(choice))
+                stats.pulls[arm] += 1
+                arms[np.uint64(window + i)] = arm
+                decided(params, stats, arm)
 
-            # Then this round's pieces arrive.
-            if pieces:
-                if one_law:  # the usual case, and there is nothing to look up
-                    due = feed.changes[i, 0]
-                    for j in range(groups + 1):
-                        a = arms[np.uint64(window + i - j * game.phi)]
-                        rate[np.uint64(j & 3), a] += due[np.uint64(j)]
-                else:
-                    for j in range(groups + 1):
-                        a = arms[np.uint64(window + i - j * game.phi)]
-                        rate[np.uint64(j & 3), a] += feed.changes[i, np.uint64(game.law[a]), np.uint64(j)]
-                for k in range(count):
-                    paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
-                    stats.observed[k] += game.caps[k] * paid
-                if not game.even:
-                    rate[:] = 0.0
-            if totals and start + i > reader.lag:
-                s = window + i - reader.lag
-                a = arms[s]
-                closed(params, stats, a, game.caps[a] * feed.paid[s, game.law[a], groups])
-            if grouped:
-                for g in range(len(reader.ages)):
-                    s = window + i - (reader.ages[g] - 1)
-                    if start + i >= reader.ages[g]:
+                # Then this round's pieces arrive.
+                if pieces:
+                    if one_law:  # the usual case, and there is nothing to look up
+                        due = feed.changes[i, 0]
+                        for j in range(groups + 1):
+                            a = arms[np.uint64(window + i - j * game.phi)]
+                            rate[np.uint64(j & 3), a] += due[np.uint64(j)]
+                    else:
+                        for j in range(groups + 1):
+                            a = arms[np.uint64(window + i - j * game.phi)]
+                            rate[np.uint64(j & 3), a] += feed.changes[i, np.uint64(game.law[a]), np.uint64(j)]
+                    for k in range(count):
+                        paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
+                        stats.observed[k] += game.caps[k] * paid
+                    if not game.even:
+                        rate[:] = 0.0
+                if totals and start + i > reader.lag:
+                    s = window + i - reader.lag
+                    a = arms[s]
+                    closed(params, stats, a, game.caps[a] * feed.paid[s, game.law[a], groups])
+                if grouped:
+                    for g in range(len(reader.ages)):
+                        if start + i < reader.ages[g]:  # they rise
+                            break
+                        s = np.uint64(window + i + 1 - reader.ages[g])
                         a = arms[s]
-                        row = feed.paid[s, game.law[a]]
-                        c = reader.cell[g]
-                        before = row[c] + reader.part[g] * (row[c + 1] - row[c])
-                        c = reader.cell[g + 1]
-                        after = row[c] + reader.part[g + 1] * (row[c + 1] - row[c])
+                        law = np.uint64(0) if one_law else np.uint64(game.law[a])
+                        c, d = np.uint64(reader.cell[g]), np.uint64(reader.cell[g + 1])
+                        low, high = feed.paid[s, law, c], feed.paid[s, law, d]
+                        before = low + reader.part[g] * (feed.paid[s, law, c + ONE] - low)
+                        after = high + reader.part[g + 1] * (feed.paid[s, law, d + ONE] - high)
                         finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
 
-            if mark < len(marks.rounds) and marks.rounds[mark] == start + i:
-                regret = 0.0
-                for k in range(count):
-                    regret += game.gaps[k] * stats.pulls[k]
-                marks.regret[mark] = regret
-                mark += 1
+                if mark < len(marks.rounds) and marks.rounds[mark] == start + i:
+                    regret = 0.0
+                    for k in range(count):
+                        regret += game.gaps[k] * stats.pulls[k]
+                    marks.regret[mark] = regret
+                    mark += 1
 
     return advance

@@ -28,7 +28,7 @@ from accrual.live.pending import (
     rise,
     sink,
 )
-from accrual.policy.base import Feedback, Function, Functions, Moment
+from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -67,7 +67,8 @@ class Fold(NamedTuple):
 @functools.cache
 def fold(functions: Functions, feedback: Feedback) -> Fold:
     """The kernels for a policy's functions."""
-    index, survey, decided, closed, finished, amended = functions
+    index, survey, decided, closed, finished, amended, refresh = functions
+    refreshed = refresh is not no_refresh
     totals = feedback == "totals"
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
@@ -111,6 +112,10 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             return False
         count = len(rules.playing)
         for i in range(n):
+            if refreshed:
+                if stats.due[0] <= 0:
+                    refresh(params, stats)
+                stats.due[0] -= 1
             choice = arm
             if choice == CHOOSE:  # first every arm without a decision, in order
                 for k in range(count):

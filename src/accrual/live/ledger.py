@@ -201,10 +201,11 @@ class Ledger:
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """A new arm, to be tried at the next decision. Its number."""
         own = self._own(self.window if window is None else window)
-        self._caps = np.append(self._caps, _positive("a cap", cap))
+        caps = np.append(self._caps, _positive("a cap", cap))
+        self.params = self.policy.params(caps, self.window)  # which may refuse the arm
+        self._caps = caps
         self._windows = np.append(self._windows, own)
         self._playing = np.append(self._playing, True)
-        self.params = self.policy.params(self._caps, self.window)
         self.stats = self.policy.grow(self.stats, self.params)
         self._hold()
         return len(self._caps) - 1

@@ -71,10 +71,11 @@ class Stats(NamedTuple):
     stale: npt.NDArray[np.bool_]  # arms: has news since the last survey
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     leader: Ints  # one number: the arm with the largest mean
-    shared: Floats  # decisions so far, decisions at the next refresh, the leader's score, ...
+    due: Ints  # one number: decisions until the next refresh
+    shared: Floats  # the leader's score; the scale and the range of totals
 
 
-DECISIONS, REFRESH, SCORE, SCALE, RANGE = range(5)
+SCORE, SCALE, RANGE = range(3)
 
 
 @njit
@@ -82,25 +83,27 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
     q = x * (after + before) * unit
-    cell = np.uint64(params.cell[arm] + group)  # unsigned: numba then drops its test for below 0
-    n = stats.seen[arm, group]
-    old = stats.inverse[arm, group]
+    # Unsigned: numba then drops its tests for indices below 0.
+    a, g = np.uint64(arm), np.uint64(group)
+    cell = np.uint64(params.cell[a] + group)
+    n = stats.seen[a, g]
+    old = stats.inverse[a, g]
     new = 1.0 / (n + 1.0 + stats.kappa[cell])
     more = (n + 1.0) * new - n * old
     counted = (n + 1.0) * (n + 1.0) * new - n * n * old
-    paid = stats.paid[arm, group]
-    growth = stats.growth[arm, group]
-    stats.sum[arm] += (paid + x) * new - paid * old
-    stats.sum2[arm] += (growth + q) * new - growth * old
-    stats.known[arm] += stats.spread[cell] * more
-    stats.known2[arm] += stats.spread2[cell] * more
-    stats.counted[arm] += stats.spread[cell] * counted
-    stats.seen[arm, group] = n + 1.0
-    stats.paid[arm, group] = paid + x
-    stats.growth[arm, group] = growth + q
-    stats.square[arm, group] += x * x
-    stats.inverse[arm, group] = new
-    stats.stale[arm] = True
+    paid = stats.paid[a, g]
+    growth = stats.growth[a, g]
+    stats.sum[a] += (paid + x) * new - paid * old
+    stats.sum2[a] += (growth + q) * new - growth * old
+    stats.known[a] += stats.spread[cell] * more
+    stats.known2[a] += stats.spread2[cell] * more
+    stats.counted[a] += stats.spread[cell] * counted
+    stats.seen[a, g] = n + 1.0
+    stats.paid[a, g] = paid + x
+    stats.growth[a, g] = growth + q
+    stats.square[a, g] += x * x
+    stats.inverse[a, g] = new
+    stats.stale[a] = True
 
 
 @njit
@@ -156,18 +159,6 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
             stats.leader[0] = arm
 
 
-@njit
-def decided(params: Params, stats: Stats, arm: int) -> None:
-    stats.shared[DECISIONS] += 1.0
-    if stats.shared[DECISIONS] >= stats.shared[REFRESH]:
-        refresh(params, stats)
-        # While the oldest decisions still reach new ages, what is learned there comes fast.
-        buckets = len(params.prior)
-        oldest = stats.seen[:, buckets - 1].sum()
-        pace = max(stats.shared[DECISIONS] / _PACE if oldest > buckets else 0.0, buckets)
-        stats.shared[REFRESH] = stats.shared[DECISIONS] + pace
-
-
 @seldom
 def refresh(params: Params, stats: Stats) -> None:
     """Learn what the arms share anew: the spreads, kappa and the range; then every cached sum."""
@@ -187,6 +178,10 @@ def refresh(params: Params, stats: Stats) -> None:
     for arm in range(len(params.cell)):
         _add_up(params, stats, arm)
     stats.shared[RANGE] = _learn_range(stats)
+    # While the oldest decisions still reach new ages, what is learned there comes fast.
+    stats.due[0] = buckets
+    if stats.seen[:, buckets - 1].sum() > buckets:
+        stats.due[0] = max(stats.pulls.sum() // _PACE, buckets)
 
 
 @njit
@@ -400,7 +395,8 @@ class AgePolicy(Policy):
             stale=np.zeros(arms, np.bool_),
             scratch=np.zeros((3, buckets)),
             leader=np.zeros(1, np.int64),
-            shared=np.array([0.0, float(buckets), 0.0, 1.0, 1.0]),
+            due=np.array([buckets], np.int64),
+            shared=np.array([0.0, 1.0, 1.0]),
         )
 
     def grow(self, stats: Stats, params: Params) -> Stats:

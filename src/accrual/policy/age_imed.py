@@ -6,12 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from accrual.core.jit import njit
-from accrual.policy.age import SCORE, AgePolicy, Params, Stats, amended, decided, finished
+from accrual.policy.age import SCORE, AgePolicy, Params, Stats, amended, finished, refresh
 from accrual.policy.age import survey as take_stock
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl
 from accrual.policy.totals import UNKNOWN
+
+_LOG2 = math.log(2.0)
 
 
 @njit
@@ -35,9 +39,9 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     target = stats.mean[leader] * params.cap[leader] * params.inverse_cap[arm]
     if target <= m:
         return -math.log(n)
-    # Pinsker's bound puts many arms out of reach of the leader's index without a logarithm of
-    # their own; for those, the bound itself says so.
-    least = 2.0 * n * (target - m) ** 2
+    # Pinsker's bound on kl and n's binary exponent put most arms out of the leader's reach
+    # without a logarithm of their own; for those, the bound itself says so.
+    least = 2.0 * n * (target - m) ** 2 + _LOG2 * ((np.float64(n).view(np.int64) >> 52) - 1023)
     if least > stats.shared[SCORE]:
         return -least
     return -(n * kl(m, target) + math.log(n))
@@ -57,5 +61,5 @@ class AgeIMED(AgePolicy):
     """
 
     functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, decided=decided, finished=finished, amended=amended
+        index=index, survey=survey, finished=finished, amended=amended, refresh=refresh
     )

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from accrual.core.beta import beta
 from accrual.core.jit import njit
-from accrual.policy.age import RANGE, AgePolicy, Params, Stats, amended, decided, finished, survey
+from accrual.policy.age import RANGE, AgePolicy, Params, Stats, amended, finished, refresh, survey
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import regularised
 from accrual.policy.totals import UNKNOWN
@@ -40,5 +40,5 @@ class AgeTS(AgePolicy):
     k0: float = 2.0
 
     functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, decided=decided, finished=finished, amended=amended
+        index=index, survey=survey, finished=finished, amended=amended, refresh=refresh
     )

@@ -9,6 +9,9 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
     Called once before a round's indices, for what they need to know of all arms together.
 ``decided(params, stats, arm)``
     A decision of `arm` was made. ``stats.pulls[arm]`` already counts it.
+``refresh(params, stats)``
+    For work that is done seldom: called before a decision once ``stats.due[0]`` more have been
+    made, which it then sets anew.
 ``closed(params, stats, arm, total)``
     A decision's window has closed with this total (feedback ``"totals"``).
 ``finished(params, stats, arm, group, before, after)``
@@ -19,9 +22,10 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
     `after`; these are now `before` + `more_before` and `after` + `more_after` (feedback
     ``"groups"``; only the live side has pieces out of order).
 
-`stats` is the policy's own named tuple of arrays. Two fields belong to the engine: ``pulls``
-(decisions of each arm, always) and ``observed`` (sum of the pieces that have arrived for each
-arm, with feedback ``"pieces"``). An array's first axis is the arms, or the array is shared by all.
+`stats` is the policy's own named tuple of arrays. Three fields belong to the engine: ``pulls``
+(decisions of each arm, always), ``observed`` (sum of the pieces that have arrived for each arm,
+with feedback ``"pieces"``) and ``due`` (counted down by every decision, with `refresh`). An
+array's first axis is the arms, or the array is shared by all.
 
 On the live side arms may retire. In the params that `survey` and `index` get, a retired arm's cap
 is 0, so that it leads nothing; its index is not asked for.
@@ -64,6 +68,11 @@ def no_decided(params: Any, stats: Any, arm: int) -> None:
 
 
 @njit
+def no_refresh(params: Any, stats: Any) -> None:
+    """For a policy that has no such work."""
+
+
+@njit
 def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
     """For a policy that learns from something else than totals."""
 
@@ -90,6 +99,7 @@ class Functions(NamedTuple):
     closed: Function = no_closed
     finished: Function = no_finished
     amended: Function = no_amended
+    refresh: Function = no_refresh
 
 
 class Policy(ABC):

@@ -19,7 +19,7 @@ from accrual.spread import SpreadLike, as_spread
 
 _SPARE = 10.0  # spare decisions that a bucket's noise must be known from, as in the Age policies
 _SWEEPS = 30
-_BINS = 6  # into which the test sorts the buckets, with about the same pay in each
+_BINS = 3  # into which the test sorts the buckets, with about the same pay in each
 
 
 @dataclass(frozen=True)
@@ -136,14 +136,14 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
     agree. Whether two agree is Pearson's test: one spread p is fitted to both; in bucket g, where
     a cluster should have paid E_g p_g, its pay varies by noise_g E_g p_g, the noise being
     estimated from the squares in it as the Age policies do for kappa. The buckets are put into
-    six bins of about the same pay, standard deviations added up within a bin as if its buckets
+    three bins of about the same pay, standard deviations added up within a bin as if its buckets
     were parts of one payment, and the sum of (paid - expected)^2 / variance over the bins of both
-    is held against the chi-square law with five degrees of freedom.
+    is held against the chi-square law with two degrees of freedom.
 
-    `level` is an upper bound on the size of one such test, where many decisions are behind it and
-    bins are independent. It is not the chance that arms with one spread are split: many tests are
-    made and pairs are picked by their outcome. And it does not hold where bins depend on each
-    other strongly. So this is a heuristic.
+    A heuristic. Two clusters stay apart where the p-value is below `level` / (arms - 1). So, by
+    Bonferroni's rule, arms with one spread would be split with a probability of about `level` at
+    most, if many decisions were behind every arm, bins were independent, and the pairs were not
+    picked by their outcome. Where a policy has starved some arms it happens more often.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
         For example a ledger's ``stats``; ``seen``, ``paid`` and ``square`` are read. An arm of
         which too little is known agrees with every other.
     level : float
-        Two clusters stay apart where the test's p-value is below this.
+        About the chance of splitting arms that have one spread.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
     while len(members) > 1:
         np.fill_diagonal(agreement, -1.0)
         a, b = sorted(map(int, np.unravel_index(np.argmax(agreement), agreement.shape)))
-        if agreement[a, b] < level:
+        if agreement[a, b] < level / (len(seen) - 1):
             break
         members[a] += members.pop(b)
         table[:, a] += table[:, b]
@@ -209,7 +209,10 @@ def _agreement(table: Floats, row: int) -> Floats:
     due, paid = pairs[:, 0] * used, pairs[:, 1] * used
     means, spread = _fit(due.swapaxes(0, 1), paid.swapaxes(0, 1))
     due = np.maximum(due * means.T[:, :, None] * spread, 0.0)  # refunds may outweigh what is paid
-    noise = np.divide(strays, level, out=np.zeros_like(strays), where=used)
+    # A cluster's own noise, drawn to that of both by as many decisions as a noise must have.
+    shared = np.divide(strays, level, out=np.zeros_like(strays), where=used)
+    each = _SPARE * _ratio(pairs[:, 3], pairs[:, 4])
+    noise = _ratio(pairs[:, 2] + each * shared, pairs[:, 3] + each)
     # Neighbouring buckets may be parts of one payment: in a bin their deviations add up.
     reached = np.cumsum(spread, axis=1) - 0.5 * spread
     part = (np.minimum(reached * _BINS, _BINS - 1).astype(np.int64)[:, :, None] == np.arange(_BINS)) * 1.0

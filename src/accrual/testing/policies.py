@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ import numpy.typing as npt
 
 from accrual.engine.record import Recording, record
 from accrual.engine.simulate import simulate
-from accrual.policy.base import Moment, Policy
+from accrual.policy.base import Moment, Policy, no_refresh
 from accrual.policy.ucb1 import UCB1
 from accrual.problem import BernoulliLaw, BetaLaw, Problem, UniformLaw
 
@@ -160,6 +161,10 @@ def _brute_force(problem: Problem, policy: Policy, recording: Recording) -> Any:
         return math.fsum(recording.pieces[decision, :age])
 
     for t in range(horizon):
+        if functions.refresh is not no_refresh:
+            if stats.due[0] <= 0:
+                functions.refresh(params, stats)
+            stats.due[0] -= 1
         if t >= len(problem.caps):
             _survey(policy, params, stats, t + 1)
         stats.pulls[recording.arms[t]] += 1
@@ -167,7 +172,7 @@ def _brute_force(problem: Problem, policy: Policy, recording: Recording) -> Any:
         if policy.feedback == "totals" and t >= lag:
             functions.closed(params, stats, recording.arms[t - lag], paid(t - lag, window))
         if policy.feedback == "groups":
-            for g, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            for g, (low, high) in enumerate(pairwise(edges)):
                 s = t - (high - 1)
                 if s >= 0:
                     functions.finished(params, stats, recording.arms[s], g, paid(s, low), paid(s, high))
