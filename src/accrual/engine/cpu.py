@@ -177,13 +177,13 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     for g in range(len(reader.ages)):
                         if start + i < reader.ages[g]:  # they rise
                             break
-                        s = np.uint64(window + i + 1 - reader.ages[g])
-                        a = arms[s]
+                        made = np.uint64(window + i + 1 - reader.ages[g])
+                        a = arms[made]
                         law = np.uint64(0) if one_law else np.uint64(game.law[a])
                         c, d = np.uint64(reader.cell[g]), np.uint64(reader.cell[g + 1])
-                        low, high = feed.paid[s, law, c], feed.paid[s, law, d]
-                        before = low + reader.part[g] * (feed.paid[s, law, c + ONE] - low)
-                        after = high + reader.part[g + 1] * (feed.paid[s, law, d + ONE] - high)
+                        low, high = feed.paid[made, law, c], feed.paid[made, law, d]
+                        before = low + reader.part[g] * (feed.paid[made, law, c + ONE] - low)
+                        after = high + reader.part[g + 1] * (feed.paid[made, law, d + ONE] - high)
                         finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
 
                 if mark < len(marks.rounds) and marks.rounds[mark] == start + i:
