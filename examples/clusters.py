@@ -11,7 +11,6 @@ import numpy as np
 
 import accrual as ac
 from accrual.engine.record import record
-from accrual.policy.clusters import Cluster, ClusteredTPUCBFRG, find_clusters
 
 WINDOW, GROUPS, HORIZON, RUNS = 500, 20, 5000, 20
 VIDEOS, COURSES = range(10), range(10, 20)
@@ -23,16 +22,16 @@ laws += [ac.BetaLaw(2 * m / (1 - m), 2.0, SLOW) for m in means + 0.02]
 problem = ac.Problem([1.0] * 20, WINDOW, GROUPS, laws)
 
 last_term = record(problem, ac.AgeIMED(), HORIZON, seed=7)
-found = find_clusters(last_term.stats)
+found = ac.find_clusters(last_term.stats)
 print("clusters found:", found)
 
-kinds = [Cluster(VIDEOS, GROUPS, FAST), Cluster(COURSES, GROUPS, SLOW)]
+kinds = [ac.Cluster(VIDEOS, GROUPS, FAST), ac.Cluster(COURSES, GROUPS, SLOW)]
 result = ac.simulate(
     problem,
     {
         "TPUCBFRG, all slow": ac.TPUCBFRG(GROUPS, SLOW),
         "TPUCBFRG, all fast": ac.TPUCBFRG(GROUPS, FAST),
-        "TPUCBFRG, two clusters": ClusteredTPUCBFRG(kinds),
+        "TPUCBFRG, two clusters": ac.ClusteredTPUCBFRG(kinds),
         "AgeIMED": ac.AgeIMED(),
         "AgeIMED, each arm alone": ac.AgeIMED(clusters=range(20)),
         "AgeIMED, clusters found": ac.AgeIMED(clusters=found),

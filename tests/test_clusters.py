@@ -191,18 +191,18 @@ def test_the_example_finds_the_clusters_and_they_help(capsys):
     ("wrong", "message"),
     [
         (lambda: ac.AgeIMED(clusters=()), r"one number for each arm, such as \(0, 0, 1\), not \(\)"),
-        (lambda: ac.AgeIMED(clusters="01"), "one number for each arm"),
-        (lambda: ac.AgeIMED(clusters=2), "one number for each arm"),
+        (lambda: ac.AgeIMED(clusters="01"), "one number for each arm"),  # type: ignore[arg-type]
+        (lambda: ac.AgeIMED(clusters=2), "one number for each arm"),  # type: ignore[arg-type]
         (lambda: ac.AgeIMED(clusters=(0, -1)), "a cluster's number must be a whole number of at least 0"),
         (lambda: ac.AgeIMED(clusters=(0, 2)), r"numbered 0, 1, 2, ...: 2 is used but not 1"),
         (lambda: ac.AgeIMED(clusters=(1, 1)), "1 is used but not 0"),
         (lambda: Cluster((), 4, "begin"), r"a cluster's arms must be numbers such as \(0, 2\), not \(\)"),
-        (lambda: Cluster((0.5,), 4, "begin"), "an arm must be a whole number of at least 0, not 0.5"),
+        (lambda: Cluster((0.5,), 4, "begin"), "an arm must be a whole number of at least 0, not 0.5"),  # type: ignore[arg-type]
         (lambda: Cluster((0,), 0, "begin"), "alpha must be a whole number of at least 1"),
         (lambda: Cluster((0,), 4, "begn"), "did you mean 'begin'"),
         (lambda: Cluster((0,), 4, "begin", window=0), "a cluster's window must be a whole number"),
         (lambda: ClusteredTPUCBFRG([]), "clusters must be Clusters"),
-        (lambda: ClusteredTPUCBFRG([(0, 1)]), "clusters must be Clusters"),
+        (lambda: ClusteredTPUCBFRG([(0, 1)]), "clusters must be Clusters"),  # type: ignore[list-item]
         (lambda: two(Cluster((1,), 4, "end"), Cluster((1,), 4, "end")), "arm 1 is named twice"),
         (lambda: two(Cluster((0,), 4, "end")), "arm 1 is in no cluster"),
         (lambda: two(Cluster((0, 1), 4, "end", window=16)), "at most the problem's 12, not 16"),

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from accrual.policy.age_ts import AgeTS as AgeTS
     from accrual.policy.age_ucb import AgeUCB as AgeUCB
     from accrual.policy.base import Policy as Policy
+    from accrual.policy.clusters import Cluster as Cluster
+    from accrual.policy.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
+    from accrual.policy.clusters import find_clusters as find_clusters
     from accrual.policy.delayed_ucb1 import DelayedUCB1 as DelayedUCB1
     from accrual.policy.imed import IMED as IMED
     from accrual.policy.klucb import KLUCB as KLUCB
@@ -49,6 +52,8 @@ _WHERE = {
     "AgeUCB": "accrual.policy.age_ucb",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
+    "Cluster": "accrual.policy.clusters",
+    "ClusteredTPUCBFRG": "accrual.policy.clusters",
     "DelayedUCB1": "accrual.policy.delayed_ucb1",
     "EmpiricalLaw": "accrual.laws",
     "IMED": "accrual.policy.imed",
@@ -67,6 +72,7 @@ _WHERE = {
     "ThompsonSampling": "accrual.policy.thompson",
     "UCB1": "accrual.policy.ucb1",
     "UniformLaw": "accrual.laws",
+    "find_clusters": "accrual.policy.clusters",
     "log_rounds": "accrual.engine.simulate",
     "simulate": "accrual.engine.simulate",
 }
