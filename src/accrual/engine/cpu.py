@@ -59,38 +59,48 @@ class Marks(NamedTuple):
     regret: Floats
 
 
-class Chain:
-    """One policy in one run: its statistics and its pending decisions."""
+class Plan:
+    """One policy on one problem: all that is the same in every run."""
 
-    def __init__(self, policy: Policy, problem: Problem, laws: Laws, span: int, key: tuple[int, int]) -> None:
-        self._key = key  # seed and run
-        arms = len(problem.caps)
+    def __init__(self, policy: Policy, problem: Problem, laws: Laws) -> None:
         caps = np.array(problem.caps)
         phi = problem.window // problem.groups
         even = problem.division == "even"
         ages = policy.edges(problem.window)
+        self.policy = policy
         self.params = policy.params(caps, problem.window)
-        self.stats = policy.stats(self.params)
-        self._game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
-        self._reader = Reader(
+        self.game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
+        self.reader = Reader(
             0 if policy.immediate else problem.window - 1,
             ages,
             *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
         )
-        self._memory = Memory(np.zeros(problem.window + span, np.uint16), np.zeros((_LANES, arms)))
-        self._loop = loop(policy.functions, policy.feedback)
+        self.loop = loop(policy.functions, policy.feedback)
+
+
+class Chain:
+    """One policy in one run: its statistics and its pending decisions."""
+
+    def __init__(self, plan: Plan, span: int, key: tuple[int, int]) -> None:
+        self._plan = plan
+        self._key = key  # seed and run
+        self.stats = plan.policy.stats(plan.params)
+        arms, window = len(plan.game.caps), plan.game.window
+        self._memory = Memory(np.zeros(window + span, np.uint16), np.zeros((_LANES, arms)))
+        self._loop = plan.loop
+        self._last = 0  # the length of the last span, at whose end the next one's past begins
 
     def advance(self, feed: Feed, start: int, length: int, marks: Marks) -> npt.NDArray[np.uint16]:
-        """Play rounds start .. start + length - 1 and return the arms chosen."""
+        """Play rounds start .. start + length - 1 and return the arms chosen (until the next call)."""
+        plan, arms, window = self._plan, self._memory.arms, self._plan.game.window
+        arms[:window] = arms[self._last : self._last + window]
         self._loop(
-            self.params, self.stats, self._game, self._reader, self._memory, feed,
+            plan.params, self.stats, plan.game, plan.reader, self._memory, feed,
             (start, length, *self._key), marks,
         )  # fmt: skip
         self._loop = settled(self._loop)
-        arms, window = self._memory.arms, self._game.window
-        chosen = arms[window : window + length].copy()
-        arms[:window] = arms[length : length + window].copy()
-        return chosen
+        self._last = length
+        return arms[window : window + length]
 
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
@@ -122,9 +132,11 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
         count = len(game.caps)
         window = game.window
         groups = feed.changes.shape[2] - 1
+        last = feed.paid.shape[2] - 1
         one_law = feed.changes.shape[1] == 1
         values = np.empty(count)
         mark = 0
+        due_mark = marks.rounds[0] if len(marks.rounds) else 0
         stop = 0
         while stop < length:
             first, stop = stop, length
@@ -172,7 +184,7 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                 if totals and start + i > reader.lag:
                     s = window + i - reader.lag
                     a = arms[s]
-                    closed(params, stats, a, game.caps[a] * feed.paid[s, game.law[a], groups])
+                    closed(params, stats, a, game.caps[a] * feed.paid[s, game.law[a], last])
                 if grouped:
                     for g in range(len(reader.ages)):
                         if start + i < reader.ages[g]:  # they rise
@@ -186,11 +198,12 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                         after = high + reader.part[g + 1] * (feed.paid[made, law, d + ONE] - high)
                         finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
 
-                if mark < len(marks.rounds) and marks.rounds[mark] == start + i:
+                if start + i == due_mark:
                     regret = 0.0
                     for k in range(count):
                         regret += game.gaps[k] * stats.pulls[k]
                     marks.regret[mark] = regret
                     mark += 1
+                    due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
 
     return advance

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.engine.cpu import Chain, Marks
+from accrual.engine.cpu import Chain, Marks, Plan
 from accrual.environment.feed import Source
 from accrual.environment.laws import pack
 from accrual.policy.base import Policy
@@ -60,7 +60,7 @@ def record(
     """
     laws = pack(problem)
     source = Source(problem, laws, seed, run)
-    chain = Chain(policy, problem, laws, source.span, (seed, run))
+    chain = Chain(Plan(policy, problem, laws), source.span, (seed, run))
     caps = np.array(problem.caps)
     none = Marks(np.zeros(0, np.int64), np.zeros(0))
     arms: list[Ints] = []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
-from accrual.engine.cpu import Chain, Marks
+from accrual.engine.cpu import Chain, Marks, Plan
 from accrual.engine.progress import Progress
 from accrual.engine.result import Result
 from accrual.environment.feed import Source
@@ -82,20 +82,18 @@ def simulate(
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
-    for policy in labelled.values():  # a policy that does not fit the problem says so before any work
-        policy.params(np.array(problem.caps), problem.window)
-
     names = list(labelled)
     regret = np.zeros((len(names), len(numbers), len(rounds)))
     pulls = np.zeros((len(names), len(numbers), len(problem.caps)), np.int64)
     laws = pack(problem)
+    plans = [Plan(policy, problem, laws) for policy in labelled.values()]
     stop = threading.Event()
     # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
     shares = min(len(names), -(-workers // len(numbers)))
 
     def task(row: int, share: int) -> None:
         picked = list(range(share, len(names), shares))
-        chosen = [labelled[names[p]] for p in picked]
+        chosen = [plans[p] for p in picked]
         one = _Run(problem, laws, chosen, rounds, (seed, numbers[row]))
         for done in one.play(horizon):
             bar.advance(done * len(chosen))
@@ -130,12 +128,13 @@ class _Run:
     """Several policies on one run's draws."""
 
     def __init__(
-        self, problem: Problem, laws: Laws, policies: Sequence[Policy], rounds: Ints, key: tuple[int, int]
+        self, problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, key: tuple[int, int]
     ) -> None:
-        self._source = Source(problem, laws, *key)
-        self._chains = [Chain(policy, problem, laws, self._source.span, key) for policy in policies]
+        detail = any(plan.policy.feedback == "groups" for plan in plans)
+        self._source = Source(problem, laws, *key, detail)
+        self._chains = [Chain(plan, self._source.span, key) for plan in plans]
         self._rounds = rounds
-        self.regret = np.zeros((len(policies), len(rounds)))
+        self.regret = np.zeros((len(plans), len(rounds)))
 
     def play(self, horizon: int):  # type: ignore[no-untyped-def]
         """Play to the horizon, yielding after each span the number of its rounds."""

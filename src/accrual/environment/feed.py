@@ -31,7 +31,7 @@ class Feed(NamedTuple):
     ``changes[i, law, j]`` is the change of payment due in the span's round i from the decision
     made j groups earlier. ``paid[window + i, law, j]`` is what a decision of the span's round i
     has paid when j of its groups are over; the rows before hold the decisions of the window
-    before the span.
+    before the span. Without detail there are just two columns, nothing and the total.
     """
 
     changes: Floats
@@ -49,18 +49,20 @@ class Source:
         The problem's laws, packed.
     seed, run : int
         Which draws; the same pair always gives the same feed.
+    detail : bool
+        Whether `Feed.paid` has every group.
     """
 
-    def __init__(self, problem: Problem, laws: Laws, seed: int, run: int) -> None:
+    def __init__(self, problem: Problem, laws: Laws, seed: int, run: int, detail: bool = True) -> None:
         self._laws = laws
         self._key = (seed, run)
         self._window, self._groups = problem.window, problem.groups
         self._even = problem.division == "even"
         width = len(self._laws.kind) * (problem.groups + 1)
         self.span = int(np.clip(_BYTES // (8 * width), _SPAN_LEAST, _SPAN_MOST))
-        shape = (len(self._laws.kind), problem.groups + 1)
-        self._changes = np.zeros((self.span + problem.window + 1, *shape))
-        self._paid = np.zeros((self.span + problem.window, *shape))
+        columns = problem.groups + 1 if detail else 2
+        self._changes = np.zeros((self.span + problem.window + 1, len(laws.kind), problem.groups + 1))
+        self._paid = np.zeros((self.span + problem.window, len(laws.kind), columns))
         self._next = 1
         self._length = 0
 
@@ -85,6 +87,7 @@ def _fill(
     laws: Laws, key: tuple[int, int], rounds: Ints, even: bool, phi: int, changes: Floats, paid: Floats
 ) -> None:
     groups = changes.shape[2] - 1
+    last = paid.shape[2] - 1
     u = np.empty((_BLOCK, groups + groups % 2))
     pay = np.empty((_BLOCK, groups))
     for first in range(0, len(rounds), _BLOCK):
@@ -97,7 +100,9 @@ def _fill(
                 total = 0.0
                 for g in range(groups):
                     total += pay[i, g]
-                    paid[first + i, law, g + 1] = total
+                    if last == groups:
+                        paid[first + i, law, g + 1] = total
+                paid[first + i, law, last] = total
             if even:
                 for i in range(count):
                     for g in range(groups):
