@@ -3,8 +3,9 @@
 The unit interval is cut where floating-point numbers are: octave by octave towards 0, and the
 same towards 1, each octave into equal cells. A quantile function varies smoothly over such a
 cell even where it has a singular end, so a polynomial of degree 5 per cell holds the error in u
-(the distance between F(x) and the u that asked for x) below `U_ERROR`. Finding the cell is a
-shift of u's own bits: no search, no branch on the law.
+(the distance between F(x) and the u that asked for x) below `U_ERROR`; where the density is
+infinite at 1 (a Beta's b below 1) the spacing of floating-point numbers there is coarser than
+that. Finding the cell is a shift of u's own bits: no search, no branch on the law.
 """
 
 from __future__ import annotations

@@ -147,10 +147,7 @@ def _arrays(stats: Any) -> dict[str, npt.NDArray[np.float64]]:
 
 
 def _brute_force(problem: Problem, policy: Policy, recording: Recording) -> Any:
-    """Fold the whole history from nothing, reading every piece on its own.
-
-    What a survey writes is made anew before each decision, so one is made here before the last.
-    """
+    """Fold the whole history from nothing, reading every piece on its own."""
     params = policy.params(np.array(problem.caps), problem.window)
     stats = policy.stats(params)
     functions, window, horizon = policy.functions, problem.window, len(recording.arms)
