@@ -21,7 +21,7 @@ from accrual.problem import Problem
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ONE = np.uint64(1)
+_ONE = np.uint64(1)
 _LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
 
 
@@ -194,8 +194,8 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                         law = np.uint64(0) if one_law else np.uint64(game.law[a])
                         c, d = np.uint64(reader.cell[g]), np.uint64(reader.cell[g + 1])
                         low, high = feed.paid[made, law, c], feed.paid[made, law, d]
-                        before = low + reader.part[g] * (feed.paid[made, law, c + ONE] - low)
-                        after = high + reader.part[g + 1] * (feed.paid[made, law, d + ONE] - high)
+                        before = low + reader.part[g] * (feed.paid[made, law, c + _ONE] - low)
+                        after = high + reader.part[g + 1] * (feed.paid[made, law, d + _ONE] - high)
                         finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
 
                 if start + i == due_mark:

@@ -14,7 +14,7 @@ import numpy as np
 
 from accrual.core.errors import InputError, divides, whole
 from accrual.policy.base import Feedback, Floats, Functions, Policy
-from accrual.policy.tpucbfrg import Params, Stats, decided, index
+from accrual.policy.tpucbfrg import Params, Stats, decided, index, no_stats
 from accrual.spread import SpreadLike, as_spread
 
 _SPARE = 10.0  # spare decisions that a bucket's noise must be known from, as in the Age policies
@@ -120,13 +120,7 @@ class ClusteredTPUCBFRG(Policy):
         return Params(caps, owed, coincidence)
 
     def stats(self, params: Params) -> Stats:
-        arms = len(params.cap)
-        return Stats(
-            pulls=np.zeros(arms, np.int64),
-            observed=np.zeros(arms),
-            inverse=np.zeros(arms),
-            width=np.zeros(arms),
-        )
+        return no_stats(len(params.cap))
 
 
 def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +25,16 @@ class Stats(NamedTuple):
     observed: Floats
     inverse: Floats  # 1 / pulls
     width: Floats  # cap * sqrt(coincidence / pulls)
+
+
+def no_stats(arms: int) -> Stats:
+    """Statistics before the first decision."""
+    return Stats(
+        pulls=np.zeros(arms, np.int64),
+        observed=np.zeros(arms),
+        inverse=np.zeros(arms),
+        width=np.zeros(arms),
+    )
 
 
 @njit
@@ -79,25 +88,14 @@ class TPUCBFRG(Policy):
         """The assumed spread."""
         return as_spread(self.spread)
 
-    @cached_property
-    def _summaries(self) -> tuple[float, float]:
-        """E[Y] and the coincidence; kept, because every run asks for them."""
-        return self.law.mean(self.alpha), self.law.coincidence(self.alpha)
-
     @property
     def label(self) -> str:
         return f"{type(self).__name__}({self.alpha}, {self.law.label})"
 
     def params(self, caps: Floats, window: int) -> Params:
         phi = divides("alpha", self.alpha, window)
-        mean, coincidence = self._summaries
-        return Params(caps, phi * caps * mean, np.full(len(caps), coincidence))
+        owed = phi * caps * self.law.mean(self.alpha)
+        return Params(caps, owed, np.full(len(caps), self.law.coincidence(self.alpha)))
 
     def stats(self, params: Params) -> Stats:
-        arms = len(params.cap)
-        return Stats(
-            pulls=np.zeros(arms, np.int64),
-            observed=np.zeros(arms),
-            inverse=np.zeros(arms),
-            width=np.zeros(arms),
-        )
+        return no_stats(len(params.cap))
