@@ -1,0 +1,193 @@
+"""What a store keeps, and what every store can do.
+
+A store holds bandits. A bandit is a name, a configuration and a log of events: decisions, pieces,
+closings, and arms that come and go. Events are only ever added. Each has a position, `seq`, which
+rises in the order in which events became durable: whoever has read up to a position has seen all
+there will ever be before it. Gaps in the positions are allowed.
+
+Time in a log never goes back. A bandit whose window is a number of rounds has the number of its
+decisions for a clock, which the log itself gives: a decision is made in the round that it is, from
+1 on, and anything else happens in the round of the last decision. Otherwise the time of an event is
+that of the caller's clock, or of the event before it where that is later.
+
+A store knows nothing of policies. It answers for three things alone: that what it has
+acknowledged is durable, that the same thing said twice is kept once, and that everyone reads the
+same events in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum, IntEnum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Kind(IntEnum):
+    """What an event is."""
+
+    DECISION = 0
+    PIECE = 1
+    CLOSE = 2
+    ADD_ARM = 3
+    RETIRE_ARM = 4
+
+
+# What a caller may ask to have stored.
+
+
+class Choose(NamedTuple):
+    """Decisions, already chosen: one for each of `arms`."""
+
+    arms: tuple[int, ...]  # their numbers, from 0 on, in the order in which arms were added
+    windows: tuple[float, ...]  # each decision's own
+    seen: int = 0  # the position up to which whoever chose had read
+    key: str | None = None  # makes the whole batch idempotent
+
+
+class Pay(NamedTuple):
+    """A piece. Its age is as stated, or follows from the time of its event (`when`), or from its arrival."""
+
+    decision: int
+    value: float
+    age: float | None = None
+    when: float | None = None
+    key: str | None = None  # derived where None: see `derived_key`
+
+
+class Close(NamedTuple):
+    """Nothing more will come for a decision."""
+
+    decision: int
+
+
+class AddArm(NamedTuple):
+    """A new arm, under a name that no arm of the bandit has had."""
+
+    name: str
+    cap: float
+    window: float
+
+
+class RetireArm(NamedTuple):
+    """Never choose this arm again."""
+
+    arm: int
+
+
+Item = Choose | Pay | Close | AddArm | RetireArm
+
+
+# What it is told.
+
+
+class Status(Enum):
+    """What became of an item."""
+
+    STORED = "stored"
+    AGAIN = "again"  # it had been stored before, the same: nothing was added
+    CONFLICT = "conflict"  # its key had been used for something else: nothing was added
+    UNKNOWN = "unknown"  # it speaks of a decision or an arm that there is not: nothing was added
+    FUTURE = "future"  # it states an age that the decision has not reached: nothing was added
+
+
+class Answer(NamedTuple):
+    """What became of an item, and where it is in the log (where it was, if stored before)."""
+
+    status: Status
+    seq: int = 0  # of the item's first event
+    at: float = 0.0  # that event's time
+    number: int = 0  # the first decision's id, or the new arm's number
+    arms: tuple[int, ...] = ()  # the decisions' arms
+    late: bool = False  # the piece's age was past the window, or its decision had closed
+
+
+class Events(NamedTuple):
+    """A stretch of a bandit's log, in order, in columns."""
+
+    seq: Ints
+    kind: Ints
+    at: Floats
+    decision: Ints  # a decision's id, a piece's or a closing's decision; -1 for arms
+    arm: Ints  # a decision's arm, or the arm that comes or goes; -1 otherwise
+    value: Floats  # a piece's value, a new arm's cap; 0 otherwise
+    age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
+
+
+class ArmRow(NamedTuple):
+    """An arm, as it was added."""
+
+    name: str
+    cap: float
+    window: float
+    retired: bool
+
+
+class BanditRow(NamedTuple):
+    """A bandit, as the store has it."""
+
+    number: int
+    name: str
+    config: Mapping[str, Any]
+    rounds: bool  # whether its clock is the number of its decisions
+
+
+class DecisionRow(NamedTuple):
+    """A decision, as it was stored."""
+
+    id: int
+    seq: int
+    arm: int
+    at: float
+    window: float
+    seen: int
+
+
+class Store(Protocol):
+    """Where events are kept. One published suite, `accrual.testing.StoreSuite`, holds for all."""
+
+    def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
+               now: float) -> BanditRow:  # fmt: skip
+        """A new bandit, with its first arms as the first events; one transaction."""
+
+    def find(self, name: str) -> BanditRow | None:
+        """The bandit of this name."""
+
+    def names(self) -> list[str]:
+        """The names of all bandits, in the order in which they were made."""
+
+    def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
+        """Store what is new among `items`, in this order, in one transaction; durable on return.
+
+        An item that cannot be stored changes nothing and keeps no other from being stored. An
+        exception means that nothing is known to have been stored.
+        """
+
+    def read(self, bandit: int, after: int, limit: int) -> Events:
+        """At most `limit` events beyond position `after`."""
+
+    def head(self, bandit: int) -> int:
+        """The position of the last event, 0 if there is none."""
+
+    def arms(self, bandit: int) -> list[ArmRow]:
+        """All arms that there have been, in the order of their numbers."""
+
+    def decision(self, bandit: int, id: int) -> DecisionRow | None:
+        """One decision."""
+
+    def wait(self, bandit: int, after: int, timeout: float) -> bool:
+        """Wait until there is an event beyond position `after`; False if none came in time."""
+
+    def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
+        """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
+
+    def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
+        """The snapshot of this form, with its position."""
+
+    def close(self) -> None:
+        """Let go of the database."""
