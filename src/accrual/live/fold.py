@@ -34,6 +34,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NOBODY, CHOOSE, OF_ARM = -1, -1, 0.0  # no decision to close; no arm given; no window given
+PEEK = -1.0  # in place of a window: choose, and decide nothing
 
 
 class Rules(NamedTuple):
@@ -112,10 +113,9 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             return False
         count = len(rules.playing)
         for i in range(n):
-            if refreshed:
+            if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
                 if stats.due[0] <= 0:
                     refresh(params, stats)
-                stats.due[0] -= 1
             choice = arm
             if choice == CHOOSE:  # first every arm without a decision, in order
                 for k in range(count):
@@ -133,6 +133,10 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                             best = value
                             choice = k
             arms[i] = choice
+            if window == PEEK:
+                return True
+            if refreshed:
+                stats.due[0] -= 1
             stats.pulls[choice] += 1
             decided(params, stats, choice)
             own = rules.windows[choice] if window == OF_ARM else window

@@ -14,7 +14,7 @@ from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.held import hold
 from accrual.core.random import ROUND_MOST, SEED_MOST
-from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, Rules, State, fold
+from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, PEEK, Rules, State, fold
 from accrual.live.pending import COUNT, LATE, none_pending, with_room
 from accrual.policy.base import Policy, no_amended
 
@@ -124,6 +124,17 @@ class Ledger:
             These decisions' own window; their arm's unless given.
         """
         return self._decide(now, n, window, CHOOSE)
+
+    def peek(self, now: float) -> int:
+        """The arm that `decide` would choose now. Time goes on to `now`; nothing is decided."""
+        time = self._time(now)
+        if not self._anyone:
+            raise InputError("every arm has retired; add one before deciding")
+        self._now = time
+        while not self._fold.advance(self._held, time, NOBODY, 1, CHOOSE, PEEK):
+            self._pending = with_room(self._pending, 1)
+            self._hold()
+        return int(self._arms[0])
 
     def record(self, arm: int, now: float, window: float | None = None) -> Decision:
         """Take note of a decision that was made elsewhere."""
