@@ -133,12 +133,12 @@ def test_command(tmp_path, capsys):
     out = tmp_path / "new" / "folder"
     code = app.run(
         ["gallery", "--only", "k2", "--only", "equal", "--policy", "AgeIMED", "--policy", "DelayedUCB1",
-         "--runs", "3", "--horizon", "2e3", "--threads", "1", "--out", str(out)]
+         "--runs", "3", "--horizon", "2e3", "--jobs", "1", "--out", str(out)]
     )  # fmt: skip
     printed = capsys.readouterr().out
     assert code == 0
     assert sorted(path.name for path in out.iterdir()) == [
-        "equal.parquet", "gallery.csv", "gallery.png", "k2.parquet",
+        ".lock", "cells", "equal.parquet", "gallery.csv", "gallery.png", "k2.parquet",
     ]  # fmt: skip
     with open(out / "gallery.csv", newline="") as file:
         rows = {(row["problem"], row["policy"]): row for row in csv.DictReader(file)}

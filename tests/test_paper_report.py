@@ -14,8 +14,8 @@ import pytest
 
 import accrual as ac
 from accrual.cli.app import run as command
-from accrual.experiments import rows, runner
-from accrual.experiments.runner import Options
+from accrual.experiments import reproduction, rows
+from accrual.experiments.reproduction import Options
 from accrual.report import figures, style, tables
 from accrual.report import statements as words
 from accrual.report.build import build
@@ -29,7 +29,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def whole(tmp_path_factory):
     """Every setting of the paper, at a size that takes seconds, with its report."""
     out = tmp_path_factory.mktemp("paper")
-    runner.run(Options(out, runs=2, horizon=600))
+    reproduction.run(Options(out, runs=2, horizon=600))
     build(out)
     return out
 
@@ -158,7 +158,7 @@ def test_readings_and_corrections_are_on_the_page(whole):
 
 
 def test_the_report_reads_rows_and_never_simulates(tmp_path, monkeypatch):
-    runner.run(Options(tmp_path, ["audit"], runs=2, horizon=300))
+    reproduction.run(Options(tmp_path, ["audit"], runs=2, horizon=300))
     build(tmp_path)
 
     def never(*args, **kwargs):
@@ -201,7 +201,7 @@ def test_check_exits_with_one_and_a_list(tmp_path, capsys, monkeypatch):
 def test_figures_of_settings_no_longer_asked_for_go(whole, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(whole, copy)
-    runner.run(Options(copy, ["zipf"], runs=2, horizon=600))
+    reproduction.run(Options(copy, ["zipf"], runs=2, horizon=600))
     build(copy)
     assert {path.stem for path in (copy / "figures").glob("*.png") if "spread" not in path.stem} == {"zipf"}
 

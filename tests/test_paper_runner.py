@@ -21,12 +21,14 @@ import pytest
 
 import accrual as ac
 from accrual.cli.app import run as command
-from accrual.experiments import cells, rows, runner
-from accrual.experiments.runner import Options
+from accrual.experiments import blocks, cells, reproduction, rows, runner
+from accrual.experiments.blocks import cut_block, make_problem
+from accrual.experiments.reproduction import Options
+from accrual.experiments.runner import Local
 from accrual.experiments.settings import BLOCKS
 
 ACCRUAL = str(Path(sys.executable).with_name("accrual"))
-SMALL: dict[str, Any] = {"runs": 3, "horizon": 400, "jobs": 2}
+SMALL: dict[str, Any] = {"runs": 3, "horizon": 400, "executor": Local(2)}
 ONLY = ("setting1/alpha5", "audit/last")
 
 
@@ -43,12 +45,12 @@ def files(folder) -> dict[str, str]:
 def done(tmp_path_factory):
     """A small finished run."""
     out = tmp_path_factory.mktemp("done")
-    runner.run(Options(out, ONLY, **SMALL))
+    reproduction.run(Options(out, ONLY, **SMALL))
     return out
 
 
 def some_cell() -> cells.Cell:
-    return cells.cut(BLOCKS["audit/last"], cells.make_problem("audit/last"), 400, 3)[0]
+    return cut_block(BLOCKS["audit/last"], make_problem("audit/last"), 400, 3)[0]
 
 
 def test_a_cell_holds_what_simulate_gives(done):
@@ -62,24 +64,24 @@ def test_a_cell_holds_what_simulate_gives(done):
 
 
 def test_everything_that_determines_the_numbers_is_in_the_name(monkeypatch):
-    block, problem = BLOCKS["audit/last"], cells.make_problem("audit/last")
-    base = cells.cut(block, problem, 400, 3)[0].name
+    block, problem = BLOCKS["audit/last"], make_problem("audit/last")
+    base = cut_block(block, problem, 400, 3)[0].name
     other = dataclasses.replace(problem, division="first")
     names = [
         base,
-        cells.cut(block, problem, 401, 3)[0].name,
-        cells.cut(block, problem, 400, 2)[0].name,
-        cells.cut(block, other, 400, 3)[0].name,
-        cells.cut(block, dataclasses.replace(problem, caps=(1.0, 1.5)), 400, 3)[0].name,
-        cells.cut(dataclasses.replace(block, learners=BLOCKS["audit/very_end"].learners), problem, 400, 3)[
+        cut_block(block, problem, 401, 3)[0].name,
+        cut_block(block, problem, 400, 2)[0].name,
+        cut_block(block, other, 400, 3)[0].name,
+        cut_block(block, dataclasses.replace(problem, caps=(1.0, 1.5)), 400, 3)[0].name,
+        cut_block(dataclasses.replace(block, learners=BLOCKS["audit/very_end"].learners), problem, 400, 3)[
             0
         ].name,
     ]
-    monkeypatch.setattr(cells, "SEED", 1)
-    names.append(cells.cut(block, problem, 400, 3)[0].name)
-    monkeypatch.setattr(cells, "SEED", 0)
+    monkeypatch.setattr(blocks, "SEED", 1)
+    names.append(cut_block(block, problem, 400, 3)[0].name)
+    monkeypatch.setattr(blocks, "SEED", 0)
     monkeypatch.setattr(cells, "code_hash", lambda: "another engine")
-    names.append(cells.cut(block, problem, 400, 3)[0].name)
+    names.append(cut_block(block, problem, 400, 3)[0].name)
     assert len(set(names)) == len(names)
 
 
@@ -87,33 +89,33 @@ def test_logged_sessions_are_in_the_name_too():
     a = ac.Problem([80], 80, 20, ac.EmpiricalLaw(np.full((2, 20), 0.01)))
     b = ac.Problem([80], 80, 20, ac.EmpiricalLaw(np.full((2, 20), 0.011)))
     block = BLOCKS["spotify"]
-    assert cells.cut(block, a, 400, 1)[0].name != cells.cut(block, b, 400, 1)[0].name
+    assert cut_block(block, a, 400, 1)[0].name != cut_block(block, b, 400, 1)[0].name
 
 
 def test_a_second_run_computes_nothing_and_changes_nothing(done):
     before = files(done)
-    summary = runner.run(Options(done, ONLY, **SMALL))
+    summary = reproduction.run(Options(done, ONLY, **SMALL))
     assert (summary.kept, summary.policy_rounds) == (summary.cells, 0)
     assert files(done) == before
 
 
 def test_threads_and_restarts_leave_the_same_bytes(done, tmp_path):
-    runner.run(Options(tmp_path, ONLY[1:], runs=3, horizon=400, jobs=1))
-    runner.run(Options(tmp_path, ONLY, runs=3, horizon=400, jobs=1))
+    reproduction.run(Options(tmp_path, ONLY[1:], runs=3, horizon=400, executor=Local(1)))
+    reproduction.run(Options(tmp_path, ONLY, runs=3, horizon=400, executor=Local(1)))
     assert files(tmp_path) == files(done)
 
 
 def test_more_runs_keep_the_cells_that_are_there(tmp_path):
-    first = runner.run(Options(tmp_path, ["audit/last"], runs=10, horizon=200))
-    second = runner.run(Options(tmp_path, ["audit/last"], runs=25, horizon=200))
+    first = reproduction.run(Options(tmp_path, ["audit/last"], runs=10, horizon=200))
+    second = reproduction.run(Options(tmp_path, ["audit/last"], runs=25, horizon=200))
     assert (first.cells, second.cells, second.kept) == (1, 3, 1)
 
 
 def test_fresh_computes_again(tmp_path):
     options = Options(tmp_path, ["audit/last"], runs=2, horizon=200)
-    runner.run(options)
+    reproduction.run(options)
     before = files(tmp_path)
-    assert runner.run(dataclasses.replace(options, fresh=True)).kept == 0
+    assert reproduction.run(dataclasses.replace(options, fresh=True)).kept == 0
     assert files(tmp_path) == before
 
 
@@ -173,7 +175,7 @@ def test_a_cell_under_anothers_name_is_refused(done, tmp_path):
     wrong = next(path for path in (done / rows.CELLS).iterdir() if path.name != name)
     (store / name).write_bytes(wrong.read_bytes())
     with pytest.raises(ac.InputError, match="another cell's"):
-        runner.run(Options(tmp_path, ["audit/last"], **SMALL))
+        reproduction.run(Options(tmp_path, ["audit/last"], **SMALL))
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkeypatch):
@@ -205,7 +207,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkey
     assert "2 of 4 cells are done and kept" in said
     assert len(files(tmp_path / rows.CELLS)) == 2
     monkeypatch.setattr(os, "fsync", real)
-    assert runner.run(Options(tmp_path, ["audit"], runs=20, horizon=200)).kept == 2
+    assert reproduction.run(Options(tmp_path, ["audit"], runs=20, horizon=200)).kept == 2
 
 
 def test_a_limit_on_file_sizes_is_one_line(tmp_path):
@@ -251,10 +253,10 @@ def test_a_folder_that_cannot_be_written_is_one_line(place, capsys):
 
 def test_two_at_once_in_one_folder_are_refused(tmp_path):
     with (
-        runner._folder(tmp_path),
-        pytest.raises(ac.InputError, match="another accrual paper is at work"),
+        runner.alone(tmp_path),
+        pytest.raises(ac.InputError, match="another accrual is at work"),
     ):
-        runner.run(Options(tmp_path, ["audit/last"], **SMALL))
+        reproduction.run(Options(tmp_path, ["audit/last"], **SMALL))
 
 
 def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
@@ -262,18 +264,51 @@ def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
     store.mkdir()
     (store / ".audit.123.part.parquet").write_bytes(b"half")
     (tmp_path / ".report.123.part.html").write_bytes(b"half")
-    runner.run(Options(tmp_path, ["audit/last"], **SMALL))
+    reproduction.run(Options(tmp_path, ["audit/last"], **SMALL))
     assert not [name for name in files(tmp_path) if ".part" in name]
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"runs": 0}, "runs"), ({"horizon": 5}, "horizon"), ({"jobs": 0}, "jobs"), ({"only": ["x"]}, "setting")],
+    [({"runs": 0}, "runs"), ({"horizon": 5}, "horizon"), ({"only": ["x"]}, "setting")],
 )
 def test_bad_options_are_refused_before_any_work(tmp_path, given, message):
     with pytest.raises(ac.InputError, match=message):
         Options(tmp_path / "new", **given)
     assert not (tmp_path / "new").exists()
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(ac.InputError, match="jobs must be a whole number from 1"):
+        Local(0)
+
+
+def test_cells_put_together_are_what_simulate_gives(tmp_path):
+    """Cut over runs and over policies, in any order."""
+    problem = ac.paper.setting1()
+    policies = {"a": ac.UCB1(), "b": ac.TPUCBFR(20), "c": ac.DelayedUCB1()}
+    cut = [
+        cell
+        for labels in ("ab", "c")
+        for cell in cells.cut(
+            "x", problem, {label: policies[label] for label in labels}, 300, 5, size=2, seed=3
+        )
+    ]
+    runner.run_cells(cut, tmp_path, Local(2))
+    found = cells.gather(cut, tmp_path)
+    expected = ac.simulate(problem, policies, 300, 5, seed=3, checkpoints=cells.checkpoints(300))
+    assert (found.labels, found.runs, found.meta) == (expected.labels, expected.runs, expected.meta)
+    assert np.array_equal(found.regret, expected.regret)
+    assert np.array_equal(found.pulls, expected.pulls)
+    assert np.array_equal(found.rounds, expected.rounds)
+    next((tmp_path / rows.CELLS).iterdir()).unlink()
+    with pytest.raises(ac.InputError, match="is missing"):
+        cells.gather(cut, tmp_path)
+
+
+def test_the_name_of_a_cell_is_one_of_a_file():
+    cell = cells.cut("../a b/ü", ac.paper.setting1(), {"UCB1": ac.UCB1()}, 100, 1)[0]
+    assert cell.name.startswith("-a-b-_000-000_")
 
 
 def test_the_manifest_says_how_it_was_made(done):

@@ -9,7 +9,8 @@ import pytest
 
 import accrual as ac
 from accrual.experiments import audit
-from accrual.experiments.cells import checkpoints, cut, make_policy, make_problem
+from accrual.experiments.blocks import cut_block, make_policy, make_problem
+from accrual.experiments.cells import checkpoints
 from accrual.experiments.settings import BLOCKS, HORIZON, SETTINGS, Learner, select
 from accrual.policy.base import Moment
 from accrual.policy.klucb import KLUCB
@@ -56,7 +57,7 @@ def test_a_learners_label_is_its_policys():
 def test_every_block_can_be_played():
     problems = {block.problem: make_problem(block.problem) for block in BLOCKS.values()}
     for block in BLOCKS.values():
-        for cell in cut(block, problems[block.problem], HORIZON, 3):
+        for cell in cut_block(block, problems[block.problem], HORIZON, 3):
             for policy in cell.policies.values():
                 policy.params(np.array(cell.problem.caps), cell.problem.window)
 

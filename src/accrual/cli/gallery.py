@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.options import count
+from accrual.cli.options import count, with_executor
 from accrual.cli.output import number, show_table, writable
 from accrual.core.errors import need
 
 if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
     from accrual.report.gallery import Line
 
 
+@with_executor
 def gallery(
+    executor: Executor,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="A problem, or the beginning of its name; may be repeated."),
@@ -31,7 +34,6 @@ def gallery(
     runs: Annotated[
         int | None, typer.Option(parser=count, metavar="COUNT", help="How many runs, of every problem.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(metavar="COUNT", help="All cores unless given.")] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write results and picture.")] = Path(
         "out/gallery"
     ),
@@ -39,7 +41,9 @@ def gallery(
     """Policies on problems that are hard in different ways, against learners without delay."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.gallery import play, policies, select
+    from accrual.experiments.cells import gather
+    from accrual.experiments.gallery import cut_entry, policies, select
+    from accrual.experiments.runner import run_cells
     from accrual.report.gallery import draw, lines, write_csv
 
     entries = select(only or ())
@@ -47,14 +51,14 @@ def gallery(
     picture, figures = out / "gallery.png", out / "gallery.csv"
     for path in (picture, figures):
         writable(path, [path.suffix], new_folder=True)
-    out.mkdir(parents=True, exist_ok=True)
 
+    cells = {entry.id: cut_entry(entry, compared[entry.id], horizon, runs) for entry in entries}
+    run_cells([cell for part in cells.values() for cell in part], out, executor)
     table: list[Line] = []
-    for entry in entries:
-        result = play(entry, compared[entry.id], horizon, runs, threads)
-        result.save(out / f"{entry.id}.parquet")
-        table += lines(entry.id, result)
-        typer.echo(f"{entry.id}: {entry.title}", err=True)
+    for id, part in cells.items():
+        result = gather(part, out)
+        result.save(out / f"{id}.parquet")
+        table += lines(id, result)
     _show(table)
     write_csv(figures, table)
     typer.echo(f"figures: {figures}")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
 
 
 def count(given: str | int) -> int:
@@ -29,3 +35,40 @@ Setting = Annotated[
 Horizon = Annotated[int, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run.")]
 Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many runs.")]
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
+
+_Jobs = Annotated[int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")]
+_WHERE = {"jobs": (_Jobs, None)}
+
+
+def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say where its cells are computed.
+
+    The command declares a parameter ``executor: Executor``, in whose place the command line
+    takes --jobs.
+    """
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> Any:
+        where = {name: given.pop(name) for name in _WHERE}
+        return command(executor=_executor(**where), **given)
+
+    # Typer reads the options from the signature.
+    hints = get_type_hints(command, localns={"Executor": Any}, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "executor"
+    ]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _WHERE.items()
+    ]
+    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *added]}
+    wrapped.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _executor(jobs: int | None) -> Executor:
+    from accrual.experiments.runner import Local
+
+    return Local(jobs)

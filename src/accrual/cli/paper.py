@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.options import Horizon, Runs
+from accrual.cli.options import Horizon, Runs, with_executor
 from accrual.cli.output import show_table
 from accrual.core.errors import InputError, need
 
 if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
     from accrual.report.build import Report
 
 _DISAGREES = 1
 
 
+@with_executor
 def paper(
+    executor: Executor,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="A setting, or the beginning of its name; may be repeated."),
     ] = None,
     runs: Runs = 100,
     horizon: Horizon = 100_000,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")
-    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results and report go.")] = Path(
         "out/paper"
     ),
@@ -45,13 +45,13 @@ def paper(
     """Every table and figure of the paper, beside what it prints."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.runner import Options, run
+    from accrual.experiments.reproduction import Options, run
     from accrual.experiments.settings import HORIZON
     from accrual.report.build import build
 
     if check and horizon != HORIZON:
         raise InputError(f"--check compares with numbers printed for {HORIZON} rounds; leave out --horizon")
-    options = Options(out, only or (), runs, horizon, jobs, fresh, spotify)
+    options = Options(out, only or (), runs, horizon, executor, fresh, spotify)
     summary = run(options)
     if summary.policy_rounds:
         _say(

@@ -25,7 +25,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['a.txt']
     """
     target = Path(os.path.realpath(path))  # a link's own target is replaced, not the link
-    partial = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
+    # Two machines that share the folder may have the same process number.
+    partial = target.with_name(f".{target.stem}.{os.urandom(8).hex()}.part{target.suffix}")
     try:
         yield partial
         partial.replace(target)

@@ -1,9 +1,26 @@
-"""Cells: a block's learners on a few runs, and the hash of all that determines their numbers."""
+"""Cells: policies on a few runs of a problem, known by the hash of all that determines their numbers.
+
+`cut` makes cells of any problem and policies, `accrual.experiments.runner.run_cells` computes
+those that are not on disk yet, and `gather` puts them together again:
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> import accrual as ac
+>>> from accrual.experiments.runner import Local, run_cells
+>>> cells = cut("mine", ac.paper.setting1(), {"UCB1": ac.UCB1()}, horizon=500, runs=4, size=2)
+>>> with tempfile.TemporaryDirectory() as out:
+...     done = run_cells(cells, Path(out), Local(jobs=1))
+...     result = gather(cells, Path(out))
+>>> done.cells, result.final_regret.shape
+(2, (1, 4))
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,28 +29,38 @@ from typing import Any
 import numpy as np
 
 import accrual
-from accrual.experiments import audit, rows, spotify
-from accrual.experiments.registry import setting
-from accrual.experiments.settings import SEED, Block, Learner
+from accrual.core.errors import InputError, whole
+from accrual.core.random import ROUND_MOST, RUN_MOST
+from accrual.engine.result import Result
+from accrual.experiments import rows
 from accrual.policy.base import Policy
-from accrual.policy.catalog import make
 from accrual.problem import EmpiricalLaw, Law, Problem
-from accrual.spread import Boltzmann, Hypergeometric, Spread, Zipf, named
 
 # The rooms whose source decides what a simulation computes.
 _ROOMS = (
     "core", "spread", "laws.py", "problem.py", "environment", "policy", "engine", "experiments/audit.py",
 )  # fmt: skip
-_FAMILIES: dict[str, Callable[[Any], Spread]] = {
-    "zipf": Zipf, "boltzmann": Boltzmann, "hypergeom": Hypergeometric,
-}  # fmt: skip
+_STEM_MOST = 100  # characters of a file's name that are for people
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One unit of work, of a few seconds."""
+    """One unit of work, of a few seconds.
 
-    block: Block
+    Attributes
+    ----------
+    block : str
+        What it belongs to, for people: views and file names show it.
+    problem : Problem
+    policies : dict of label to Policy
+    horizon : int
+    runs : range
+        The numbers of the runs.
+    identity : dict
+        Everything that determines the numbers, as plain data; the file is named by its hash.
+    """
+
+    block: str
     problem: Problem
     policies: dict[str, Policy]
     horizon: int
@@ -43,7 +70,7 @@ class Cell:
     @property
     def name(self) -> str:
         """The name of its file: for people, then the hash."""
-        stem = self.block.id.replace("/", "-")
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self.block).lstrip(".")[:_STEM_MOST]
         first, last = self.runs.start, self.runs.stop - 1
         return f"{stem}_{first:03d}-{last:03d}_{rows.key(self.identity)[:16]}.parquet"
 
@@ -57,42 +84,6 @@ class Cell:
         return self.policy_rounds * (1 + self.problem.groups / 20)
 
 
-def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
-    """The problem of that name."""
-    if name == "spotify":
-        return spotify.load(spotify_path)
-    if name.startswith("audit/"):
-        return audit.problem(name.removeprefix("audit/"))
-    return setting(name)
-
-
-def make_spread(name: str) -> Spread:
-    """A named spread, or one such as ``zipf(1)``.
-
-    Examples
-    --------
-    >>> make_spread("zipf(2)")
-    Zipf(s=2)
-    """
-    word, _, value = name.rstrip(")").partition("(")
-    if word in _FAMILIES:
-        number = float(value)
-        return _FAMILIES[word](int(number) if number == int(number) else number)
-    return named(name)
-
-
-def make_policy(learner: Learner) -> Policy:
-    """The policy that a learner describes."""
-    if learner.policy == "GroupKLUCB":
-        assert learner.alpha is not None
-        assert learner.spread is not None
-        return audit.GroupKLUCB(learner.alpha, learner.spread)
-    given: dict[str, Any] = {} if learner.alpha is None else {"alpha": learner.alpha}
-    if learner.spread is not None:
-        given["spread"] = make_spread(learner.spread)
-    return make(learner.policy, **given)
-
-
 def checkpoints(horizon: int) -> list[int]:
     """Rounds to note: a hundred even ones for a plain axis, and some more for a log axis."""
     even = np.rint(np.linspace(0, horizon, min(horizon, 100) + 1)[1:])
@@ -100,24 +91,92 @@ def checkpoints(horizon: int) -> list[int]:
     return [int(t) for t in np.union1d(even, log)]
 
 
-def cut(block: Block, problem: Problem, horizon: int, runs: int) -> list[Cell]:
-    """The cells of a block. Their runs do not depend on `runs`, so more runs reuse what is there."""
-    policies = {learner.label: make_policy(learner) for learner in block.learners}
-    size = block.runs_per_cell
-    numbers = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
+def cut(
+    block: str,
+    problem: Problem,
+    policies: Mapping[str, Policy],
+    horizon: int,
+    runs: int,
+    size: int = 10,
+    seed: int = 0,
+    rounds: Sequence[int] | None = None,
+) -> list[Cell]:
+    """Cut a comparison into cells of `size` runs each.
+
+    Which runs a cell holds does not depend on `runs`, so a later call for more reuses what is there.
+
+    Parameters
+    ----------
+    block : str
+        What people should call it.
+    problem : Problem
+    policies : dict of label to Policy
+        They share their draws. A policy of your own is known by its `repr` alone: the hash covers
+        the library's source, not yours.
+    horizon, runs : int
+    size : int
+        Runs in a cell; choose it so that a cell takes a few seconds.
+    seed : int
+    rounds : sequence of int, optional
+        Where to note the regret; `checkpoints(horizon)` unless given.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> [cell.runs for cell in cut("x", ac.paper.setting1(), {"UCB1": ac.UCB1()}, 1000, 25)]
+    [range(0, 10), range(10, 20), range(20, 25)]
+    """
+    whole("runs", runs, 1, RUN_MOST)
+    whole("horizon", horizon, len(problem.caps), ROUND_MOST)
+    with np.printoptions(threshold=sys.maxsize, precision=17):  # no array is shortened to "..."
+        described = {label: repr(policy) for label, policy in policies.items()}
     common = {
         "problem": _describe(problem),
-        "policies": {label: repr(policy) for label, policy in policies.items()},
+        "policies": described,
         "horizon": horizon,
-        "checkpoints": checkpoints(horizon),
-        "seed": SEED,
+        "checkpoints": checkpoints(horizon) if rounds is None else sorted({*map(int, rounds), horizon}),
+        "seed": seed,
         "code": code_hash(),
         "versions": versions(),
     }
+    parts = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
     return [
-        Cell(block, problem, policies, horizon, part, {**common, "runs": [part.start, part.stop]})
-        for part in numbers
+        Cell(block, problem, dict(policies), horizon, part, {**common, "runs": [part.start, part.stop]})
+        for part in parts
     ]
+
+
+def gather(cells: Sequence[Cell], out: Path) -> Result:
+    """Put cells of one problem together: what `simulate` would have given for all of them.
+
+    Every policy must have cells for the same runs. A cell that is missing or damaged is refused.
+    """
+    found = []
+    for cell in cells:
+        path = out / rows.CELLS / cell.name
+        try:
+            found.append(rows.read_cell(path))
+        except FileNotFoundError:
+            raise InputError(f"{path} is missing; run the command again") from None
+    found.sort(key=lambda part: part.runs.start)
+    parts: dict[str, list[tuple[Any, Any]]] = {label: [] for cell in cells for label in cell.policies}
+    for part in found:
+        for label, regret, pulls in zip(part.learners, part.regret, part.pulls, strict=True):
+            parts[label].append((regret, pulls))
+    first = cells[0]
+    return Result(
+        labels=tuple(parts),
+        rounds=found[0].rounds,
+        regret=np.array([np.concatenate([regret for regret, _ in part]) for part in parts.values()]),
+        pulls=np.array([np.concatenate([pulls for _, pulls in part]) for part in parts.values()]),
+        runs=range(found[0].runs.start, found[-1].runs.stop),
+        meta={
+            "seed": first.identity["seed"],
+            "horizon": first.horizon,
+            "arms": list(first.problem.arms),
+            "window": first.problem.window,
+        },
+    )
 
 
 @cache

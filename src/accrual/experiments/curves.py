@@ -8,10 +8,11 @@ import numpy as np
 
 from accrual import bounds
 from accrual.experiments import audit
-from accrual.experiments.cells import checkpoints, make_spread
+from accrual.experiments.cells import checkpoints
 from accrual.experiments.rows import Curve
 from accrual.experiments.settings import ALTERNATIVES, BLOCKS, SPREADS, Setting
 from accrual.problem import Problem
+from accrual.spread import parse
 
 _GROUPS = 20  # of the pictures of spreads
 
@@ -32,15 +33,13 @@ def curves_of(settings: Sequence[Setting], problems: Mapping[str, Problem], hori
 def _spreads() -> list[Curve]:
     """The spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
     groups = np.arange(1.0, _GROUPS + 1)
-    curves = [
-        Curve("spread/named", "spread", name, groups, make_spread(name).pmf(_GROUPS)) for name in SPREADS
-    ]
+    curves = [Curve("spread/named", "spread", name, groups, parse(name).pmf(_GROUPS)) for name in SPREADS]
     fifty = np.arange(1.0, 51)
-    curves += [Curve("spread/named50", "spread", name, fifty, make_spread(name).pmf(50)) for name in SPREADS]
+    curves += [Curve("spread/named50", "spread", name, fifty, parse(name).pmf(50)) for name in SPREADS]
     for family, (word, values) in ALTERNATIVES.items():
         for value in values:
             name = f"{word}({value:g})"
-            curves.append(Curve(f"spread/{family}", "spread", name, groups, make_spread(name).pmf(_GROUPS)))
+            curves.append(Curve(f"spread/{family}", "spread", name, groups, parse(name).pmf(_GROUPS)))
     return curves
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from accrual.core.errors import InputError, unknown
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
+from accrual.experiments.cells import Cell, cut
 from accrual.experiments.paper import setting1
 from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.policy.age_imed import AgeIMED
@@ -229,6 +230,28 @@ def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
     for policy in labelled.values():  # one that does not fit says so before any problem is played
         policy.params(np.array(problem.caps), problem.window)
     return labelled
+
+
+def cut_entry(
+    entry: Entry, compared: Mapping[str, Policy], horizon: int | None = None, runs: int | None = None
+) -> list[Cell]:
+    """The cells of one problem, a fifth of its own runs in each; what `play` computes at one go.
+
+    Examples
+    --------
+    >>> entry = ENTRIES["k2"]
+    >>> [cell.runs for cell in cut_entry(entry, policies(entry.problem), runs=10)]
+    [range(0, 4), range(4, 8), range(8, 10)]
+    """
+    return cut(
+        entry.id,
+        entry.problem,
+        compared,
+        entry.horizon if horizon is None else horizon,
+        entry.runs if runs is None else runs,
+        size=max(1, entry.runs // 5),
+        seed=entry.seed,
+    )
 
 
 def play(

@@ -1,8 +1,8 @@
-"""The runner: cells over threads, one file each, and nothing computed twice.
+"""The runner: cells over threads or a cluster, one file each, and nothing computed twice.
 
 A cell's file is named by the hash of all that determines its numbers and appears whole or not
 at all. So a run that was killed goes on where it was, and what it leaves in the end is the same
-to the byte as without the kill.
+to the byte as without the kill, whoever computed it.
 """
 
 from __future__ import annotations
@@ -11,54 +11,21 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from accrual.core.errors import InputError, need, whole
-from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.engine.progress import hidden
 from accrual.engine.simulate import simulate
 from accrual.experiments import rows
-from accrual.experiments.cells import Cell, code_hash, cut, make_problem, versions
-from accrual.experiments.curves import curves_of
-from accrual.experiments.settings import BLOCKS, HORIZON, RUNS, SEED, Setting, select
+from accrual.experiments.cells import Cell
 from accrual.experiments.view import View
-from accrual.problem import Problem
 
 _LOCK = ".lock"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to run, and where."""
-
-    out: Path
-    only: Sequence[str] = ()
-    runs: int = RUNS
-    horizon: int = HORIZON
-    jobs: int | None = None
-    fresh: bool = False
-    spotify: Path | None = None
-    settings: list[Setting] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", select(self.only))
-        whole("runs", self.runs, 1, RUN_MOST)
-        whole("horizon", self.horizon, 100, ROUND_MOST)
-        if self.jobs is not None:
-            whole("jobs", self.jobs, 1, 1024)
-
-    @property
-    def command(self) -> str:
-        """The command that gives these numbers, whatever the folder and the number of threads."""
-        words = ["accrual paper", *(f"--only {word}" for word in self.only)]
-        words += [f"--runs {self.runs}"] if self.runs != RUNS else []
-        words += [f"--horizon {self.horizon}"] if self.horizon != HORIZON else []
-        words += ["--spotify PATH"] if self.spotify is not None else []
-        return " ".join(words)
+JOBS_MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -71,36 +38,67 @@ class Summary:
     seconds: float
 
 
-def run(options: Options) -> Summary:
-    """Compute what is missing and leave cells, curves and manifest in ``options.out``."""
-    need("pyarrow.parquet", "frames")
-    started = time.monotonic()
-    blocks = dict.fromkeys(block for setting in options.settings for block in setting.blocks)
-    problems = {
-        name: make_problem(name, options.spotify)
-        for name in dict.fromkeys(BLOCKS[block].problem for block in blocks)
-    }
-    plan = {
-        block: cut(BLOCKS[block], problems[BLOCKS[block].problem], options.horizon, options.runs)
-        for block in blocks
-    }
-    cells = [cell for part in plan.values() for cell in part]
-    with _folder(options.out) as store:
-        for cell in cells if options.fresh else ():
-            (store / cell.name).unlink(missing_ok=True)
-        todo = [cell for cell in cells if not _stored(store, cell)]
-        # The heavy ones first, so that no thread is left alone with one at the end.
-        todo.sort(key=lambda cell: -cell.work)
-        kept = len(cells) - len(todo)
-        _compute(todo, store, options, kept)
-        rows.write_curves(options.out / rows.CURVES, curves_of(options.settings, problems, options.horizon))
-        manifest = _manifest(options, plan, problems)
-        rows.write(options.out / rows.MANIFEST, (rows.canonical(manifest) + "\n").encode())
-    return Summary(len(cells), kept, sum(cell.policy_rounds for cell in todo), time.monotonic() - started)
+class Executor(Protocol):
+    """Where cells are computed."""
+
+    def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
+        """Compute all cells into the folder `store`; yield each when its file is there.
+
+        Closing the generator stops the work.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Local:
+    """This machine: `jobs` cells at a time, all cores unless given."""
+
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs is not None:
+            whole("jobs", self.jobs, 1, JOBS_MOST)
+
+    def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
+        """Compute the cells on threads."""
+        with ThreadPoolExecutor(self.jobs or os.cpu_count() or 1) as pool:
+            owners: dict[Future[None], Cell] = {pool.submit(compute, cell, store): cell for cell in cells}
+            pending = set(owners)
+            try:
+                while pending:  # short waits let Ctrl-C through
+                    finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        future.result()
+                        yield owners[future]
+            finally:
+                for future in pending:
+                    future.cancel()
+
+
+def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool = False) -> Summary:
+    """Compute the cells that are not yet in ``out/cells``, and leave the others as they are.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        See `accrual.experiments.cells.cut`.
+    out : Path
+        The folder; made if need be, and ours alone while this runs.
+    executor : Local or OnRay
+    fresh : bool
+        Compute again what is there.
+
+    Raises
+    ------
+    InputError
+        Where the folder cannot be written or is in use, or a file in it is damaged.
+    """
+    with alone(out) as store:
+        return fill(cells, store, executor, fresh)
 
 
 @contextlib.contextmanager
-def _folder(out: Path) -> Iterator[Path]:
+def alone(out: Path) -> Iterator[Path]:
     """The folder of the cells, ours alone, swept of what a killed run left half-written."""
     store = out / rows.CELLS
     try:
@@ -112,12 +110,52 @@ def _folder(out: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"another accrual paper is at work in {out}; choose another --out") from None
+            raise InputError(f"another accrual is at work in {out}; choose another --out") from None
         for partial in (*store.glob(".*.part*"), *out.glob(".*.part*")):
             partial.unlink(missing_ok=True)
         yield store
     finally:
         os.close(lock)
+
+
+def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = False) -> Summary:
+    """`run_cells` for a caller that holds the folder already (see `alone`)."""
+    need("pyarrow.parquet", "frames")
+    started = time.monotonic()
+    for cell in cells if fresh else ():
+        (store / cell.name).unlink(missing_ok=True)
+    todo = [cell for cell in cells if not _stored(store, cell)]
+    # The heavy ones first, so that no thread is left alone with one at the end.
+    todo.sort(key=lambda cell: -cell.work)
+    kept = done = len(cells) - len(todo)
+    try:
+        with View(todo, kept) as view, contextlib.closing(_started(executor, todo, store)) as work:
+            for cell in work:
+                view.finished(cell)
+                done += 1
+    except OSError as error:
+        raise InputError(
+            f"cannot write {error.filename or store}: {error.strerror}; "
+            f"{done} of {len(cells)} cells are done and kept: make room and run again"
+        ) from error
+    return Summary(len(cells), kept, sum(cell.policy_rounds for cell in todo), time.monotonic() - started)
+
+
+def compute(cell: Cell, store: Path) -> None:
+    """Simulate one cell and put its file into `store`, on this thread."""
+    with hidden():
+        result = simulate(
+            cell.problem, cell.policies, cell.horizon, cell.runs, cell.identity["seed"],
+            checkpoints=cell.identity["checkpoints"], threads=1,
+        )  # fmt: skip
+    found = rows.CellRows(cell.identity, result.labels, cell.runs, result.rounds, result.regret, result.pulls)
+    rows.write_cell(store / cell.name, found)
+
+
+def _started(executor: Executor, todo: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
+    """The executor at work; nothing is started where there is nothing to do."""
+    if todo:
+        yield from executor.run(todo, store)
 
 
 def _stored(store: Path, cell: Cell) -> bool:
@@ -133,77 +171,3 @@ def _stored(store: Path, cell: Cell) -> bool:
             f"{error}; delete it and run again: that cell alone is computed anew, the others are kept"
         ) from error
     return True
-
-
-def _compute(todo: list[Cell], store: Path, options: Options, kept: int) -> None:
-    jobs = options.jobs or os.cpu_count() or 1
-
-    def work(cell: Cell) -> Cell:
-        with hidden():
-            result = simulate(
-                cell.problem, cell.policies, cell.horizon, cell.runs, SEED,
-                checkpoints=cell.identity["checkpoints"], threads=1,
-            )  # fmt: skip
-        found = rows.CellRows(
-            cell.identity, result.labels, cell.runs, result.rounds, result.regret, result.pulls
-        )
-        rows.write_cell(store / cell.name, found)
-        return cell
-
-    done = kept
-    with View(todo, kept) as view, ThreadPoolExecutor(jobs) as pool:
-        pending: set[Future[Cell]] = {pool.submit(work, cell) for cell in todo}
-        try:
-            while pending:  # short waits let Ctrl-C through
-                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    view.finished(future.result())
-                    done += 1
-        except BaseException as error:
-            for future in pending:
-                future.cancel()
-            if isinstance(error, OSError):
-                raise InputError(
-                    f"cannot write {error.filename or store}: {error.strerror}; "
-                    f"{done} of {kept + len(todo)} cells are done and kept: make room and run again"
-                ) from error
-            raise
-
-
-def _manifest(options: Options, plan: dict[str, list[Cell]], problems: dict[str, Problem]) -> dict[str, Any]:
-    return {
-        "format": rows.FORMAT,
-        "command": options.command,
-        "horizon": options.horizon,
-        "runs": options.runs,
-        "seed": SEED,
-        "code": code_hash(),
-        "versions": versions(),
-        "settings": [_entry(setting, options, problems) for setting in options.settings],
-        "blocks": {block: [cell.name for cell in part] for block, part in plan.items()},
-    }
-
-
-def _entry(setting: Setting, options: Options, problems: dict[str, Problem]) -> dict[str, Any]:
-    problem = problems[BLOCKS[setting.blocks[0]].problem]
-    data = None
-    if setting.id == "spotify":
-        data = "real" if options.spotify is not None else "synthetic"
-    return {
-        "id": setting.id,
-        "title": setting.title + (" (synthetic sample)" if data == "synthetic" else ""),
-        "blocks": setting.blocks,
-        "data": data,
-        "window": problem.window,
-        "groups": problem.groups,
-        "arms": problem.arms,
-        "means": problem.means.tolist(),
-        "learners": [
-            {
-                "label": learner.label,
-                "kind": learner.kind,
-                "printed": setting.printed.get(learner) if options.horizon == HORIZON else None,
-            }
-            for learner in setting.learners
-        ],
-    }

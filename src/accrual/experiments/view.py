@@ -19,7 +19,7 @@ class View:
     def __init__(self, cells: list[Cell], kept: int) -> None:
         self._left: dict[str, int] = {}
         for cell in cells:
-            self._left[cell.block.id] = self._left.get(cell.block.id, 0) + 1
+            self._left[cell.block] = self._left.get(cell.block, 0) + 1
         self._cells, self._kept, self._done = len(cells), kept, 0
         self._work = sum(cell.work for cell in cells)
         self._rounds = 0
@@ -41,7 +41,7 @@ class View:
 
     def finished(self, cell: Cell) -> None:
         """Note a cell that is on disk."""
-        block = cell.block.id
+        block = cell.block
         self._done += 1
         self._rounds += cell.policy_rounds
         self._left[block] -= 1
