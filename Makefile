@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills venv test lint bench bench-peers age clean
+.PHONY: run paper paper-kills venv test proof lint bench bench-peers age clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -20,6 +20,10 @@ venv: .venv/.all
 
 test: venv lint
 	$(BIN)/pytest
+
+# The store's long proofs, each with a control that must fail: some minutes each.
+proof: venv
+	$(BIN)/pytest -m slow tests/proof
 
 lint: venv
 	$(BIN)/ruff check .
