@@ -17,6 +17,8 @@ same events in the same order.
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple, Protocol
@@ -36,6 +38,13 @@ class Kind(IntEnum):
     CLOSE = 2
     ADD_ARM = 3
     RETIRE_ARM = 4
+
+
+class StoreError(OSError):
+    """The database failed or is out of reach. What was to be stored may or may not have been.
+
+    Whoever tries again with the same keys has it stored once.
+    """
 
 
 # What a caller may ask to have stored.
@@ -58,6 +67,21 @@ class Pay(NamedTuple):
     age: float | None = None
     when: float | None = None
     key: str | None = None  # derived where None: see `derived_key`
+
+
+def derived_key(decision: int, value: float, age: float) -> str:
+    """The key of a piece that came without one but with a stated age (by `age` or by `when`).
+
+    The same piece sent again is then the same piece. A piece that states no age has no key at all:
+    each is a piece of its own.
+
+    Examples
+    --------
+    >>> derived_key(7, 0.5, 3.0)
+    '0310b1b9363c64f778920d1a7ca9430c'
+    """
+    body = struct.pack(">qdd", decision, value + 0.0, age + 0.0)  # 0.0 and -0.0 are one number
+    return hashlib.sha256(body).hexdigest()[:32]
 
 
 class Close(NamedTuple):
@@ -94,6 +118,7 @@ class Status(Enum):
     CONFLICT = "conflict"  # its key had been used for something else: nothing was added
     UNKNOWN = "unknown"  # it speaks of a decision or an arm that there is not: nothing was added
     FUTURE = "future"  # it states an age that the decision has not reached: nothing was added
+    EARLY = "early"  # it states a time before its decision was made: nothing was added
 
 
 class Answer(NamedTuple):
@@ -164,8 +189,22 @@ class Store(Protocol):
     def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
         """Store what is new among `items`, in this order, in one transaction; durable on return.
 
-        An item that cannot be stored changes nothing and keeps no other from being stored. An
-        exception means that nothing is known to have been stored.
+        An item that cannot be stored changes nothing and keeps no other from being stored; its answer
+        is the status alone. An exception (`StoreError`) means that nothing is known to have been
+        stored. Each item finds what those before it left:
+
+        - `Choose`: unknown if one of its arms is. Its key known: again with the decisions there are,
+          whatever arms it brings now, if they are as many; otherwise a conflict.
+        - `Pay`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
+          that is below 0 by no more than `skew`), and is then stated; or else the event's time less
+          the decision's. Its key (given, or derived from a stated age) known for this decision:
+          again if the value and the stated age, or that none was stated, are the same; otherwise a
+          conflict. Early if `when` is before the decision by more than `skew`; future if the
+          decision's time and the stated age lie beyond the event's time and `skew`. Stored otherwise;
+          late if its age is not below the decision's window, the event's time not before the
+          decision's time and window, or the decision closed by an event before it.
+        - `Close`, `RetireArm`: again if it has been.
+        - `AddArm`: again if an arm of this name has this cap and window; otherwise a conflict.
         """
 
     def read(self, bandit: int, after: int, limit: int) -> Events:

@@ -1,0 +1,48 @@
+"""Addresses of databases: `sqlite:///plays.db`, `postgresql://user@host/name`."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from accrual.core.errors import InputError
+
+_SQLITE = "sqlite:///"
+
+
+class Address(NamedTuple):
+    """Where a database is."""
+
+    dialect: str  # "sqlite" or "postgresql"
+    place: str  # a path, or the address as given
+
+    def __str__(self) -> str:
+        """Fit to be shown: without a password."""
+        if self.dialect == "sqlite":
+            return _SQLITE + self.place
+        return re.sub(r"(//[^/@]*?):[^/]*@", r"\1@", self.place)
+
+
+def parse(url: str) -> Address:
+    """The address that `url` means.
+
+    Examples
+    --------
+    >>> parse("sqlite:///plays.db")
+    Address(dialect='sqlite', place='plays.db')
+    >>> print(parse("postgresql://ann:secret@db.example/plays"))
+    postgresql://ann@db.example/plays
+    """
+    if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
+        place = url[len(_SQLITE) :]
+        if place.startswith(":memory:"):
+            raise InputError("a store in memory would keep nothing; leave `store` out instead")
+        return Address("sqlite", place)
+    if urlsplit(url).scheme in ("postgresql", "postgres"):
+        return Address("postgresql", url)
+    shown = re.sub(r"//.*@", "//...@", url)
+    raise InputError(
+        f"unknown database {shown!r}; write sqlite:///FILE (four slashes for a path from the root) "
+        "or postgresql://USER@HOST/NAME"
+    )

@@ -1,0 +1,12 @@
+"""Alembic's environment: revisions are written out as SQL, which `accrual.store.schema` then runs."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(
+    dialect_name=context.config.attributes["dialect"],
+    version_table=context.config.attributes["version_table"],
+    transactional_ddl=False,  # whoever runs it has a transaction around all of it
+)
+context.run_migrations()
