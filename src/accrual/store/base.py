@@ -130,6 +130,7 @@ class Answer(NamedTuple):
     number: int = 0  # the first decision's id, or the new arm's number
     arms: tuple[int, ...] = ()  # the decisions' arms
     late: bool = False  # the piece's age was past the window, or its decision had closed
+    age: float = 0.0  # the piece's, as stored: with it, items and answers make up the events
 
 
 class Events(NamedTuple):
