@@ -1,0 +1,256 @@
+"""Replay: what a policy would have earned, judged by a log that another way of choosing left.
+
+Both methods walk through the log in order of time, and at each decision ask the policy what it
+would choose. It knows what had arrived strictly before: a piece counts from its own time on, not
+from its decision's. docs/compare.md says what each method is unbiased for, and under which
+assumptions.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from accrual.core.errors import InputError, unknown, whole
+from accrual.core.random import SEED_MOST
+from accrual.engine.progress import Progress
+from accrual.live.ledger import Ledger
+from accrual.policy.base import Policy
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Method = Literal["rejection", "weighting"]
+METHODS: tuple[Method, ...] = ("rejection", "weighting")
+
+LEAST = 100  # effective decisions below which a figure would only mislead
+REPEATS = 20  # replays of resampled logs, from which the intervals are made
+_ASTRAY = 6.0  # standard errors by which propensities may miss the arms' frequencies
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A log in order of time, in the unit of which the window has `window`.
+
+    Attributes
+    ----------
+    arms : tuple of str
+    caps : ndarray
+        The greatest total of one decision, for each arm.
+    window : int
+    end : float
+        Until when the log reports pieces: a decision made at most a window before is closed.
+    arm, at, propensity : ndarray
+        Of each decision; the propensity is the chance that the log had of choosing what it chose.
+    first : ndarray
+        Where each decision's pieces begin in `age` and `value`, and one more for the end.
+    age, value : ndarray
+        Of each piece, within the window.
+    """
+
+    arms: tuple[str, ...]
+    caps: Floats
+    window: int
+    end: float
+    arm: Ints = field(repr=False)
+    at: Floats = field(repr=False)
+    propensity: Floats = field(repr=False)
+    first: Ints = field(repr=False)
+    age: Floats = field(repr=False)
+    value: Floats = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if (np.diff(self.at) < 0).any():
+            raise InputError("a log to replay must be in order of time")
+        if not ((self.propensity > 0) & (self.propensity <= 1)).all():
+            raise InputError("propensities must be above 0 and at most 1")
+
+    @cached_property
+    def totals(self) -> Floats:
+        """What each decision paid."""
+        running = np.concatenate([[0.0], np.cumsum(self.value)])
+        return np.asarray(np.diff(running[self.first]))
+
+    @cached_property
+    def closed(self) -> Bools:
+        """Whose window was over when the log ended."""
+        return np.asarray(self.at + self.window <= self.end)
+
+
+class Interval(NamedTuple):
+    """An estimate, and between what it may well lie (95 %)."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Line(NamedTuple):
+    """What a replay says of one policy, or (the first) of the log itself."""
+
+    policy: str
+    reward: Interval  # per decision
+    more: Interval  # than the log
+    used: int  # closed decisions on which policy and log agreed
+    effective: float  # what they are worth, in decisions of equal weight
+    shares: tuple[float, ...]  # of each arm in what the policy chose
+
+
+class _Pass(NamedTuple):
+    value: float
+    used: int
+    effective: float
+    shares: tuple[float, ...]
+
+
+def replay(
+    log: Logged, policies: Mapping[str, Policy], method: Method = "rejection", seed: int = 0
+) -> list[Line]:
+    """One line for the log, then one for each policy.
+
+    Parameters
+    ----------
+    log : Logged
+    policies : dict of label to Policy
+    method : {"rejection", "weighting"}
+    seed : int
+        For policies that draw, for rejections, and for the resampled logs behind the intervals.
+    """
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    whole("seed", seed, 0, SEED_MOST)
+    if len(log.arms) < 2:
+        raise InputError("a replay needs at least two arms to choose between")
+    if not log.closed.any():
+        raise InputError("no decision of the log is closed: none has a total to judge a policy by")
+    check_propensities(log)
+    dice = np.random.Generator(np.random.Philox(seed))
+    payers = np.flatnonzero(log.closed)
+    logs = [
+        log,
+        *(_resampled(log, payers[dice.integers(len(payers), size=len(log.at))]) for _ in range(REPEATS)),
+    ]
+    base = [float(one.totals[one.closed].mean()) for one in logs]
+    known = int(log.closed.sum())
+    lines = [
+        _line("the log", _Pass(base[0], known, float(known), _shares(log.arm[log.closed], log)), base, base)
+    ]
+    with Progress(len(policies) * len(logs) * len(log.at), "decisions") as bar:
+        for label, policy in policies.items():
+            found = []
+            for number, one in enumerate(logs):
+                found.append(_play(one, policy, method, (seed, number)))
+                bar.advance(len(log.at))
+                if number == 0:
+                    _enough(found[0], label, method, log)
+            lines.append(_line(label, found[0], [one.value for one in found], base))
+    return lines
+
+
+def check_propensities(log: Logged) -> None:
+    """Refuse propensities that the log itself contradicts.
+
+    Each arm's decisions, each divided by its propensity, add up to the number of all decisions,
+    but for chance.
+    """
+    for number, name in enumerate(log.arms):
+        weight = np.where(log.arm == number, 1.0 / log.propensity, 0.0)
+        error = max(float(weight.std()), 1e-12) / np.sqrt(len(weight))
+        if abs(float(weight.mean()) - 1.0) > _ASTRAY * error:
+            share = 100 * float((log.arm == number).mean())
+            raise InputError(
+                f"the propensities do not fit the log: arm {name!r} has {share:.3g} % of the decisions, "
+                f"where they promise {share / float(weight.mean()):.3g} %"
+            )
+
+
+def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> tuple[Ints, Bools]:
+    """Walk through the log once: what the policy chooses at each decision, and which are accepted.
+
+    Under rejection the policy learns from the decisions that are accepted, and from nothing else;
+    under weighting it learns from every decision of the log.
+    """
+    ledger = Ledger(policy, log.caps.tolist(), log.window, seed=key[0])
+    even = method == "rejection"
+    # Rejection evens the propensities out: every choice is accepted with the same chance.
+    dice = np.random.Generator(np.random.Philox(key=list(key)))
+    spared = (dice.random(len(log.at)) * log.propensity < log.propensity.min()).tolist()
+    first, age, value = log.first.tolist(), log.age.tolist(), log.value.tolist()
+    coming: list[tuple[float, int, int]] = []  # when, which piece, the ledger's id
+    chosen = np.empty(len(log.at), np.int64)
+    accepted = np.zeros(len(log.at), np.bool_)
+    for i, (now, arm) in enumerate(zip(log.at.tolist(), log.arm.tolist(), strict=True)):
+        while coming and coming[0][0] < now:
+            _, piece, id_ = heapq.heappop(coming)
+            ledger.observe(id_, value[piece], age[piece])
+        choice = ledger.peek(now)
+        agrees = choice == arm and (spared[i] or not even)
+        chosen[i], accepted[i] = choice, agrees
+        if agrees or not even:
+            id_ = ledger.record(arm, now).id
+            for piece in range(first[i], first[i + 1]):
+                heapq.heappush(coming, (now + age[piece], piece, id_))
+    return chosen, accepted
+
+
+def _play(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> _Pass:
+    chosen, accepted = walk(log, policy, method, key)
+    used = accepted & log.closed
+    weight = used / (1.0 if method == "rejection" else log.propensity)
+    mass = float(weight.sum())
+    return _Pass(
+        float(weight @ log.totals / mass) if mass else np.nan,
+        int(used.sum()),
+        mass**2 / float((weight**2).sum()) if mass else 0.0,
+        _shares(chosen[used if method == "rejection" else log.closed], log),
+    )
+
+
+def _resampled(log: Logged, payer: Ints) -> Logged:
+    """The same times, at each of which another closed decision of the log pays, with its pieces."""
+    counts = np.diff(log.first)[payer]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)
+    return Logged(
+        log.arms, log.caps, log.window, log.end,
+        log.arm[payer], log.at, log.propensity[payer], first, log.age[piece], log.value[piece],
+    )  # fmt: skip
+
+
+def _enough(found: _Pass, label: str, method: Method, log: Logged) -> None:
+    if found.effective < LEAST:
+        closed = int(log.closed.sum())
+        if method == "rejection":
+            why = (
+                f"a choice is accepted with the smallest propensity, here {log.propensity.min():.2g}; "
+                "a longer log or fewer arms would give more, or --method weighting"
+            )
+        else:
+            why = "the log seldom chose what the policy would, or at very uneven propensities"
+        raise InputError(
+            f"too little to judge {label} by: {found.used:,} of {closed:,} closed decisions can be used, "
+            f"worth {found.effective:.0f}, where {LEAST} are needed ({why})"
+        )
+
+
+def _line(label: str, found: _Pass, values: list[float], base: list[float]) -> Line:
+    """`values` and `base` hold the log's own figure first, then those of the resampled logs."""
+    own, other = np.array(values), np.array(base)
+    return Line(label, _interval(own), _interval(own - other), found.used, found.effective, found.shares)
+
+
+def _interval(series: Floats) -> Interval:
+    half = stdtrit(REPEATS - 1, 0.975) * np.nanstd(series[1:], ddof=1)
+    return Interval(float(series[0]), float(series[0] - half), float(series[0] + half))
+
+
+def _shares(chosen: Ints, log: Logged) -> tuple[float, ...]:
+    counts = np.bincount(chosen, minlength=len(log.arms))
+    return tuple((counts / max(len(chosen), 1)).tolist())
