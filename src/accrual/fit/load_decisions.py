@@ -1,0 +1,130 @@
+"""The decisions of a log into its tables."""
+
+from __future__ import annotations
+
+import math
+
+from accrual.core.errors import InputError
+from accrual.fit.cells import Cell, Reading, Tables, check_zones
+from accrual.fit.columns import Moments, number_expression, text_expression, unit_seconds
+from accrual.fit.source import run
+from accrual.fit.tables import Log
+
+ARMS_MOST = 10_000
+_NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
+
+
+def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
+    """Make the table `decided` (id, arm, tick, propensity, own_window), in order of time."""
+    source = tables.decisions
+    moments = Moments(log.connection, source, tables.decision_columns["at"], "at")
+    log.timestamps = moments.timestamps
+    cells = _cells(tables, moments)
+    log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
+    _read(log, tables, cells, moments.aware)
+    for role, cell in cells.items():
+        cell.expect(log, "raw", _NAMES[role])
+    aware, naive = log.query("SELECT bool_or(aware), bool_or(naive) FROM raw")[0]
+    check_zones(log, source, aware, naive)
+    _check_unique(log, tables, cells)
+    _name_arms(log, tables)
+    seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
+    log.query(
+        "CREATE TABLE decided AS SELECT raw.id, arms.arm, tick, propensity, "
+        f"own_window * {seconds} AS own_window FROM raw JOIN arms ON raw.arm = arms.name "
+        "ORDER BY tick, raw.id"
+    )
+    log.query("DROP TABLE raw")
+
+
+def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
+    source, columns = tables.decisions, tables.decision_columns
+    cells = {
+        "id": Cell(source, columns["id"], "id", tables.id_expressions()[0], "the decision's id"),
+        "arm": Cell(
+            source, columns["arm"], "arm", text_expression(source, columns["arm"], "arm"), "an arm's name"
+        ),
+        "at": Cell(source, columns["at"], "at", moments.tick, moments.needed),
+    }
+    for role, good, needed in (
+        ("propensity", "{x} > 0 AND {x} <= 1", "a number above 0 and at most 1"),
+        ("window", "{x} > 0 AND isfinite({x})", "a positive number"),
+    ):
+        if role in columns:
+            sql = number_expression(source, columns[role], role)
+            cells[role] = Cell(source, columns[role], role, sql, needed, good)
+    return cells
+
+
+def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str) -> None:
+    columns = [
+        f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in _NAMES.items()
+    ]
+    rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
+    if tables.joined:
+        # A cell that is missing in one of a decision's rows is missing.
+        kept = [
+            f"CASE WHEN count({name}) = count(*) THEN min({name}) END AS {name}, "
+            f"min({name}) IS DISTINCT FROM max({name}) AS {name}_mixed"
+            for name in _NAMES.values()
+            if name != "id"
+        ]
+        rows = (
+            f"SELECT id, {', '.join(kept)}, bool_or(aware) AS aware, bool_or(NOT aware) AS naive "
+            f"FROM ({rows}) GROUP BY id"
+        )
+    else:
+        rows = f"SELECT *, NOT aware AS naive FROM ({rows})"
+    run(log.connection, f"CREATE TABLE raw AS {rows}", tables.decisions)
+    if not log.query("SELECT count(*) FROM raw")[0][0]:
+        raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
+
+
+def _check_unique(log: Log, tables: Tables, cells: dict[str, Cell]) -> None:
+    source = tables.decisions
+    if not tables.joined:
+        twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 LIMIT 1")
+        if twice:
+            name = source.names[tables.decision_columns["id"]]
+            raise InputError(
+                f"{source.label}: column {name!r} (id) has {twice[0][0]!r} more than once; "
+                "each decision must have an id of its own"
+            )
+        return
+    for role, cell in cells.items():
+        mixed = role != "id" and log.query(f"SELECT id FROM raw WHERE {_NAMES[role]}_mixed LIMIT 1")
+        if mixed:
+            raise InputError(
+                f"{source.label}: column {source.names[cell.column]!r} ({role}) has several values for "
+                f"decision {mixed[0][0]!r}; they must be the same in all of its rows"
+            )
+
+
+def _name_arms(log: Log, tables: Tables) -> None:
+    names = [row[0] for row in log.query(f"SELECT DISTINCT arm FROM raw LIMIT {ARMS_MOST + 1}")]
+    column = tables.decisions.names[tables.decision_columns["arm"]]
+    if len(names) < 2:
+        raise InputError(
+            f"{tables.decisions.label}: column {column!r} (arm) holds only {names[0]!r}; "
+            "a choice needs at least two arms"
+        )
+    if len(names) > ARMS_MOST:
+        raise InputError(
+            f"{tables.decisions.label}: column {column!r} (arm) holds more than {ARMS_MOST:,} different "
+            "values; is it the arm?"
+        )
+    log.arms = tuple(sorted(names, key=_natural))
+    log.query(
+        "CREATE TABLE arms AS SELECT name, (row_number() OVER () - 1)::INTEGER AS arm "
+        "FROM (SELECT unnest($1::VARCHAR[]) AS name)",
+        [list(log.arms)],
+    )
+
+
+def _natural(name: str) -> tuple[float, str]:
+    """Numbers by size, before words."""
+    try:
+        value = float(name)
+    except ValueError:
+        value = float("inf")
+    return (float("inf") if math.isnan(value) else value), name

@@ -1,0 +1,210 @@
+"""The pieces of a log into its tables, joined with their decisions, and the log's end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.core.errors import InputError, need
+from accrual.fit.cells import TICKS, Cell, Reading, Tables, check_zones
+from accrual.fit.columns import Moments, empty, number_expression, text_expression, unit_seconds
+from accrual.fit.source import run
+from accrual.fit.tables import Log
+
+_DAY = 86_400
+
+
+class _Cells(NamedTuple):
+    decision: Cell
+    age: Cell
+    value: Cell
+    aware: str  # SQL: whether the piece's time has a time zone
+
+
+def load_pieces(log: Log, tables: Tables, reading: Reading) -> None:
+    """Make the tables `pieces` and `decisions`, and everything else that a `Log` tells."""
+    cells = _cells(log, tables, reading)
+    keyed = _read(log, tables, cells)
+    _drop_orphans(log, tables, cells, reading)
+    cells.age.expect(log, "paid", "age")
+    cells.value.expect(log, "paid", "value")
+    _drop_repeats(log, tables, keyed, reading)
+    _settle_end(log, reading)
+
+
+def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
+    """How a piece is read; an age may refer to its decision's row in `decided`."""
+    source, columns = tables.pieces, tables.piece_columns
+    if reading.age_unit is not None and not log.timestamps:
+        raise InputError("a unit of age goes with timestamps; this log's times are plain numbers")
+    among = "true"
+    if tables.joined:
+        paid = columns.get("age", columns.get("piece_at", 0))
+        among = f"NOT ({empty(columns['value'])} AND {empty(paid)})"
+    own = tables.id_expressions()[1]
+    decision = Cell(source, columns["decision"], "decision", own, "the decision's id", among=among)
+    join = f"JOIN decided ON {own} = decided.id"
+    aware = "NULL::BOOLEAN"
+    if "age" in columns:
+        durations = source.types[columns["age"]] == "INTERVAL"
+        if durations and not log.timestamps:
+            raise InputError(
+                f"{source.label}: column {source.names[columns['age']]!r} (age) holds durations, "
+                "but the decisions' times are plain numbers"
+            )
+        seconds = unit_seconds(reading.age_unit or "s") if log.timestamps and not durations else 1.0
+        sql = f"{number_expression(source, columns['age'], 'age')} * {seconds}"
+        role, needed = "age", "a number of at least 0"
+    else:
+        moments = Moments(log.connection, source, columns["piece_at"], "piece_at")
+        if moments.timestamps != log.timestamps:
+            kinds = {True: "timestamps", False: "numbers"}
+            raise InputError(
+                f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) holds "
+                f"{kinds[moments.timestamps]}, but the decisions' times are {kinds[log.timestamps]}"
+            )
+        aware = moments.aware
+        sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
+        role, needed = "piece_at", f"{moments.needed}, not before its decision's time"
+    age = Cell(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
+    good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
+    least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
+    sql = number_expression(source, columns["value"], "value")
+    value = Cell(source, columns["value"], "value", sql, f"a finite number{least}", good, among=among)
+    return _Cells(decision, age, value, aware)
+
+
+def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
+    """Make `paid`, orphans last; says whether pieces have keys."""
+    columns = tables.piece_columns
+    keyed = "key" in columns
+    # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
+    key = f"coalesce(hash({text_expression(tables.pieces, columns['key'], 'key')}), 0)" if keyed else "0"
+    run(
+        log.connection,
+        f"CREATE TABLE paid AS SELECT decided.rowid AS decision, {cells.age.sql} AS age, "
+        f"{cells.value.sql} AS value, ({key})::UBIGINT AS key, {cells.aware} AS aware, "
+        f"{cells.decision.sql} IS NULL AS nameless FROM {tables.pieces.scan} "
+        f"LEFT {cells.age.join} WHERE {cells.decision.among} "
+        f"ORDER BY decision NULLS LAST, {'key, ' if keyed else ''}age, value",
+        tables.pieces,
+    )
+    cells.decision.expect(log, "(SELECT CASE WHEN NOT nameless THEN 1 END AS id FROM paid)", "id")
+    aware, naive = log.query("SELECT bool_or(aware), bool_or(NOT aware) FROM paid")[0]
+    check_zones(log, tables.pieces, aware, naive)
+    return keyed
+
+
+def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> None:
+    everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
+    log.counts.orphans = everything - kept
+    if kept == 0:
+        if not everything:
+            raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
+        column = tables.pieces.names[cells.decision.column]
+        raise InputError(
+            f"{tables.pieces.label}: column {column!r} (decision) has no id that is a decision's; "
+            "is it the right one?"
+        )
+    if log.counts.orphans and reading.strict:
+        here = Cell(
+            tables.pieces, cells.decision.column, "decision", "decided.id",
+            f"the id of a decision ({log.counts.orphans:,} pieces have none)",
+            join=f"LEFT {cells.age.join}", among=cells.decision.among,
+        )  # fmt: skip
+        here.expect(log, "paid", "decision")
+    log.query("DELETE FROM paid WHERE decision IS NULL")
+
+
+def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
+    """Count pieces that say what the one before them says; with keys, keep the first of each."""
+    counts = log.counts
+    pyarrow = need("pyarrow", "fit")
+    log.query("CREATE TABLE repeated (place BIGINT)")
+    before = (-1, 0, 0.0, 0.0)
+    writer = log.connection.cursor()
+    for place, decision, key, age, value in log.stream("SELECT rowid, decision, key, age, value FROM paid"):
+        columns = (decision, key, age, value)
+        same = [
+            np.concatenate([[x[0] == last], x[1:] == x[:-1]]) for x, last in zip(columns, before, strict=True)
+        ]
+        before = tuple(x[-1] for x in columns)
+        alike = same[2] & same[3]
+        if keyed:
+            repeat = same[0] & same[1] & (key != 0)
+            counts.repeats += int(repeat.sum())
+            counts.conflicts += int((repeat & ~alike).sum())
+            if repeat.any():
+                found = pyarrow.table({"place": place[repeat]})
+                writer.register("found", found)
+                writer.execute("INSERT INTO repeated SELECT place FROM found")
+        counts.identical += int((same[0] & alike & (key == 0)).sum())
+    if counts.conflicts and reading.strict:
+        name = tables.pieces.names[tables.piece_columns["key"]]
+        raise InputError(
+            f"{tables.pieces.label}: column {name!r} (key): {counts.conflicts:,} pieces have the decision "
+            "and key of another piece but not its value and age"
+        )
+    if counts.repeats:
+        log.query("DELETE FROM paid WHERE rowid IN (SELECT place FROM repeated)")
+    log.query("DROP TABLE repeated")
+
+
+def _settle_end(log: Log, reading: Reading) -> None:
+    """Find the end and the resolution, leave out what is after a given end, and make `decisions`."""
+    unit = TICKS if log.timestamps else 1
+    whole = _DAY if log.timestamps else 1
+    first, last, even = log.query(
+        "SELECT min(tick), max(tick), "
+        f"bool_and(tick = floor(tick / {whole * unit}) * {whole * unit}) FROM decided"
+    )[0]
+    latest, even_ages = log.query(
+        f"SELECT max(tick + age * {unit}), bool_and(age = floor(age / {whole}) * {whole}) "
+        "FROM paid JOIN decided ON paid.decision = decided.rowid"
+    )[0]
+    log.resolution = float(whole) if even and even_ages else 0.0
+    if reading.end is not None:
+        end = _given_end(log, reading.end)
+        _cut(log, end, unit)
+    else:
+        end = max(last, latest) + log.resolution * unit
+    log.query("CREATE TABLE ended AS SELECT CAST($1 AS DOUBLE) AS tick", [end])
+    log.query(
+        "CREATE VIEW decisions AS SELECT decided.rowid AS decision, CAST(id AS VARCHAR) AS id, arm, "
+        f"decided.tick / {unit} AS at, propensity, own_window, "
+        f"least((ended.tick - decided.tick) / {unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed "
+        "FROM decided, ended"
+    )
+    log.query("CREATE VIEW pieces AS SELECT decision, age, value FROM paid")
+    log.first, log.end = first / unit, end / unit
+    log.counts.decisions, log.counts.pieces = log.query(
+        "SELECT (SELECT count(*) FROM decided), (SELECT count(*) FROM paid)"
+    )[0]
+    if not log.counts.decisions:
+        raise InputError(f"no decision lies before the end, {log.moment(log.end)}")
+
+
+def _given_end(log: Log, given: float | str) -> float:
+    kind = "TIMESTAMPTZ" if log.timestamps else "DOUBLE"
+    found = log.query(f"SELECT TRY_CAST(CAST($1 AS VARCHAR) AS {kind})", [str(given)])[0][0]
+    if found is None:
+        needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"
+        raise InputError(f"end must be {needed}, as the log's times are, not {given!r}")
+    if log.timestamps:
+        tick: float = log.query("SELECT epoch_us(CAST($1 AS TIMESTAMPTZ))", [str(given)])[0][0]
+        return tick
+    return float(found)
+
+
+def _cut(log: Log, end: float, unit: int) -> None:
+    """Leave out decisions and pieces at or after `end`."""
+    before = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
+    log.query(
+        f"DELETE FROM paid WHERE rowid IN (SELECT paid.rowid FROM paid JOIN decided "
+        f"ON paid.decision = decided.rowid WHERE decided.tick + age * {unit} >= $1)",
+        [end],
+    )
+    log.query("DELETE FROM decided WHERE tick >= $1", [end])
+    after = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
+    log.counts.after_end = before - after

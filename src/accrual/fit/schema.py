@@ -1,0 +1,327 @@
+"""What a fit found, and `problem.json`, the file that keeps it: summary first, samples last."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import accrual
+from accrual.core.errors import InputError, whole
+from accrual.core.files import replacing
+from accrual.fit.typed import typed
+from accrual.laws import EmpiricalLaw
+from accrual.problem import WINDOW_MOST, Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FORMAT = "accrual problem"
+VERSION = 1
+_MOST = 1 << 30  # bytes of a file that is read
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A spread over the groups of the window, or another list of shares, with 95 % intervals."""
+
+    value: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The greatest total of one decision of an arm: nobody can learn it from a log.
+
+    Attributes
+    ----------
+    used : float
+        What a problem is made with: the user's own if there is one, otherwise `observed`.
+    observed : float
+        The largest total of a closed decision.
+    quantile : float
+        The total that 99.9 % of closed decisions do not exceed.
+    given : float or None
+        The user's own.
+    """
+
+    used: float
+    observed: float
+    quantile: float
+    given: float | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Closed decisions of an arm, with the true ages and values of their pieces.
+
+    Attributes
+    ----------
+    scale : float
+        What to multiply values by, so that the sample's mean is the arm's.
+    lengths : ndarray
+        How many pieces each decision has; 0 for one that paid nothing.
+    ages, values : ndarray
+        Of all pieces, decision after decision.
+    """
+
+    scale: float
+    lengths: Ints = field(repr=False)
+    ages: Floats = field(repr=False)
+    values: Floats = field(repr=False)
+
+    def rows(self, window: float, groups: int) -> Floats:
+        """What each decision paid in each group of the window, scaled: decisions x groups."""
+        rows = np.zeros((len(self.lengths), groups))
+        decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        group = np.minimum((self.ages * (groups / window)).astype(np.int64), groups - 1)
+        np.add.at(rows, (decision, group), self.values * self.scale)
+        return rows
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What is known of one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+
+    name: str
+    decisions: int
+    closed: int
+    mean: Interval | None
+    cap: Cap | None
+    spread: Shares | None
+    sample: Sample = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """A window and a number of groups.
+
+    Attributes
+    ----------
+    window : Interval
+        The age by which 99 % has come of the reward that comes within `watched`.
+    watched : float
+        The age up to which the log shows anything.
+    beyond : Interval
+        The share of all reward that may come after that, if reward goes on fading as it did.
+    faded : bool
+        Whether the log shows reward fading out; if not, a longer log is needed.
+    groups : int
+    """
+
+    window: Interval
+    watched: float
+    beyond: Interval
+    faded: bool
+    groups: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question, the test that answers it, and whether the answer is yes: p is below 0.05.
+
+    `statistic` and `p` are None where the log cannot tell.
+    """
+
+    question: str
+    test: str
+    statistic: float | None
+    p: float | None
+    yes: bool
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What `fit_log` found.
+
+    Attributes
+    ----------
+    window : float
+        In the log's unit of time (`unit`): seconds, or its own numbers.
+    groups : int
+    rate : float
+        Decisions per unit of time.
+    log : mapping
+        What was found in the log: counts, first and end, columns, notes.
+    open : int
+        Decisions whose window had not closed at the log's end.
+    late : int
+        Pieces that came after the window; left out.
+    spread : Shares
+        Of all arms together.
+    arrived : mapping
+        ``ages``, and the share of the reward that has come by them (``value``, ``low``, ``high``).
+    arms : sequence of Arm
+    recommended : Recommended
+    findings : sequence of Finding
+    warnings : sequence of str
+    """
+
+    unit: str
+    window: float
+    groups: int
+    rate: float
+    open: int
+    late: int
+    log: Mapping[str, Any]
+    spread: Shares
+    arrived: Mapping[str, Sequence[float]]
+    recommended: Recommended
+    findings: Sequence[Finding]
+    warnings: Sequence[str]
+    arms: Sequence[Arm]
+
+    @property
+    def known(self) -> tuple[Arm, ...]:
+        """The arms whose mean is known."""
+        return tuple(arm for arm in self.arms if arm.mean is not None)
+
+    def rounds(self, groups: int | None = None) -> int:
+        """The window in rounds, one decision to a round: a multiple of the number of groups."""
+        groups = groups or self.groups
+        return max(groups, groups * round(self.window * self.rate / groups))
+
+    def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
+        """A problem whose decisions pay what logged ones did.
+
+        Parameters
+        ----------
+        window : int, optional
+            In rounds; `rounds` unless given.
+        groups : int, optional
+            As fitted unless given; must divide the window.
+        """
+        groups = self.groups if groups is None else whole("groups", groups, 1)
+        window = self.rounds(groups) if window is None else window
+        if window > WINDOW_MOST:
+            raise InputError(
+                f"the window of {self.window:g} is {window:,} rounds at {self.rate:g} decisions per unit of "
+                f"time; give a window of at most {WINDOW_MOST:,} rounds"
+            )
+        caps, laws = [], []
+        for arm in self.known:
+            assert arm.cap is not None
+            rows = arm.sample.rows(self.window, groups)
+            cap = max(arm.cap.used, float(rows.sum(axis=1).max()))
+            caps.append(cap)
+            laws.append(EmpiricalLaw(np.maximum(rows, 0.0) / cap))
+        return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `problem.json`."""
+        with replacing(path) as partial:
+            partial.write_text(_written(self), encoding="utf-8")
+
+
+def _written(fitted: Fitted) -> str:
+    """The file's text: an object's fields one to a line, a list of numbers on one line."""
+    data: dict[str, Any] = {"format": FORMAT, "version": VERSION, "made_by": f"accrual {accrual.__version__}"}
+    data |= _plain(fitted)
+    samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
+    return _lines(data | {"samples": samples}, "") + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; floats to ten digits, which is more than a log can tell."""
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
+    return value
+
+
+def _lines(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        rows = (f"{inner}{json.dumps(key)}: {_lines(one, inner)}" for key, one in value.items())
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return "[\n" + ",\n".join(inner + _lines(one, inner) for one in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def load(path: str | os.PathLike[str]) -> Fitted:
+    """Read and check a `problem.json`."""
+    try:
+        if Path(path).stat().st_size > _MOST:
+            raise InputError(f"{path}: larger than {_MOST >> 20} MiB; is it a problem.json?")
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    return _checked(data, str(path))
+
+
+def _checked(data: Any, path: str) -> Fitted:
+    """The JSON value of a file as a `Fitted`, or an `InputError` that names the field that is wrong."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InputError(f"{path}: not a problem.json: its format must be {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise InputError(
+            f"{path}: version {data.get('version')!r} of the format; this reads version {VERSION}"
+        )
+    data = dict(data)
+    samples = typed(list[dict[str, Any]], data.get("samples"), path, "samples")
+    arms = typed(list[dict[str, Any]], data.get("arms"), path, "arms")
+    if len(samples) != len(arms):
+        raise InputError(f"{path}: samples: there must be {len(arms)}, one for each arm, not {len(samples)}")
+    data["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
+    fitted: Fitted = typed(Fitted, data, path)
+    for problem in _disagreements(fitted):
+        raise InputError(f"{path}: {problem}")
+    return fitted
+
+
+def _disagreements(fitted: Fitted) -> Iterator[str]:
+    if fitted.window <= 0 or fitted.rate <= 0 or fitted.groups < 1:
+        yield "window, rate and groups must be above 0"
+    names = [arm.name for arm in fitted.arms]
+    if len(set(names)) != len(names) or len(fitted.known) < 2:
+        yield "arms: at least two of different names, with a mean, are needed"
+    for name, shares in [
+        ("spread", fitted.spread),
+        *((f"arm {arm.name!r}", arm.spread) for arm in fitted.arms),
+    ]:
+        if shares and {len(shares.value), len(shares.low), len(shares.high)} != {fitted.groups}:
+            yield f"{name}: a spread must have {fitted.groups} shares, as there are groups"
+    lengths = {key: len(values) for key, values in fitted.arrived.items()}
+    if set(lengths) != {"ages", "value", "low", "high"} or len(set(lengths.values())) != 1:
+        yield "arrived: ages, value, low and high are needed, all of one length"
+    for arm in fitted.known:
+        yield from _sample_disagreements(f"samples of {arm.name!r}", arm.sample, fitted.window)
+        if arm.cap is None or arm.cap.used <= 0 or arm.spread is None:
+            yield f"arm {arm.name!r}: a cap above 0 and a spread are needed"
+
+
+def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[str]:
+    if len(sample.lengths) == 0:
+        yield f"{name}: at least one decision is needed"
+    if not sample.lengths.sum() == len(sample.ages) == len(sample.values):
+        yield f"{name}: ages and values must be as many as lengths add up to"
+    if ((sample.ages < 0) | (sample.ages >= window)).any():
+        yield f"{name}: ages must lie within the window"
+    if sample.scale < 0:
+        yield f"{name}: scale must not be negative"

@@ -1,0 +1,159 @@
+"""The tables of an opened log: validated decisions and pieces in DuckDB, under our own names.
+
+Both become tables in a temporary database on disk, so that a log may be larger than memory. Of the
+input nothing stays open. `pieces` is in the order of its decisions, which makes everything that is
+computed decision by decision one pass over it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, need
+
+ROWS = 1 << 20  # in a batch: 8 MB a column
+
+
+@dataclass
+class Counts:
+    """What was found in a log.
+
+    Attributes
+    ----------
+    decisions, pieces : int
+        What is in the log's tables.
+    orphans : int
+        Pieces of no decision in the log; left out.
+    repeats : int
+        Pieces with a decision and key that an earlier one has; left out.
+    conflicts : int
+        Of the repeats, those that do not say the same as the first.
+    identical : int
+        Pieces without a key that say the same as another one; kept, for nothing tells them from
+        two payments alike.
+    after_end : int
+        Decisions and pieces at or after a given end; left out.
+    """
+
+    decisions: int = 0
+    pieces: int = 0
+    orphans: int = 0
+    repeats: int = 0
+    conflicts: int = 0
+    identical: int = 0
+    after_end: int = 0
+
+
+class Log:
+    """What `accrual.fit.log.open_log` gives; close it, or use it in a ``with`` statement.
+
+    Its tables, for `query` and `stream`:
+
+    - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
+      in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
+      decision: until its end, or until the decision's own window was over. `propensity` and
+      `own_window` are NULL where the log has none.
+    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
+      they have no key.
+
+    Attributes
+    ----------
+    arms : tuple of str
+    timestamps : bool
+        Times are seconds since 1970 in UTC; otherwise plain numbers, as they were.
+    zone : {"given", "assumed", ""}
+        Whether timestamps had time zones.
+    first, end : float
+        The first decision's time, and the time up to which (not including it) the log is complete.
+    resolution : float
+        What all times are multiples of: 1 for whole numbers, a day for dates; 0 where that is not known.
+    columns : dict
+        Role to column name.
+    counts : Counts
+    notes : list of str
+        What was guessed or assumed.
+    has_propensity, has_window : bool
+    """
+
+    def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
+        self._folder = folder
+        duckdb = need("duckdb", "fit")
+        need("pyarrow", "fit")
+        try:
+            self.connection: Any = duckdb.connect(
+                str(Path(folder.name) / "log.duckdb"),
+                config={
+                    "memory_limit": memory,
+                    "temp_directory": str(Path(folder.name) / "spill"),
+                    "autoinstall_known_extensions": "false",
+                },
+            )
+        except duckdb.Error as error:
+            folder.cleanup()
+            raise InputError(f"cannot open a temporary database: {' '.join(str(error).split())}") from None
+        self.connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        self.arms: tuple[str, ...] = ()
+        self.timestamps = False
+        self.zone = ""
+        self.first = self.end = self.resolution = 0.0
+        self.columns: dict[str, str] = {}
+        self.counts = Counts()
+        self.notes: list[str] = []
+        self.has_propensity = self.has_window = False
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete the temporary database."""
+        self.connection.close()
+        self._folder.cleanup()
+
+    def query(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        duckdb = need("duckdb", "fit")
+        try:
+            rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(str(error)) from None
+        return rows
+
+    def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        """The columns of a query as arrays, batch after batch of about `rows` rows, in order."""
+        for batch in self.connection.sql(sql).to_arrow_reader(rows):
+            yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
+
+    def moment(self, at: float) -> str:
+        """A time as a person reads it."""
+        if not self.timestamps:
+            return f"{at:.10g}"
+        start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        try:
+            shown = start + datetime.timedelta(seconds=at)
+        except OverflowError:
+            return f"{at:.0f} s after 1970"
+        return shown.isoformat(sep=" ", timespec="seconds")
+
+    def describe(self) -> dict[str, Any]:
+        """The log in plain values, for `problem.json`."""
+        return {
+            **asdict(self.counts),
+            "first": self.moment(self.first),
+            "end": self.moment(self.end),
+            "unit": "seconds" if self.timestamps else "the log's own",
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+        }
