@@ -58,7 +58,7 @@ def current(url: str) -> str | None:
     if address.dialect == "sqlite":
         if not os.path.exists(address.place):
             return None
-        with closing(_sqlite(address, "ro")) as connection:
+        with closing(connect_sqlite(address, "ro")) as connection:
             return sqlite_version(connection, address)
     return _postgres(address, _version)  # type: ignore[no-any-return]
 
@@ -90,17 +90,20 @@ def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | No
         raise InputError(f"cannot read {address}: {error}") from None
 
 
-def _sqlite(address: Address, mode: str) -> sqlite3.Connection:
+def connect_sqlite(address: Address, mode: str) -> sqlite3.Connection:
+    """A connection that begins no transaction by itself; `mode` is ro, rw or rwc."""
     path = os.path.abspath(address.place)
     try:
         place = "file:" + "".join(f"%{byte:02x}" for byte in os.fsencode(path))
-        return sqlite3.connect(f"{place}?mode={mode}", uri=True, isolation_level=None, timeout=10)
+        return sqlite3.connect(
+            f"{place}?mode={mode}", uri=True, isolation_level=None, timeout=10, check_same_thread=False
+        )
     except sqlite3.OperationalError as error:
         raise InputError(f"cannot open {address}: {error}") from None
 
 
 def _upgrade_sqlite(address: Address) -> None:
-    with closing(_sqlite(address, "rwc")) as connection:
+    with closing(connect_sqlite(address, "rwc")) as connection:
         found = sqlite_version(connection, address)
         if found == NEEDED:
             return

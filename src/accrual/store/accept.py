@@ -1,0 +1,242 @@
+"""What becomes of each item, by the rules that `accrual.store.base.Store.append` states.
+
+For stores that decide in Python. They differ in where a `Book` looks things up and in how the rows
+are kept; the rules are here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    ArmRow,
+    Choose,
+    Close,
+    Item,
+    Kind,
+    Pay,
+    Status,
+    derived_key,
+)
+
+Row = tuple[Any, ...]
+
+_UNKNOWN = Answer(Status.UNKNOWN)
+_CONFLICT = Answer(Status.CONFLICT)
+_FUTURE = Answer(Status.FUTURE)
+_EARLY = Answer(Status.EARLY)
+_STORED, _AGAIN = Status.STORED, Status.AGAIN
+
+
+class Head(NamedTuple):
+    """Where a log ends."""
+
+    seq: int
+    at: float
+    decisions: int
+
+
+class Piece(NamedTuple):
+    """A piece, as it is kept."""
+
+    seq: int
+    decision: int
+    key: str | None
+    value: float
+    age: float
+    stated: bool
+    at: float
+    late: bool
+
+
+class Book:
+    """What a bandit's log says of the things that items speak of.
+
+    Here it is all in memory. A store that keeps it elsewhere fills these tables as it goes, and
+    overrides the functions that are asked for what they lack.
+    """
+
+    def __init__(self) -> None:
+        self.decisions: dict[int, tuple[float, float]] = {}  # time and window, 0 once closed by an event
+        self.pieces: dict[tuple[int, str], Piece] = {}
+        self.batches: dict[str, Answer] = {}
+        self.changes: dict[tuple[Kind, int], Answer] = {}
+        self.arms: list[ArmRow] = []
+
+    def find_decision(self, id: int) -> tuple[float, float] | None:
+        return None
+
+    def find_piece(self, decision: int, key: str) -> Piece | None:
+        return None
+
+    def find_batch(self, key: str) -> Answer | None:
+        return None
+
+    def find_change(self, kind: Kind, subject: int) -> Answer | None:
+        return None
+
+
+class Rows(NamedTuple):
+    """What is to be kept, in the order of the log."""
+
+    decisions: list[Row]  # id, seq, arm, at, window, seen, key, part
+    pieces: list[Piece]
+    changes: list[Row]  # seq, kind, subject, at
+    arms: list[Row]  # number, name, cap, window
+
+
+class Acceptance:
+    """Goes over the items of one `append`; `book` then says what it would if the rows were kept.
+
+    Parameters
+    ----------
+    book : Book
+    head : Head
+    now : float
+        The caller's clock.
+    skew : float
+    rounds : bool
+        Whether the clock is the number of decisions.
+    """
+
+    def __init__(self, book: Book, head: Head, now: float, skew: float, rounds: bool) -> None:
+        self._book = book
+        self._seq = head.seq
+        self._decisions = head.decisions
+        self._rounds = rounds
+        self._skew = skew
+        self._at = head.at if rounds else max(now, head.at)
+        self._changed = head.at
+        self.rows = Rows([], [], [], [])
+
+    @property
+    def head(self) -> Head:
+        """Where the log ends with the rows."""
+        return Head(self._seq, self._changed, self._decisions)
+
+    def accept(self, items: Sequence[Item]) -> list[Answer]:
+        """An answer for each item."""
+        answers = []
+        for item in items:
+            if isinstance(item, Pay):
+                answers.append(self._pay(item))
+            elif isinstance(item, Choose):
+                answers.append(self._choose(item))
+            elif isinstance(item, Close):
+                answers.append(self._close(item.decision))
+            elif isinstance(item, AddArm):
+                answers.append(self._add(item))
+            else:
+                answers.append(self._retire(item.arm))
+        return answers
+
+    def _decision(self, id: int) -> tuple[float, float] | None:
+        known = self._book.decisions.get(id)
+        if known is None and 0 <= id < self._decisions:
+            known = self._book.find_decision(id)
+        return known
+
+    def _pay(self, item: Pay) -> Answer:
+        id_, value, age, when, key = item
+        known = self._decision(id_)
+        if known is None:
+            return _UNKNOWN
+        made, window = known
+        at, book = self._at, self._book
+        stated = True
+        early = False
+        if age is None:
+            if when is None:
+                age = at - made
+                stated = False
+            else:
+                age = when - made
+                early = age < -self._skew
+                age = max(age, 0.0)
+        if key is None and stated:
+            key = derived_key(id_, value, age)
+        if key is not None:
+            was = book.pieces.get((id_, key)) or book.find_piece(id_, key)
+            if was is not None:
+                if was.value == value and was.stated == stated and (was.age == age or not stated):
+                    return Answer(_AGAIN, was.seq, was.at, 0, (), bool(was.late), was.age)
+                return _CONFLICT
+        if early:
+            return _EARLY
+        if stated and made + age > at + self._skew:
+            return _FUTURE
+        late = age >= window or at >= made + window
+        self._seq = seq = self._seq + 1
+        self._changed = at
+        row = Piece(seq, id_, key, value, age, stated, at, late)
+        self.rows.pieces.append(row)
+        if key is not None:
+            book.pieces[id_, key] = row
+        return Answer(_STORED, seq, at, 0, (), late, age)
+
+    def _choose(self, item: Choose) -> Answer:
+        arms, windows, seen, key = item
+        book = self._book
+        for arm in arms:
+            if not 0 <= arm < len(book.arms):
+                return _UNKNOWN
+        if key is not None:
+            was = book.batches.get(key) or book.find_batch(key)
+            if was is not None:
+                return was._replace(status=_AGAIN) if len(was.arms) == len(arms) else _CONFLICT
+        first, seq = self._decisions, self._seq + 1
+        rows = self.rows.decisions
+        for part, arm in enumerate(arms):
+            window = windows[part]
+            at = self._at = first + part + 1.0 if self._rounds else self._at
+            rows.append((first + part, seq + part, arm, at, window, seen, key, part))
+            book.decisions[first + part] = (at, window)
+        self._decisions += len(arms)
+        self._seq += len(arms)
+        self._changed = self._at
+        answer = Answer(_STORED, seq, rows[-len(arms)][3], first, arms)
+        if key is not None:
+            book.batches[key] = answer
+        return answer
+
+    def _close(self, id: int) -> Answer:
+        known = self._decision(id)
+        if known is None:
+            return _UNKNOWN
+        answer = self._change(Kind.CLOSE, id)
+        if answer.status is _STORED:
+            self._book.decisions[id] = (known[0], 0.0)
+        return answer
+
+    def _add(self, item: AddArm) -> Answer:
+        arms = self._book.arms
+        for number, arm in enumerate(arms):
+            if arm.name == item.name:
+                if (arm.cap, arm.window) != (item.cap, item.window):
+                    return _CONFLICT
+                return self._change(Kind.ADD_ARM, number)._replace(number=number)
+        number = len(arms)
+        arms.append(ArmRow(*item, retired=False))
+        self.rows.arms.append((number, *item))
+        return self._change(Kind.ADD_ARM, number)._replace(number=number)
+
+    def _retire(self, arm: int) -> Answer:
+        arms = self._book.arms
+        if not 0 <= arm < len(arms):
+            return _UNKNOWN
+        arms[arm] = arms[arm]._replace(retired=True)
+        return self._change(Kind.RETIRE_ARM, arm)
+
+    def _change(self, kind: Kind, subject: int) -> Answer:
+        was = self._book.changes.get((kind, subject)) or self._book.find_change(kind, subject)
+        if was is not None:
+            return was._replace(status=_AGAIN)
+        self._seq += 1
+        self._changed = self._at
+        self.rows.changes.append((self._seq, int(kind), subject, self._at))
+        answer = Answer(_STORED, self._seq, self._at)
+        self._book.changes[kind, subject] = answer
+        return answer
