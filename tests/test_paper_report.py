@@ -16,7 +16,7 @@ import accrual as ac
 from accrual.cli.app import run as command
 from accrual.experiments import reproduction, rows
 from accrual.experiments.reproduction import Options
-from accrual.report import figures, style, tables
+from accrual.report import drawing, style, tables
 from accrual.report import statements as words
 from accrual.report.build import build
 from accrual.report.data import Data, Learner, Setting, load
@@ -207,13 +207,13 @@ def test_figures_of_settings_no_longer_asked_for_go(whole, tmp_path):
 
 
 def test_short_numbers_and_ticks():
-    assert [figures._short(x) for x in (6.49, 123.4, 45_678, 1_340_000)] == [
+    assert [drawing.short(x) for x in (6.49, 123.4, 45_678, 1_340_000)] == [
         "6.49",
         "123",
         "4.57e4",
         "1.34e6",
     ]
-    assert [figures._tick(x) for x in (0, 500, 2500, 1.5e6)] == ["0", "500", "2.5k", "1.5M"]
+    assert [drawing._tick(x) for x in (0, 500, 2500, 1.5e6)] == ["0", "500", "2.5k", "1.5M"]
 
 
 def browser(page: Path, width: int, shot: Path) -> list[str]:

@@ -1,18 +1,15 @@
-"""The figures, each in a wide cut for a page or a slide and a narrow one for a phone."""
+"""The figures of the paper."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from accrual.core.errors import need
 from accrual.experiments.rows import Curve
 from accrual.report import style
 from accrual.report.data import Data, Learner, Setting
+from accrual.report.drawing import Picture, Shape, axis, render, short
 
 BEGINS = ("extreme_begin", "very_begin", "begin", "begin_middle")
 # Of Setting 2's twelve experiments, which look alike, those that the paper draws.
@@ -23,45 +20,6 @@ DRAWN = (
     "setting2/c4/late",
     "setting2/c4/early",
 )
-_RC = {
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "svg.fonttype": "path",
-}
-
-
-class Picture(NamedTuple):
-    """A finished figure."""
-
-    name: str
-    title: str
-    caption: str
-    svg: bytes
-    narrow: bytes  # SVG for a phone
-    png: bytes
-
-
-class Shape(NamedTuple):
-    """What the layout of a figure depends on, in inches."""
-
-    height: float  # of the wide cut
-    entries: int  # of the legend
-    panels: int = 1
-    left: float = 0.8  # room for the labels of the vertical axis
-    left_narrow: float = 0.72
-
-
-Draw = Callable[[Any, bool], None]  # (figure, narrow): draws into an empty figure
 
 
 def pictures(data: Data) -> list[Picture]:
@@ -80,40 +38,6 @@ def pictures(data: Data) -> list[Picture]:
     return made
 
 
-def _render(name: str, title: str, caption: str, draw: Draw, shape: Shape) -> Picture:
-    """Draw both cuts. The layout is worked out here in inches: searching for one takes longer."""
-    matplotlib = need("matplotlib", "plot")
-    need("matplotlib.figure", "plot")
-    files = []
-    # The salt makes a drawing's ids, and so its bytes, the same every time.
-    with matplotlib.rc_context(_RC | {"svg.hashsalt": name}):
-        for narrow in (False, True):
-            key = 0.17 * shape.entries + 0.2  # the legend's height, which a narrow cut has below
-            width, height = (4.1, shape.panels * 3.1 + key) if narrow else (11.0, shape.height)
-            figure = matplotlib.figure.Figure(figsize=(width, height))
-            left = shape.left_narrow if narrow else shape.left
-            right, below = (0.15, key + 0.5) if narrow else (3.05, 0.55)
-            figure.subplots_adjust(
-                left / width, below / height, 1 - right / width, 1 - 0.35 / height, wspace=0.3, hspace=0.32
-            )
-            draw(figure, narrow)
-            place = (0.5, 0.05 / height) if narrow else (1 - (right - 0.12) / width, 0.5)
-            figure.legend(loc="lower center" if narrow else "center left", bbox_to_anchor=place)
-            out = io.BytesIO()
-            figure.savefig(out, format="svg", metadata={"Date": None})
-            files.append(_rounded(out.getvalue()))
-            if not narrow:
-                out = io.BytesIO()
-                figure.savefig(out, format="png", dpi=110)
-                png = out.getvalue()
-    return Picture(name, title, caption, files[0], files[1], png)
-
-
-def _rounded(svg: bytes) -> bytes:
-    """The drawing with coordinates to a hundredth of a point, which halves it and shows nowhere."""
-    return re.sub(rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path[0]), svg)
-
-
 def _name(id: str) -> str:
     return id.replace("/", "-")
 
@@ -130,11 +54,11 @@ def _band(ax: Any, learner: Learner, label: str) -> None:
 def _plain(ax: Any, learners: list[Learner], title: str = "") -> None:
     """Regret against rounds on plain axes; the legend runs as the curves end, worst first."""
     for learner in sorted(learners, key=lambda one: -one.final):
-        _band(ax, learner, f"{learner.label}  {_short(learner.final)}")
+        _band(ax, learner, f"{learner.label}  {short(learner.final)}")
     top = 1.05 * max(float(learner.mean.max()) for learner in learners)
     ax.set(xlim=(0, learners[0].rounds[-1]), ylim=(0, top), xlabel="round", ylabel="regret", title=title)
-    _axis(ax.xaxis)
-    _axis(ax.yaxis)
+    axis(ax.xaxis)
+    axis(ax.yaxis)
 
 
 def _logarithmic(ax: Any, learners: list[Learner], curves: tuple[Curve, ...], title: str) -> None:
@@ -144,13 +68,13 @@ def _logarithmic(ax: Any, learners: list[Learner], curves: tuple[Curve, ...], ti
     for learner in sorted(learners, key=lambda one: -one.final):
         _band(ax, learner, "")
     for curve, drawn in zip(curves, style.BOUNDS, strict=False):
-        ax.plot(curve.x, curve.y, label=f"{curve.label}  {_short(float(curve.y[-1]))}", **drawn)
+        ax.plot(curve.x, curve.y, label=f"{curve.label}  {short(float(curve.y[-1]))}", **drawn)
     low = min(learner.at(first) for learner in learners)
     high = max(*(float(curve.y[-1]) for curve in curves), *(learner.final for learner in learners))
     ax.set(xscale="log", yscale="log", xlim=(first, last), ylim=(0.7 * max(low, 1e-3), 1.6 * high))
     ax.set(xlabel="round", ylabel="regret", title=title)
-    _axis(ax.xaxis)
-    _axis(ax.yaxis)
+    axis(ax.xaxis)
+    axis(ax.yaxis)
 
 
 def _regret(setting: Setting) -> Picture:
@@ -166,7 +90,7 @@ def _regret(setting: Setting) -> Picture:
         "regret at the last round. Dashed: Theorem 2's upper bound at the problem's own α, for the even "
         "spread (α-smooth) and for the spread of what the problem pays on average (β-spread)."
     )
-    return _render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(learners) + 2, panels=2))
+    return render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(learners) + 2, panels=2))
 
 
 def _spotify(setting: Setting) -> Picture:
@@ -185,7 +109,7 @@ def _spotify(setting: Setting) -> Picture:
         if synthetic
         else "From the data set that --spotify names."
     )
-    return _render("spotify", setting.title, caption, draw, Shape(4.4, len(shown)))
+    return render("spotify", setting.title, caption, draw, Shape(4.4, len(shown)))
 
 
 def _alternatives(setting: Setting) -> Picture:
@@ -195,7 +119,7 @@ def _alternatives(setting: Setting) -> Picture:
         _plain(figure.subplots(), shown)
 
     caption = "The alternative spreads (brown, with marks) beside the begin-oriented beta-binomial ones."
-    return _render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(shown)))
+    return render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(shown)))
 
 
 def _audit(setting: Setting) -> Picture:
@@ -203,19 +127,19 @@ def _audit(setting: Setting) -> Picture:
 
     def draw(figure: Any, narrow: bool) -> None:
         ax = figure.subplots()
-        _band(ax, learner, f"{learner.label}  {_short(learner.final)}")
+        _band(ax, learner, f"{learner.label}  {short(learner.final)}")
         for curve, drawn in zip(setting.curves, reversed(style.BOUNDS), strict=False):
-            ax.plot(curve.x, curve.y, label=f"{curve.label}  {_short(float(curve.y[-1]))}", **drawn)
+            ax.plot(curve.x, curve.y, label=f"{curve.label}  {short(float(curve.y[-1]))}", **drawn)
         last = int(learner.rounds[-1])
         top = 1.1 * max(float(curve.y[-1]) for curve in setting.curves)
         ax.set(xscale="log", xlim=(10, last), ylim=(0, top), xlabel="round", ylabel="regret (in caps)")
-        _axis(ax.xaxis)
+        axis(ax.xaxis)
 
     caption = (
         "A uniformly efficient policy below Theorem 1's printed lower bound, and above the corrected one. "
         "On a log axis a logarithmic bound is a straight line."
     )
-    return _render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 3))
+    return render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 3))
 
 
 def _differences(data: Data) -> Picture:
@@ -247,14 +171,14 @@ def _differences(data: Data) -> Picture:
         ax.invert_yaxis()
         ax.axvline(0, color="#222222", lw=0.8)
         ax.set_xlabel("difference in final regret (± 2 s.e.)")
-        _axis(ax.xaxis)
+        axis(ax.xaxis)
 
     caption = (
         "Setting 2 at τ_max = 100, α = 50: how much the time at which reward arrives changes the final "
         "regret. "
         "Differences are taken run by run on the same uniform draws."
     )
-    return _render(
+    return render(
         "differences",
         "Differences between scenarios",
         caption,
@@ -276,25 +200,4 @@ def _spreads(figure_id: str, curves: list[Curve]) -> Picture:
         ax.set(xlabel="group", ylabel="share of the cap", ylim=(0, None), xlim=(0.5, len(curves[0].x) + 0.5))
 
     caption = f"Shares of the cap over {len(curves[0].x)} groups."
-    return _render(_name(figure_id), titles[family], caption, draw, Shape(4.0, len(curves)))
-
-
-def _axis(axis: Any) -> None:
-    """Ticks such as 20k and 1.5M: plain text, where powers of ten would be typeset at some cost."""
-    axis.set_major_formatter(lambda value, _: _tick(value))
-    axis.set_minor_formatter(lambda value, _: "")
-
-
-def _tick(value: float) -> str:
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
-
-
-def _short(value: float) -> str:
-    """A figure in three digits, for a legend."""
-    if value < 1000:
-        return f"{value:.3g}"
-    power = int(np.floor(np.log10(value)))
-    return f"{value / 10**power:.2f}e{power}"
+    return render(_name(figure_id), titles[family], caption, draw, Shape(4.0, len(curves)))

@@ -1,16 +1,15 @@
-"""One self-contained page: figures inside it, nothing loaded from anywhere."""
+"""The page on the paper."""
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Iterable
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from accrual.report.data import Data, Setting
-from accrual.report.figures import Picture
+from accrual.report.drawing import Picture
+from accrual.report.html import boxes, document, figure, table
 from accrual.report.readings import CORRECTIONS, READINGS
 from accrual.report.statements import Statement
 from accrual.report.tables import TOLERANCE, Line, line, lines, printed
@@ -33,28 +32,15 @@ def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict
         (
             "spreads",
             "The spreads",
-            "".join(_figure(drawn[name]) for name in drawn if name.startswith("spread-")),
+            "".join(figure(drawn[name]) for name in drawn if name.startswith("spread-")),
         ),
         ("readings", "How the paper is read here", _definitions(READINGS)),
         ("corrections", "Where it is corrected", _definitions(CORRECTIONS)),
         ("made", "How this page was made", _made(data, tools)),
     ]
-    shown = [(id, title, body) for id, title, body in sections if body]
-    links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in shown)
-    bodies = "".join(f'<section id="{id}"><h2>{title}</h2>{body}</section>' for id, title, body in shown)
-    css = files("accrual.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        # The browser itself sees to it that nothing is loaded from anywhere.
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">"
-        '<link rel="icon" href="data:,">'
-        "<title>The paper, reproduced: generalized temporally-partitioned rewards</title>"
-        f"<style>{css}</style></head><body><main>"
-        "<h1>Bandits with generalized temporally-partitioned rewards: the paper, reproduced</h1>"
-        f"{_opening(data, said)}<nav><ul>{links}</ul></nav>{bodies}</main></body></html>\n"
-    )
+    title = "The paper, reproduced: generalized temporally-partitioned rewards"
+    heading = "Bandits with generalized temporally-partitioned rewards: the paper, reproduced"
+    return document(title, heading, _opening(data, said), sections)
 
 
 def _opening(data: Data, said: list[Statement]) -> str:
@@ -68,7 +54,6 @@ def _opening(data: Data, said: list[Statement]) -> str:
         (f"{data.manifest['runs']:,}", f"runs of {data.manifest['horizon']:,} rounds"),
         (f"{len(lines(data))}", f"learners in {len(data.settings)} settings"),
     ]
-    boxes = "".join(f'<div class="tile"><b>{big}</b><span>{small}</span></div>' for big, small in tiles)
     note = ""
     if any(setting.data == "synthetic" for setting in data.settings.values()):
         note = f"<p>The Spotify setting below uses {_SYNTHETIC}: the real data set cannot be shipped.</p>"
@@ -77,7 +62,7 @@ def _opening(data: Data, said: list[Statement]) -> str:
         "Rewards</em> (van den Broek, Litjens, Sagis, Siecker, Verbeeke and Gajane), simulated anew with "
         "<strong>accrual</strong> and set beside what the paper prints. A printed number agrees if ours is "
         f"within {100 * TOLERANCE:g}&nbsp;% of it.</p>"
-        f'<div class="tiles">{boxes}</div>{note}'
+        f"{boxes(tiles)}{note}"
     )
 
 
@@ -102,11 +87,7 @@ def _table(body: str) -> str:
     head = "".join(
         f"<th>{name}</th>" for name in ("learner", "paper", "ours", "± s.e.", "difference", "agrees")
     )
-    return _wrapped(head, body)
-
-
-def _wrapped(head: str, body: str) -> str:
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return table(head, body)
 
 
 def _row(one: Line) -> str:
@@ -157,19 +138,7 @@ def _gains(data: Data) -> str:
     return (
         "<h3>The gain of TPUCBFRG over TPUCBFR</h3><p>Follows from the regrets above; the paper's column is "
         "worked out from its rounded figures.</p>"
-        f"{_wrapped(head, body)}"
-    )
-
-
-def _figure(picture: Picture) -> str:
-    wide, narrow = (
-        f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}" for svg in (picture.svg, picture.narrow)
-    )
-    return (
-        f'<figure id="fig-{picture.name}"><h3>{escape(picture.title)}</h3><picture>'
-        f'<source media="(max-width: 640px)" srcset="{narrow}">'
-        f'<img src="{wide}" alt="{escape(picture.title)}. {escape(picture.caption)}"></picture>'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
+        f"{table(head, body)}"
     )
 
 
@@ -187,7 +156,7 @@ def _group(data: Data, drawn: dict[str, Picture], stem: str) -> str:
 
 
 def _experiment(setting: Setting, picture: Picture | None) -> str:
-    head = f"<h3>{escape(setting.title)}</h3>" if picture is None else _figure(picture)
+    head = f"<h3>{escape(setting.title)}</h3>" if picture is None else figure(picture)
     return head + _all_learners(setting)
 
 
@@ -195,7 +164,7 @@ def _setting2(data: Data, drawn: dict[str, Picture]) -> str:
     figures = _group(data, drawn, "setting2")
     if not figures:
         return ""
-    differences = _figure(drawn["differences"]) if "differences" in drawn else ""
+    differences = figure(drawn["differences"]) if "differences" in drawn else ""
     return (
         "<p>The same ten arms, with groups that pay late (2.1), early (2.2) or evenly. When reward arrives "
         "hardly changes the regret; how finely the learner divides the window does.</p>"
@@ -217,7 +186,7 @@ def _spotify(data: Data, drawn: dict[str, Picture]) -> str:
         if setting.data == "synthetic"
         else "<p>From the data set given with <code>--spotify</code>.</p>"
     )
-    return f"{note}{_figure(drawn['spotify'])}{_table(body)}{_all_learners(setting)}"
+    return f"{note}{figure(drawn['spotify'])}{_table(body)}{_all_learners(setting)}"
 
 
 def _audit(data: Data, drawn: dict[str, Picture]) -> str:
@@ -232,12 +201,12 @@ def _audit(data: Data, drawn: dict[str, Picture]) -> str:
         title = escape(setting.title.split(": ")[-1])
         body += f"<tr><td>{title}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     head = "<th>spread</th><th>regret</th><th>± s.e.</th><th>printed bound</th><th>corrected bound</th>"
-    figures = "".join(_figure(drawn[one.id.replace("/", "-")]) for one in settings)
+    figures = "".join(figure(drawn[one.id.replace("/", "-")]) for one in settings)
     return (
         "<p>Theorem 1 says that no uniformly efficient policy stays below its lower bound. Here one does, "
         "on two problems with two arms and scaled Bernoulli groups: KL-UCB that counts every finished "
         "group, divided by its cap, as one observation. <a href='#corrections'>Why</a>.</p>"
-        f"{_wrapped(head, body)}{figures}"
+        f"{table(head, body)}{figures}"
     )
 
 
@@ -249,7 +218,7 @@ def _statements(said: list[Statement]) -> str:
         for one in said
     )
     head = '<th class="text">the paper, in our words</th><th class="text">the rows</th><th></th>'
-    return _wrapped(head, body)
+    return table(head, body)
 
 
 def _definitions(items: Iterable[tuple[str, str]]) -> str:
