@@ -1,0 +1,1 @@
+"""The decision service: live bandits over HTTP, with keys, limits and metrics."""
