@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ Say = Callable[[str], None]
 def say(record_property) -> Say:
     """Put a line of figures below the summary of the tests."""
     return lambda line: record_property("figures", line)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is one: to sync thousands of files on a real disk takes its time."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
 
 
 @pytest.fixture(scope="session")

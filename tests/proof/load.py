@@ -1,0 +1,50 @@
+"""A history that anyone can check: append number n is known, and so are the events that it makes."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from accrual.store.base import AddArm, BanditRow, Choose, Events, Item, Kind, Pay
+from accrual.store.sqlite import SQLiteStore
+
+WINDOW = 80.0
+ARMS = [AddArm("jazz", 1.0, WINDOW), AddArm("rock", 1.0, WINDOW)]
+
+
+def items(number: int) -> list[Item]:
+    """What append `number` brings: a decision, and up to six pieces of it."""
+    pieces = [Pay(number, number + i / 8, age=0.0, key=f"piece {i}") for i in range(number % 7)]
+    return [Choose((number % 2,), (WINDOW,), key=f"decision {number}"), *pieces]
+
+
+def events(number: int) -> list[tuple[float, ...]]:
+    """The events that it makes, as they are read, without their positions."""
+    at = number + 1  # a bandit whose clock is the number of its decisions
+    pieces = [(Kind.PIECE, at, number, -1, number + i / 8, 0.0) for i in range(number % 7)]
+    return [(Kind.DECISION, at, number, number % 2, 0.0, WINDOW), *pieces]
+
+
+def start(file: Path) -> tuple[SQLiteStore, BanditRow]:
+    """The store and its bandit, as they are or new."""
+    store = SQLiteStore(str(file))
+    return store, store.find("plays") or store.create("plays", {}, ARMS, True, 0.0)
+
+
+def whole(log: Events) -> int:
+    """How many appends a log has, if it has whole ones, all from the first on, as they were sent; else -1."""
+    rows = list(zip(*(column.tolist() for column in log[1:]), strict=True))
+    appends = sum(row[0] == Kind.DECISION for row in rows)
+    sent = [event for number in range(appends) for event in events(number)]
+    return appends if rows[len(ARMS) :] == sent and len(set(log.seq.tolist())) == len(rows) else -1
+
+
+def kept(file: Path) -> int:
+    """How many appends a database has that nobody has open; -1 if it is broken, or has not whole ones."""
+    with closing(sqlite3.connect(file)) as database:
+        if database.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+            return -1
+    store, bandit = start(file)
+    with closing(store):
+        return whole(store.read(bandit.number, 0, 1 << 30))
