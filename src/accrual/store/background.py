@@ -22,9 +22,14 @@ class Background:
         """What `coroutine` returns or raises; the caller waits for it."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
+    @property
+    def closed(self) -> bool:
+        """Whether it has stopped."""
+        return self.loop.is_closed()
+
     def close(self) -> None:
         """Stop."""
-        if not self.loop.is_closed():
+        if not self.closed:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()
             self.loop.close()

@@ -1,0 +1,265 @@
+"""Bandits in PostgreSQL, for many workers at once.
+
+The driver is asynchronous and lives in a thread of its own; any number of threads may use one store.
+An append is one call of a function that the migrations put into the database: one round trip, one
+transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from accrual.core.errors import InputError, need
+from accrual.store.address import parse
+from accrual.store.background import Background
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    ArmRow,
+    BanditRow,
+    DecisionRow,
+    Events,
+    Item,
+    StoreError,
+)
+from accrual.store.encoding import column, decode, encode
+from accrual.store.news import News
+from accrual.store.schema import VERSION_SQL, VERSION_TABLE, check
+
+_T = TypeVar("_T")
+
+# An acknowledgement means durable, so commits must wait for the disk; and each statement of an append
+# must see what was committed before it.
+_BEGIN = """
+SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off';
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED
+"""
+
+_CREATE = """
+INSERT INTO bandit (name, config, rounds) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING number
+"""
+
+_APPEND = """
+SELECT statuses, seqs, ats, numbers, lates, kept, again
+FROM accrual_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+"""
+
+# One row of seven columns, each an array in PostgreSQL's binary form, which numpy reads as it is.
+_READ = """
+SELECT array_send(array_agg(seq)), array_send(array_agg(kind)), array_send(array_agg(at)),
+    array_send(array_agg(decision)), array_send(array_agg(arm)), array_send(array_agg(value)),
+    array_send(array_agg(age))
+FROM (
+    (SELECT seq, 0::BIGINT AS kind, at, id AS decision, arm, 0::FLOAT8 AS value, "window" AS age
+     FROM decision WHERE bandit = $1 AND seq > $2 ORDER BY seq LIMIT $3)
+    UNION ALL
+    (SELECT seq, 1, at, decision, -1, value, age
+     FROM piece WHERE bandit = $1 AND seq > $2 ORDER BY seq LIMIT $3)
+    UNION ALL
+    (SELECT c.seq, c.kind, c.at, CASE c.kind WHEN 2 THEN c.subject ELSE -1 END,
+         CASE c.kind WHEN 2 THEN -1 ELSE c.subject END,
+         CASE c.kind WHEN 3 THEN a.cap ELSE 0 END, CASE c.kind WHEN 3 THEN a."window" ELSE 0 END
+     FROM change c LEFT JOIN arm a ON a.bandit = c.bandit AND a.number = c.subject
+     WHERE c.bandit = $1 AND c.seq > $2 ORDER BY c.seq LIMIT $3)
+    ORDER BY seq LIMIT $3
+) AS event
+"""
+_TYPES = ("i8", "i8", "f8", "i8", "i8", "f8", "f8")
+
+_ARMS = """
+SELECT a.name, a.cap, a."window", c.seq IS NOT NULL
+FROM arm a LEFT JOIN change c ON c.bandit = a.bandit AND c.kind = 4 AND c.subject = a.number
+WHERE a.bandit = $1 ORDER BY a.number
+"""
+
+_SAVE = """
+INSERT INTO snapshot (bandit, form, seq, body) VALUES ($1, $2, $3, $4)
+ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body
+WHERE excluded.seq >= snapshot.seq
+"""
+
+
+class PostgresStore:
+    """A store in a PostgreSQL database that `accrual db init` has made ready.
+
+    Parameters
+    ----------
+    url : str
+        `postgresql://user:password@host/name`, with whatever else the driver, asyncpg, understands.
+    connections : int
+        At most so many at once, beside one for notifications.
+    timeout : float
+        Seconds after which an operation is given up.
+    """
+
+    def __init__(self, url: str, connections: int = 4, timeout: float = 60.0) -> None:
+        self._address = parse(url)
+        self._asyncpg = need("asyncpg", "postgres")
+        self._timeout = timeout
+        self._background = Background()
+        try:
+            self._background.run(self._open(connections))
+        except BaseException:
+            self._background.close()
+            raise
+
+    # What is written.
+
+    def create(
+        self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool, now: float
+    ) -> BanditRow:
+        """A new bandit, with its first arms as the first events; one transaction."""
+        at = 0.0 if rounds else now
+
+        async def job(connection: Any) -> BanditRow:
+            async with connection.transaction():
+                number = await connection.fetchval(_CREATE, name, json.dumps(config), rounds)
+                if number is None:
+                    raise InputError(f"there is a bandit {name!r} already")
+                await connection.execute(
+                    "INSERT INTO head (bandit, seq, at, decisions, arms) VALUES ($1, 0, $2, 0, 0)", number, at
+                )
+                await connection.fetchrow(_APPEND, number, at, 0.0, *encode(arms))
+            return BanditRow(number, name, dict(config), rounds)
+
+        return self._run(self._once(job))
+
+    def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
+        """Store what is new among `items`, in this order, in one transaction; durable on return."""
+        if not items:
+            return []
+        columns = encode(items)
+
+        async def job(connection: Any) -> Any:
+            return await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
+
+        async def told() -> Any:
+            row = await self._once(job)
+            if 0 in row[0]:  # something was stored
+                self._news.say(bandit)
+            return row
+
+        return decode(items, self._run(told()))
+
+    def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
+        """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
+        self._rows(_SAVE, bandit, form, seq, body)
+
+    # What is read.
+
+    def find(self, name: str) -> BanditRow | None:
+        """The bandit of this name."""
+        rows = self._rows("SELECT number, name, config, rounds FROM bandit WHERE name = $1", name)
+        return BanditRow(rows[0][0], rows[0][1], json.loads(rows[0][2]), rows[0][3]) if rows else None
+
+    def names(self) -> list[str]:
+        """The names of all bandits, in the order in which they were made."""
+        return [row[0] for row in self._rows("SELECT name FROM bandit ORDER BY number")]
+
+    def read(self, bandit: int, after: int, limit: int) -> Events:
+        """At most `limit` events beyond position `after`."""
+        (sent,) = self._rows(_READ, bandit, after, limit)
+        return Events(*map(column, sent, _TYPES))
+
+    def head(self, bandit: int) -> int:
+        """The position of the last event, 0 if there is none."""
+        return self._run(self._head(bandit))
+
+    def arms(self, bandit: int) -> list[ArmRow]:
+        """All arms that there have been, in the order of their numbers."""
+        return [ArmRow(*row) for row in self._rows(_ARMS, bandit)]
+
+    def decision(self, bandit: int, id: int) -> DecisionRow | None:
+        """One decision."""
+        rows = self._rows(
+            'SELECT id, seq, arm, at, "window", seen FROM decision WHERE bandit = $1 AND id = $2', bandit, id
+        )
+        return DecisionRow(*rows[0]) if rows else None
+
+    def wait(self, bandit: int, after: int, timeout: float) -> bool:
+        """Wait until there is an event beyond position `after`; False if none came in time."""
+
+        async def look() -> bool:
+            return await self._head(bandit) > after
+
+        return self._run(self._news.wait(bandit, look, timeout))
+
+    def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
+        """The snapshot of this form, with its position."""
+        rows = self._rows("SELECT seq, body FROM snapshot WHERE bandit = $1 AND form = $2", bandit, form)
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if not self._background.closed:
+            self._background.run(self._shut())
+            self._background.close()
+
+    # Connections.
+
+    async def _open(self, connections: int) -> None:
+        place = self._address.place
+        try:
+            self._pool = await self._asyncpg.create_pool(
+                place, min_size=1, max_size=connections, init=_begin, reset=_leave, timeout=30
+            )
+        except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
+            raise InputError(f"cannot open {self._address}: {error}") from None
+        try:
+            async with self._pool.acquire() as connection:
+                known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
+                check(await connection.fetchval(VERSION_SQL) if known else None, self._address)
+        except BaseException:
+            self._pool.terminate()
+            raise
+        self._news = News(lambda: self._asyncpg.connect(place, timeout=30))
+
+    async def _shut(self) -> None:
+        await self._news.close()
+        try:
+            await asyncio.wait_for(self._pool.close(), 5)
+        except Exception:  # a server that does not answer is left as well
+            self._pool.terminate()
+
+    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        if self._background.closed:
+            work.close()
+            raise StoreError("the store has been closed")
+        return self._background.run(work)
+
+    async def _once(self, job: Callable[[Any], Awaitable[_T]]) -> _T:
+        """Do it on a connection. Whether it was done, no one can say if that fails."""
+        try:
+            async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
+                return await job(connection)
+        except (self._asyncpg.PostgresError, self._asyncpg.InterfaceError, TimeoutError, OSError) as error:
+            raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
+
+    async def _twice(self, query: str, *values: Any) -> list[Any]:
+        """For what may be done twice: a connection that was lost while idle is no failure."""
+
+        async def job(connection: Any) -> list[Any]:
+            return await connection.fetch(query, *values)  # type: ignore[no-any-return]
+
+        try:
+            return await self._once(job)
+        except StoreError:
+            return await self._once(job)
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._run(self._twice(query, *values))
+
+    async def _head(self, bandit: int) -> int:
+        rows = await self._twice("SELECT seq FROM head WHERE bandit = $1", bandit)
+        return int(rows[0][0]) if rows else 0
+
+
+async def _begin(connection: Any) -> None:
+    await connection.execute(_BEGIN)
+
+
+async def _leave(connection: Any) -> None:
+    """Nothing is ever changed on a connection, so there is nothing to put right."""
