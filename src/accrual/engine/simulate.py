@@ -22,9 +22,10 @@ from accrual.policy.base import Policy
 from accrual.problem import Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-DEVICES = ("cpu",)
+DEVICES = ("cpu", "cuda")
 
 
 def simulate(
@@ -53,12 +54,14 @@ def simulate(
         How many runs, or which: ``range(50, 100)`` is the second half of a hundred.
     seed : int
         From 0 to 2**63 - 1.
-    device : {"cpu"}
+    device : {"cpu", "cuda"}
+        "cuda" plays all runs at once on one NVIDIA card (``pip install 'accrual[cuda]'``). The draws
+        are the same; a card rounds some sums differently, so single runs may part in the end.
     checkpoints : int or sequence of int
         At how many rounds, evenly spaced, to record the regret, or at which (`log_rounds` makes
         a good list for a log axis). Memory grows with this, not with the horizon.
     threads : int, optional
-        All cores unless given.
+        All cores unless given; not for a card.
 
     Returns
     -------
@@ -82,30 +85,47 @@ def simulate(
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
-    names = list(labelled)
-    regret = np.zeros((len(names), len(numbers), len(rounds)))
-    pulls = np.zeros((len(names), len(numbers), len(problem.caps)), np.int64)
     laws = pack(problem)
     plans = [Plan(policy, problem, laws) for policy in labelled.values()]
+    if device == "cuda":
+        from accrual.engine.cuda import play
+
+        regret, pulls = play(problem, laws, plans, rounds, horizon, seed, numbers)
+    else:
+        regret, pulls = _play(problem, laws, plans, rounds, horizon, seed, numbers, workers)
+    return Result(
+        labels=tuple(labelled),
+        rounds=rounds,
+        regret=regret,
+        pulls=pulls,
+        runs=numbers,
+        meta={"seed": seed, "horizon": horizon, "arms": list(problem.arms), "window": problem.window},
+    )
+
+
+def _play(
+    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range,
+    workers: int,
+) -> tuple[Floats, Ints]:  # fmt: skip
+    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
+    regret = np.zeros((len(plans), len(runs), len(rounds)))
+    pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
     stop = threading.Event()
     # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
-    shares = min(len(names), -(-workers // len(numbers)))
+    shares = min(len(plans), -(-workers // len(runs)))
 
     def task(row: int, share: int) -> None:
-        picked = list(range(share, len(names), shares))
+        picked = list(range(share, len(plans), shares))
         chosen = [plans[p] for p in picked]
-        one = _Run(problem, laws, chosen, rounds, (seed, numbers[row]))
+        one = _Run(problem, laws, chosen, rounds, (seed, runs[row]))
         for done in one.play(horizon):
             bar.advance(done * len(chosen))
             if stop.is_set():
                 return
         regret[picked, row], pulls[picked, row] = one.regret, one.pulls()
 
-    with (
-        Progress(len(names) * len(numbers) * horizon) as bar,
-        ThreadPoolExecutor(workers) as pool,
-    ):
-        futures = [pool.submit(task, row, share) for row in range(len(numbers)) for share in range(shares)]
+    with Progress(len(plans) * len(runs) * horizon) as bar, ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(task, row, share) for row in range(len(runs)) for share in range(shares)]
         try:
             _finish(futures)
         except BaseException:
@@ -113,15 +133,7 @@ def simulate(
             for future in futures:
                 future.cancel()
             raise
-
-    return Result(
-        labels=tuple(names),
-        rounds=rounds,
-        regret=regret,
-        pulls=pulls,
-        runs=numbers,
-        meta={"seed": seed, "horizon": horizon, "arms": list(problem.arms), "window": problem.window},
-    )
+    return regret, pulls
 
 
 class _Run:

@@ -1,0 +1,284 @@
+"""The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA card.
+
+Every policy in every run is a chain; chains whose policies share their functions are played by
+one kernel, kernels of different functions side by side. Rounds are played span by span, so that
+memory does not grow with the horizon, a launch stays short, and Ctrl-C is heard. Neither the
+spans, nor how runs are shared out over several passes where memory is short, nor how chains are
+shared out over blocks changes a result.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError
+from accrual.core.random import RUN_MOST
+from accrual.engine import cuda_kernels as kernels
+from accrual.engine.cpu import Plan
+from accrual.engine.cuda_kernels import cuda
+from accrual.engine.progress import Progress
+from accrual.environment.laws import Laws
+from accrual.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_WARP = 32
+_BLOCKS = 4  # for each multiprocessor: as long as there are fewer, each chain gets a block of its own
+_NEAR_MOST = 48 * 1024  # bytes of shared memory that a block gets without asking for more
+_SPAN_FIRST, _SPAN_MOST = 64, 4096
+_SHORT, _LONG = 0.05, 0.2  # seconds: a launch that takes less or more makes the next longer or shorter
+_GRID, _BLOCK = 512, 128  # blocks, and threads in a block, that draw or fill
+_SHARE = 0.5  # of the card's free memory that one simulation takes at most
+
+_allocating = threading.Lock()  # from asking how much memory is free until it is taken
+
+
+def play(
+    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range
+) -> tuple[Floats, Ints]:
+    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
+    if not cuda.is_available():
+        raise InputError("device 'cuda' needs an NVIDIA card and its driver; none was found: use 'cpu'")
+    regret = np.zeros((len(plans), len(runs), len(rounds)))
+    pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
+    done = 0
+    with Progress(len(plans) * len(runs) * horizon) as bar:
+        while done < len(runs):
+            with _allocating:
+                sizes = _sizes(problem, laws, plans, len(rounds), min(_SPAN_MOST, horizon))
+                part = runs[done : done + sizes.runs]
+                source = Source(problem, laws, sizes, (seed, part))
+                teams = [Team([plans[p] for p in alike], rounds, source) for alike in _alike(plans)]
+            finish(source, teams, horizon, bar)
+            rows = slice(done, done + len(part))
+            for alike, team in zip(_alike(plans), teams, strict=True):
+                regret[alike, rows], pulls[alike, rows] = team.results()
+            done += len(part)
+    return regret, pulls
+
+
+class _Sizes(NamedTuple):
+    """What fits the card."""
+
+    span: int  # rounds of a launch at most
+    runs: int  # at a time, at most
+    changes: int  # columns of the feed, or 0 where no policy reads them
+    paid: int
+
+
+def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], marks: int, span: int) -> _Sizes:
+    feedback = {plan.policy.feedback for plan in plans}
+    changes = problem.groups + 1 if "pieces" in feedback else 0
+    paid = problem.groups + 1 if "groups" in feedback else 2
+    a_chain = 8 * marks + 2 * (problem.window + 1) + 32 * len(problem.caps)
+    stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
+    drawers = _GRID * _BLOCK
+    free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * drawers * (problem.groups + 1)
+    while True:
+        a_run = 8 * len(laws.kind) * (problem.window + 2 * span) * (changes + paid)
+        runs = min(free / (a_run + stats + len(plans) * a_chain), RUN_MOST)
+        if runs >= 1:
+            return _Sizes(span, int(runs), changes, paid)
+        if span == 1:
+            raise InputError("one run does not fit half of the card's free memory; use device 'cpu'")
+        span = max(span // 2, 1)
+
+
+def _alike(plans: Sequence[Plan]) -> list[list[int]]:
+    """The places of the plans that one kernel can play together."""
+    found: dict[Any, list[int]] = {}
+    for p, plan in enumerate(plans):
+        stats = plan.policy.stats(plan.params)
+        shapes = tuple((np.shape(field), np.asarray(field).dtype) for field in (*plan.params, *stats))
+        key = (plan.policy.functions, plan.policy.feedback, type(plan.params), type(stats), shapes,
+               len(plan.reader.ages))  # fmt: skip
+        found.setdefault(key, []).append(p)
+    return list(found.values())
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any, stream: Any) -> Any:
+    array = cuda.device_array(shape, dtype, stream=stream)
+    kernels.clear_kernel()[_GRID, _BLOCK, stream](array.reshape(array.size))
+    return array
+
+
+def _to_device(array: Any, stream: Any) -> Any:
+    """`array` on the card, which takes no empty ones."""
+    given = np.ascontiguousarray(array)
+    return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
+
+
+class Source:
+    """Draws the feed of all runs, span after span, up to one span ahead of the chains."""
+
+    def __init__(self, problem: Problem, laws: Laws, sizes: _Sizes, key: tuple[int, range]) -> None:
+        self.problem, self.sizes = problem, sizes
+        self.seed, self.runs = key
+        self.stream = cuda.stream()
+        groups, rows, count = problem.groups, problem.window + 2 * sizes.span, len(laws.kind)
+        self.one_law = count == 1
+        self._laws = Laws(*(_to_device(array, self.stream) for array in laws))
+        self._u = cuda.device_array((1, groups + groups % 2, _GRID * _BLOCK), stream=self.stream)
+        self._pay = cuda.device_array((1, groups, _GRID * _BLOCK), stream=self.stream)
+        changes = (rows, count, sizes.changes, len(self.runs)) if sizes.changes else (1, 1, 1, 1)
+        self._changes = _zeros(changes, np.float64, self.stream)
+        self._paid = _zeros((rows, count, sizes.paid, len(self.runs)), np.float64, self.stream)
+        self._logs = [cuda.device_array(sizes.span, stream=self.stream) for _ in range(2)]
+        even = problem.division == "even"
+        self._how = kernels.Sizes(groups, problem.window // groups, even, sizes.changes > 0)
+        self._next = 1
+
+    def read(self, length: int) -> tuple[kernels.Feed, kernels.Span]:
+        """Draw the next `length` rounds (at most `sizes.span`)."""
+        start = self._next
+        rounds = np.arange(start, start + length, dtype=np.float64)
+        self._logs.reverse()
+        self._logs[0][:length].copy_to_device(np.log(np.maximum(rounds - 1.0, 1.0)), self.stream)
+        feed = kernels.Feed(self._changes, self._paid, self._logs[0])
+        span = kernels.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
+        draw = kernels.draw_kernel()[_GRID, _BLOCK, self.stream]
+        draw(self._laws, self._u, self._pay, feed, span, self._how)
+        self._next += length
+        return feed, span
+
+
+class Team:
+    """Chains that one kernel plays: policies of one kind, in every run."""
+
+    def __init__(self, plans: Sequence[Plan], rounds: Ints, source: Source) -> None:
+        policy, params, game = plans[0].policy, plans[0].params, plans[0].game
+        self.stream = cuda.stream()
+        self.policies, self._runs = len(plans), len(source.runs)
+        self.chains = self.policies * self._runs
+        self._rounds = rounds
+        # Few chains are spread thinly: alone in a block each has more of the cache, and less to wait for.
+        processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
+        lanes = min(max(self.chains // (_BLOCKS * processors), 1), _WARP)
+        blocks = -(-self.chains // lanes)
+        arms, slots = len(game.caps) * (policy.feedback == "pieces"), game.window + 1
+        first = [plan.policy.stats(plan.params) for plan in plans]
+        near = _near(first[0], arms, slots, lanes)
+        self._params = self._stacked([plan.params for plan in plans])
+        self.stats = type(first[0])(
+            *(self._started(fields, blocks, lanes) for fields in zip(*first, strict=True))
+        )
+        self._reader = kernels.Reader(*self._stacked([plan.reader for plan in plans]))
+        self._work = kernels.Work(
+            _zeros((blocks * slots * lanes,), np.uint16, self.stream),
+            _zeros((max(blocks * 4 * arms * lanes, 1),), np.float64, self.stream),
+            near.starts,
+        )
+        caps, gaps, law = (_to_device(array, self.stream) for array in (game.caps, game.gaps, game.law))
+        self._game = kernels.Game(caps, gaps, law, game.window, game.phi, game.even)
+        self._marks = _to_device(rounds, self.stream)
+        self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
+        kind = kernels.Kind(
+            policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
+            source.one_law, near.rate, near.arms,
+        )  # fmt: skip
+        self._kernel = kernels.chain_kernel(kind)[blocks, lanes, self.stream, near.size]
+
+    def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
+        """Each field of all policies' tuples as one array, the policies first."""
+        return tuple(_to_device(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
+
+    def _started(self, fields: Sequence[Any], blocks: int, lanes: int) -> Any:
+        first = np.stack(fields)
+        out = cuda.device_array((blocks, *first.shape[1:], lanes), first.dtype, stream=self.stream)
+        flat = out.reshape(blocks, first[0].size, lanes)
+        kernels.fill_kernel()[_GRID, _BLOCK, self.stream](
+            _to_device(first.reshape(len(first), -1), self.stream), flat, self._runs, self.chains
+        )
+        return out
+
+    def advance(self, feed: kernels.Feed, span: kernels.Span) -> None:
+        """Play a span."""
+        marks = kernels.Marks(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
+        self._kernel(
+            self._params, tuple(self.stats), self._game, self._reader, self._work, feed,
+            span._replace(chains=self.chains), marks,
+        )  # fmt: skip
+
+    def results(self) -> tuple[Floats, Ints]:
+        """Regret and decisions of each arm, policies x runs x checkpoints or arms."""
+        shape = (self.policies, self._runs, -1)
+        regret = self._regret.copy_to_host(stream=self.stream)
+        pulls = self.stats.pulls.copy_to_host(stream=self.stream)
+        self.stream.synchronize()
+        pulls = pulls.swapaxes(1, 2).reshape(-1, pulls.shape[1])[: self.chains]
+        return regret.T.reshape(shape), pulls.reshape(shape)
+
+
+def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -> None:
+    """Play to the horizon; each span is drawn while the one before it is played."""
+    under_way: list[tuple[int, list[Any]]] = []
+    start, length = 1, min(_SPAN_FIRST, source.sizes.span)
+    chains = sum(team.chains for team in teams)
+    ended = time.monotonic()
+    while start <= horizon or under_way:
+        if len(under_way) == 2 or start > horizon:
+            played, events = under_way.pop(0)
+            for event in events:
+                event.synchronize()
+            bar.advance(played * chains)
+            took, ended = time.monotonic() - ended, time.monotonic()
+            if took < _SHORT:
+                length = min(2 * length, source.sizes.span)
+            elif took > _LONG:
+                length = max(length // 2, 1)
+            continue
+        length_now = min(length, horizon + 1 - start)
+        feed, span = source.read(length_now)
+        drawn = cuda.event()
+        drawn.record(source.stream)
+        events = []
+        for team in teams:
+            drawn.wait(team.stream)
+            team.advance(feed, span)
+            done = cuda.event()
+            done.record(team.stream)
+            events.append(done)
+        under_way.append((length_now, events))
+        start += length_now
+
+
+class _Near(NamedTuple):
+    """What a block keeps in shared memory."""
+
+    size: int  # bytes
+    starts: kernels.Starts
+    fields: tuple[Any, ...]  # of each statistic: its dtype, or None where it stays away
+    rate: bool
+    arms: bool
+
+
+def _near(stats: Any, arms: int, slots: int, lanes: int) -> _Near:
+    """What fits: first the rates of so many arms, then statistics of one axis, then the ring of arms."""
+    size = 0
+
+    def place(width: int, item: int) -> int | None:
+        nonlocal size
+        first = -(-size // item)
+        if item * (first + lanes * width) > _NEAR_MOST:
+            return None
+        size = item * (first + lanes * width)
+        return first
+
+    rate = place(4 * arms, 8)
+    # An odd number of things for each lane, so that lanes do not meet in one bank of the memory.
+    widths = [field.size | 1 for field in stats]
+    places = [
+        place(width, field.itemsize) if field.ndim == 1 else None
+        for field, width in zip(stats, widths, strict=True)
+    ]
+    ring = place(slots, 2)
+    fields = tuple(None if at is None else field.dtype for field, at in zip(stats, places, strict=True))
+    starts = kernels.Starts(rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
+    return _Near(size, starts, fields, rate is not None, ring is not None)
