@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from accrual.laws import LumpLaw as LumpLaw
     from accrual.laws import ScaledLaw as ScaledLaw
     from accrual.laws import UniformLaw as UniformLaw
+    from accrual.live.bandit import Bandit as Bandit
     from accrual.policy.age_imed import AgeIMED as AgeIMED
     from accrual.policy.age_kl import AgeKL as AgeKL
     from accrual.policy.age_ts import AgeTS as AgeTS
@@ -50,6 +51,7 @@ _WHERE = {
     "AgeKL": "accrual.policy.age_kl",
     "AgeTS": "accrual.policy.age_ts",
     "AgeUCB": "accrual.policy.age_ucb",
+    "Bandit": "accrual.live.bandit",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
     "Cluster": "accrual.policy.clusters",

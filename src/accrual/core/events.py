@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+Arm = TypeVar("Arm", int, str)
 
 
-class Decision(NamedTuple):
-    """One choice of an arm."""
+class Decision(NamedTuple, Generic[Arm]):
+    """One choice of an arm: its number or, where arms have names, its name."""
 
     id: int
-    arm: int
+    arm: Arm
     at: float

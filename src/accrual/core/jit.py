@@ -78,6 +78,19 @@ def _first_code(dispatcher: Any) -> Any:
     return next(iter(dispatcher.overloads.values())).entry_point
 
 
+def plain(function: F) -> F:
+    """The Python function that `function` was compiled from: for a call now and then, it costs less."""
+    python: F = getattr(function, "py_func", function)
+    return python
+
+
+def fingerprint(dispatcher: Any) -> str | None:
+    """A hash of all source that a kernel is made from; None where some of it is in no file, or in
+    plain Python."""
+    function = getattr(dispatcher, "py_func", None)
+    return None if function is None else _fingerprint(function)
+
+
 class _KernelCache(FunctionCache):
     """numba's function cache, keyed by source instead of by file time and object identity."""
 

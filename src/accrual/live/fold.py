@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.jit import kernel, njit
+from accrual.live.draft import NOWHERE, Draft, add, copy_due, drop
 from accrual.live.pending import (
     CLOSED,
     COUNT,
@@ -29,12 +30,15 @@ from accrual.live.pending import (
     sink,
 )
 from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh
+from accrual.store.base import Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NOBODY, CHOOSE, OF_ARM = -1, -1, 0.0  # no decision to close; no arm given; no window given
+RECENT = 1000
 PEEK = -1.0  # in place of a window: choose, and decide nothing
+_DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
 
 class Rules(NamedTuple):
@@ -54,7 +58,14 @@ class State(NamedTuple):
     stats: Any
     pending: Pending
     rules: Rules
-    arms: Ints  # of the decisions last made
+    arms: Ints  # of the decisions last made, or last thought of
+    values: Floats  # arms: their indices at the last of these
+    spare: Any  # statistics to try things with
+    memory: npt.NDArray[np.uint8]  # where `stats` is, all of it
+    spare_memory: npt.NDArray[np.uint8]  # and `spare`
+    draft: Draft
+    sums: Floats  # arms: what their decisions have paid, late pieces left out
+    recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
 
 
 class Fold(NamedTuple):
@@ -63,6 +74,8 @@ class Fold(NamedTuple):
     advance: Function
     observe: Function
     observe_many: Function
+    extend: Function
+    choose: Function
 
 
 @functools.cache
@@ -74,14 +87,27 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
 
-    @kernel
-    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float) -> bool:
-        """Time goes on to `now`; then decision `close` closes, and `n` are made.
+    @njit
+    def settle(params: Any, stats: Any, edges: Floats, row: Any, paid: float) -> bool:
+        """What is due of a decision is done: a group, or all of it. Whether the decision has closed."""
+        if grouped:
+            group = row["group"]
+            before = row["done"]
+            after = before + paid
+            finished(params, stats, row["arm"], group, before, after)
+            row["done"] = after
+            row["group"] = group + 1
+            if group + 1 < len(edges):
+                row["due"] = row["at"] + min(edges[group + 1], row["window"])
+                return False
+        if totals:
+            closed(params, stats, row["arm"], row["done"])
+        return True
 
-        False where there is no room for them; none is made then.
-        """
-        params, choosing, stats, pending, rules, arms = held.value
-        counts, heap, rows, edges = pending.counts, pending.heap, pending.rows, rules.edges
+    @njit
+    def pass_time(params: Any, stats: Any, pending: Pending, edges: Floats, now: float, close: int) -> None:
+        """All that is due by `now` is done; then decision `close` closes."""
+        counts, heap, rows = pending.counts, pending.heap, pending.rows
         while True:
             if counts[COUNT] == 0 or rows[heap[0]]["due"] > now:
                 # All that was due is done. A decision to be closed is due next, all of it.
@@ -94,64 +120,80 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                 rise(heap, rows, rows[number]["place"])
             number = heap[0]
             row = rows[number]
-            if grouped:
-                group = row["group"]
-                before = row["done"]
-                after = before + pending.paid[number, group]
-                finished(params, stats, row["arm"], group, before, after)
-                row["done"] = after
-                row["group"] = group + 1
-                if group + 1 < len(edges):
-                    row["due"] = row["at"] + min(edges[group + 1], row["window"])
-                    sink(heap, rows, counts[COUNT])
-                    continue
-            if totals:
-                closed(params, stats, row["arm"], row["done"])
-            leave(pending)
+            paid = pending.paid[number, row["group"]] if grouped else 0.0
+            if settle(params, stats, edges, row, paid):
+                leave(pending)
+            else:
+                sink(heap, rows, counts[COUNT])
 
+    @njit
+    def freshen(params: Any, stats: Any) -> None:
+        if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
+            if stats.due[0] <= 0:
+                refresh(params, stats)
+
+    @njit
+    def count(params: Any, stats: Any, choice: int) -> None:
+        if refreshed:
+            stats.due[0] -= 1
+        stats.pulls[choice] += 1
+        decided(params, stats, choice)
+
+    @njit
+    def select(choosing: Any, stats: Any, rules: Rules, made: int, values: Floats) -> int:
+        """First every arm without a decision, in order; then the largest index."""
+        values[:] = np.nan
+        for k in range(len(rules.playing)):
+            if rules.playing[k] and stats.pulls[k] == 0:
+                return k
+        choice = CHOOSE
+        best = -np.inf
+        moment = Moment(made + 1, math.log(made), rules.seed, 0)
+        survey(choosing, stats, moment)
+        for k in range(len(rules.playing)):
+            if rules.playing[k]:
+                value = index(choosing, stats, k, moment)
+                values[k] = value
+                if choice == CHOOSE or value > best:
+                    best = value
+                    choice = k
+        return choice
+
+    @kernel
+    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float) -> bool:
+        """Time goes on to `now`; then decision `close` closes, and `n` are made.
+
+        False where there is no room for them; none is made then.
+        """
+        state = held.value
+        params, stats, pending, rules = state.params, state.stats, state.pending, state.rules
+        edges = rules.edges
+        pass_time(params, stats, pending, edges, now, close)
         if not has_room(pending, n):
             return False
-        count = len(rules.playing)
         for i in range(n):
-            if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
-                if stats.due[0] <= 0:
-                    refresh(params, stats)
+            freshen(params, stats)
             choice = arm
-            if choice == CHOOSE:  # first every arm without a decision, in order
-                for k in range(count):
-                    if rules.playing[k] and stats.pulls[k] == 0:
-                        choice = k
-                        break
             if choice == CHOOSE:
-                best = -np.inf
-                moment = Moment(counts[NEXT] + 1, math.log(counts[NEXT]), rules.seed, 0)
-                survey(choosing, stats, moment)
-                for k in range(count):
-                    if rules.playing[k]:
-                        value = index(choosing, stats, k, moment)
-                        if choice == CHOOSE or value > best:
-                            best = value
-                            choice = k
-            arms[i] = choice
+                choice = select(state.choosing, stats, rules, pending.counts[NEXT], state.values)
+            state.arms[i] = choice
             if window == PEEK:
                 return True
-            if refreshed:
-                stats.due[0] -= 1
-            stats.pulls[choice] += 1
-            decided(params, stats, choice)
+            count(params, stats, choice)
+            state.recent[pending.counts[NEXT] % RECENT] = choice
             own = rules.windows[choice] if window == OF_ARM else window
             enter(pending, choice, now, own, now + (min(edges[0], own) if grouped else own))
         return True
 
     @njit
-    def learn(
-        params: Any, stats: Any, pending: Pending, edges: Floats, id_: int, value: float, age: float
-    ) -> bool:
+    def learn(state: Any, id_: int, value: float, age: float) -> bool:
+        params, stats, pending, edges = state.params, state.stats, state.pending, state.rules.edges
         number = find(pending, id_)
         if number == CLOSED or age >= pending.rows[number]["window"]:
             pending.counts[LATE] += 1
             return False
         row = pending.rows[number]
+        state.sums[row["arm"]] += value
         if pieces:
             stats.observed[row["arm"]] += value
         if totals:
@@ -173,15 +215,76 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
 
     @kernel
     def observe(held: Any, id_: int, value: float, age: float) -> bool:
-        params, _, stats, pending, rules, _ = held.value
-        return learn(params, stats, pending, rules.edges, id_, value, age)
+        return learn(held.value, id_, value, age)
 
     @kernel
     def observe_many(
         held: Any, ids: Ints, values: Floats, ages: Floats, learned: npt.NDArray[np.bool_]
     ) -> None:
-        params, _, stats, pending, rules, _ = held.value
+        state = held.value
         for i in range(len(ids)):
-            learned[i] = learn(params, stats, pending, rules.edges, ids[i], values[i], ages[i])
+            learned[i] = learn(state, ids[i], values[i], ages[i])
 
-    return Fold(advance, observe, observe_many)
+    @kernel
+    def extend(
+        held: Any, start: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats, ages: Floats
+    ) -> int:
+        """Events from number `start` on: up to one that this cannot do, whose number is returned.
+
+        That is an arm's coming or going, or a decision for which there is no room.
+        """
+        state = held.value
+        params, stats, pending, edges = state.params, state.stats, state.pending, state.rules.edges
+        for i in range(start, len(kinds)):
+            kind = kinds[i]
+            if kind > _CLOSE:
+                return i
+            pass_time(params, stats, pending, edges, ats[i], ids[i] if kind == _CLOSE else NOBODY)
+            if kind == _DECISION:
+                if not has_room(pending, 1):
+                    return i
+                freshen(params, stats)
+                count(params, stats, arms[i])
+                state.recent[pending.counts[NEXT] % RECENT] = arms[i]
+                own = ages[i]
+                enter(pending, arms[i], ats[i], own, ats[i] + (min(edges[0], own) if grouped else own))
+            elif kind == _PIECE:
+                learn(state, ids[i], values[i], ages[i])
+        return len(kinds)
+
+    @kernel
+    def choose(held: Any, now: float, step: float, n: int) -> bool:
+        """The `n` arms that would be chosen from `now` on, a `step` of time from one to the next.
+
+        It all happens to the spare statistics: afterwards they are as whoever chose the last one saw
+        them. False where the draft has no room.
+        """
+        state = held.value
+        params, stats, pending, rules = state.params, state.spare, state.pending, state.rules
+        edges = rules.edges
+        trial = state.draft
+        state.spare_memory[:] = state.memory
+        if not copy_due(trial, pending, now + step * (n - 1), n):
+            return False
+        made = pending.counts[NEXT]
+        for i in range(n):
+            time = now + step * i
+            while trial.counts[COUNT] > 0 and trial.rows[trial.heap[0]]["due"] <= time:
+                number = trial.heap[0]
+                row = trial.rows[number]
+                source = trial.sources[number]
+                paid = pending.paid[source, row["group"]] if grouped and source != NOWHERE else 0.0
+                if settle(params, stats, edges, row, paid):
+                    drop(trial)
+                else:
+                    sink(trial.heap, trial.rows, trial.counts[COUNT])
+            freshen(params, stats)
+            choice = select(state.choosing, stats, rules, made + i, state.values)
+            state.arms[i] = choice
+            if i < n - 1:
+                count(params, stats, choice)
+                own = rules.windows[choice]
+                add(trial, made + i, choice, time, own, time + (min(edges[0], own) if grouped else own))
+        return True
+
+    return Fold(advance, observe, observe_many, extend, choose)

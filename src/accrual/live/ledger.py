@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,15 @@ from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.held import hold
 from accrual.core.random import ROUND_MOST, SEED_MOST
-from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, PEEK, Rules, State, fold
-from accrual.live.pending import COUNT, LATE, none_pending, with_room
+from accrual.live.draft import room_for
+from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, PEEK, RECENT, Rules, State, fold
+from accrual.live.memory import together
+from accrual.live.pending import COUNT, LATE, NEXT, Pending, none_pending, with_room
 from accrual.policy.base import Policy, no_amended
+from accrual.store.base import Events, Kind
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Ledger:
@@ -29,7 +35,7 @@ class Ledger:
     Parameters
     ----------
     policy : Policy
-        Any that does not need to see the future.
+        One that sees totals at once in a simulation learns a total here when its decision closes.
     caps : sequence of float
         The greatest total reward of one decision, for each arm.
     window : int
@@ -39,6 +45,9 @@ class Ledger:
         For policies that draw.
     windows : sequence of float, optional
         Each arm's own window, at most `window`. A decision may have yet another.
+    span : float, optional
+        How long the longest window lasts in the unit in which times and ages are given, where that
+        is not the policy's own: then `window` is the number of steps that the policy sees.
 
     Examples
     --------
@@ -62,12 +71,8 @@ class Ledger:
         window: int,
         seed: int = 0,
         windows: Sequence[float] | None = None,
+        span: float | None = None,
     ) -> None:
-        if policy.immediate:
-            raise InputError(
-                f"{policy.label} sees totals before they are paid, which only a simulation can offer; "
-                "use a policy that waits, for example AgeIMED"
-            )
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
         if not len(caps):
@@ -75,21 +80,27 @@ class Ledger:
         self.policy = policy
         self.window = whole("window", window, 1)
         self._seed = whole("seed", seed, 0, SEED_MOST)
+        self.span = float(self.window) if span is None else _positive("a span", span)
         if windows is None:
-            windows = [self.window] * len(caps)
+            windows = [self.span] * len(caps)
         if len(windows) != len(caps):
             raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
         self._caps = np.array([_positive("a cap", cap) for cap in caps])
         self._windows = np.array([self._own(own) for own in windows])
         self._playing = np.ones(len(caps), np.bool_)
-        self._edges = policy.edges(self.window).astype(np.float64)
+        edges = policy.edges(self.window).astype(np.float64)
+        # The last group ends with the window, to the bit.
+        self._edges = np.where(edges == self.window, self.span, edges * (self.span / self.window))
         self._pending = none_pending(len(self._edges))
-        self._fold = fold(policy.functions, policy.feedback)
+        self.kernels = fold(policy.functions, policy.feedback)
         self._now = -math.inf
         self._arms = np.zeros(1, np.int64)
+        self._draft = room_for(256)
+        self._recent = np.zeros(RECENT, np.int64)
+        self.sums = np.zeros(len(caps))
         self._made = 0
         self.params = policy.params(self._caps, self.window)
-        self.stats: Any = policy.stats(self.params)
+        self._keep(policy.stats(self.params))
         self._hold()
 
     @property
@@ -108,11 +119,51 @@ class Ledger:
         return int(self._pending.counts[LATE])
 
     @property
+    def now(self) -> float:
+        """The time of the last event."""
+        return self._now
+
+    @property
+    def anyone(self) -> bool:
+        """Whether there is an arm to choose."""
+        return self._anyone
+
+    @property
+    def caps(self) -> Floats:
+        """The arms' caps."""
+        return self._caps
+
+    @property
+    def edges(self) -> Floats:
+        """The ages at which the policy's groups end."""
+        return self._edges
+
+    @property
+    def seed(self) -> int:
+        """What the policy's own draws follow from."""
+        return self._seed
+
+    def window_of(self, arm: int) -> float:
+        """An arm's own window."""
+        return self._own_windows[arm]
+
+    @property
+    def pending_by_arm(self) -> Ints:
+        """The same for each arm."""
+        rows = self._pending.rows[self._pending.heap[: self.pending]]
+        return np.bincount(rows["arm"], minlength=len(self._caps))
+
+    @property
+    def recent(self) -> Ints:
+        """The arms of the last decisions, at most 1,000 of them, in no order."""
+        return self._recent[: self._made]
+
+    @property
     def arms(self) -> list[int]:
         """The arms in play."""
         return [int(arm) for arm in np.flatnonzero(self._playing)]
 
-    def decide(self, now: float, n: int = 1, window: float | None = None) -> list[Decision]:
+    def decide(self, now: float, n: int = 1, window: float | None = None) -> list[Decision[int]]:
         """Choose `n` times, with what is known at `now`, before any of the `n` has paid.
 
         Parameters
@@ -131,16 +182,64 @@ class Ledger:
         if not self._anyone:
             raise InputError("every arm has retired; add one before deciding")
         self._now = time
-        while not self._fold.advance(self._held, time, NOBODY, 1, CHOOSE, PEEK):
+        while not self.kernels.advance(self._held, time, NOBODY, 1, CHOOSE, PEEK):
             self._pending = with_room(self._pending, 1)
             self._hold()
         return int(self._arms[0])
 
-    def record(self, arm: int, now: float, window: float | None = None) -> Decision:
+    def choose(self, now: float, n: int = 1, step: float = 0.0) -> list[int]:
+        """The arms that `n` decisions from `now` on would get, a `step` of time apart. Nothing changes.
+
+        Afterwards `spare` has the statistics, and `values` the indices, by which the last one would be
+        chosen: not a number where an arm has retired or another has never been tried.
+        """
+        time = self._time(now)
+        if not self._anyone:
+            raise InputError("every arm has retired; add one before deciding")
+        if n > len(self._arms):
+            self._arms = np.zeros(n, np.int64)
+            self._hold()
+        while not self.kernels.choose(self._held, time, float(step), n):
+            self._draft = room_for(2 * len(self._draft.rows) + n)
+            self._hold()
+        return self._arms[:n].tolist()  # type: ignore[no-any-return]
+
+    def extend(self, events: Events) -> None:
+        """Fold a stretch of a log."""
+        done, count = 0, len(events.kind)
+        while True:
+            done = self.kernels.extend(
+                self._held,
+                done,
+                events.kind,
+                events.at,
+                events.decision,
+                events.arm,
+                events.value,
+                events.age,
+            )
+            if done == count:
+                break
+            kind = events.kind[done]
+            if kind == Kind.DECISION:
+                self._pending = with_room(self._pending, 1)
+                self._hold()
+                continue
+            self.tick(float(events.at[done]))
+            if kind == Kind.ADD_ARM:
+                self.add_arm(float(events.value[done]), float(events.age[done]))
+            else:
+                self.retire_arm(int(events.arm[done]))
+            done += 1
+        if count:
+            self._now = float(events.at[-1])
+            self._made = int(self._pending.counts[NEXT])
+
+    def record(self, arm: int, now: float, window: float | None = None) -> Decision[int]:
         """Take note of a decision that was made elsewhere."""
         return self._decide(now, 1, window, self._known(arm))[0]
 
-    def _decide(self, now: float, n: int, window: float | None, arm: int) -> list[Decision]:
+    def _decide(self, now: float, n: int, window: float | None, arm: int) -> list[Decision[int]]:
         time = self._time(now)
         own = OF_ARM if window is None else self._own(window)
         n = whole("n", n, 1, ROUND_MOST)
@@ -150,7 +249,7 @@ class Ledger:
             self._arms = np.zeros(n, np.int64)
             self._hold()
         self._now = time
-        while not self._fold.advance(self._held, time, NOBODY, n, arm, own):
+        while not self.kernels.advance(self._held, time, NOBODY, n, arm, own):
             self._pending = with_room(self._pending, n)
             self._hold()
         first = self._made
@@ -168,7 +267,7 @@ class Ledger:
         if not age >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
         number = self._number(id)
-        return bool(self._fold.observe(self._held, number, float(value), float(age)))
+        return bool(self.kernels.observe(self._held, number, float(value), float(age)))
 
     def observe_many(
         self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
@@ -193,37 +292,69 @@ class Ledger:
             self._number(int(number.min()))
             self._number(int(number.max()))
         learned = np.zeros(len(number), np.bool_)
-        self._fold.observe_many(self._held, number, value, age, learned)
+        self.kernels.observe_many(self._held, number, value, age, learned)
         return learned
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self._now = self._time(now)
-        self._fold.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM)
+        self.kernels.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM)
 
     def close(self, id: int, now: float) -> bool:
         """Nothing more will come for decision `id`: its groups finish now. False if it had closed."""
         number, time = self._number(id), self._time(now)
         self.tick(time)
         before = self.pending
-        self._fold.advance(self._held, time, number, 0, CHOOSE, OF_ARM)
+        self.kernels.advance(self._held, time, number, 0, CHOOSE, OF_ARM)
         return self.pending < before
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """A new arm, to be tried at the next decision. Its number."""
-        own = self._own(self.window if window is None else window)
-        caps = np.append(self._caps, _positive("a cap", cap))
-        self.params = self.policy.params(caps, self.window)  # which may refuse the arm
-        self._caps = caps
-        self._windows = np.append(self._windows, own)
+        own = self.span if window is None else window
+        self.params = self.check_arm(cap, own)
+        self._caps = np.append(self._caps, float(cap))
+        self._windows = np.append(self._windows, float(own))
         self._playing = np.append(self._playing, True)
-        self.stats = self.policy.grow(self.stats, self.params)
+        self.sums = np.append(self.sums, 0.0)
+        self._keep(self.policy.grow(self.stats, self.params))
         self._hold()
         return len(self._caps) - 1
+
+    def check_arm(self, cap: float, window: float) -> Any:
+        """The params that there would be with one more arm; an error if it cannot be."""
+        self._own(window)
+        return self.policy.params(np.append(self._caps, _positive("a cap", cap)), self.window)
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
         self._playing[self._known(arm)] = False
+        self._hold()
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that has become of the events, by name. Not copied."""
+        return {
+            "caps": self._caps,
+            "windows": self._windows,
+            "playing": self._playing,
+            "sums": self.sums,
+            "recent": self._recent,
+            "now": np.array([self._now]),
+            **{f"pending.{name}": array for name, array in self._pending._asdict().items()},
+            **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from where another ledger of the same policy and window was."""
+        self._caps = arrays["caps"].copy()
+        self._windows = arrays["windows"].copy()
+        self._playing = arrays["playing"].copy()
+        self.sums = arrays["sums"].copy()
+        self._recent = arrays["recent"].copy()
+        self._now = float(arrays["now"][0])
+        self._pending = Pending(*(arrays[f"pending.{name}"].copy() for name in Pending._fields))
+        self._made = int(self._pending.counts[NEXT])
+        self.params = self.policy.params(self._caps, self.window)
+        self._keep(type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields)))
         self._hold()
 
     def _hold(self) -> None:
@@ -231,8 +362,20 @@ class Ledger:
         with np.errstate(divide="ignore"):  # a retired arm's cap is 0; nobody asks for its index
             choosing = self.policy.params(np.where(self._playing, self._caps, 0.0), self.window)
         self._anyone = bool(self._playing.any())
+        self._own_windows: list[float] = self._windows.tolist()
         rules = Rules(self._edges, self._windows, self._playing, self._seed)
-        self._held = hold(State(self.params, choosing, self.stats, self._pending, rules, self._arms))
+        self._held = hold(
+            State(
+                self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
+                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self._recent,
+            )
+        )  # fmt: skip
+
+    def _keep(self, stats: Any) -> None:
+        """Have the statistics in one piece of memory, so that a copy of all is one copy."""
+        self.stats, self._memory = together(stats)
+        self.spare, self._spare_memory = together(stats)
+        self.values = np.full(len(self._caps), np.nan)
 
     def _time(self, now: float) -> float:
         time = float(now)
@@ -242,8 +385,8 @@ class Ledger:
 
     def _own(self, window: float) -> float:
         own = _positive("a window", window)
-        if own > self.window:
-            raise InputError(f"a window must be at most the ledger's {self.window}, not {window!r}")
+        if own > self.span:
+            raise InputError(f"a window must be at most the ledger's {self.span:g}, not {window!r}")
         return own
 
     def _known(self, arm: int) -> int:

@@ -22,7 +22,7 @@ Rows = npt.NDArray[np.void]
 NEXT, FIRST, COUNT, LATE = range(4)
 CLOSED = -1
 _ROWS = 64
-_ROW = np.dtype(
+ROW = np.dtype(
     [
         ("id", np.int64),
         ("arm", np.int64),
@@ -47,7 +47,7 @@ class Pending(NamedTuple):
 def none_pending(groups: int) -> Pending:
     """Memory for no decisions yet."""
     empty = Pending(
-        np.zeros(4, np.int64), np.full(_ROWS, CLOSED), np.arange(0), np.zeros(0, _ROW), np.zeros((0, groups))
+        np.zeros(4, np.int64), np.full(_ROWS, CLOSED), np.arange(0), np.zeros(0, ROW), np.zeros((0, groups))
     )
     return with_room(empty, _ROWS)
 
@@ -60,7 +60,7 @@ def with_room(old: Pending, more: int) -> Pending:
     where[ids % len(where)] = old.where[ids % len(old.where)]
     had = len(old.heap)
     has = max(_power(old.counts[COUNT] + more), had)
-    heap, rows, paid = np.arange(has), np.zeros(has, _ROW), np.zeros((has, old.paid.shape[1]))
+    heap, rows, paid = np.arange(has), np.zeros(has, ROW), np.zeros((has, old.paid.shape[1]))
     heap[:had], rows[:had], paid[:had] = old.heap, old.rows, old.paid
     return Pending(old.counts, where, heap, rows, paid)
 

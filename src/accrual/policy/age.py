@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, plain, seldom
 from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
-from accrual.policy.estimate import regularised
+from accrual.policy.estimate import bernoulli_count, regularised
 from accrual.spread import SpreadLike, as_spread
 
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
@@ -311,6 +311,34 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
         stats.kappa[first + g] = worth * max(noise[g] / average, 1e-6) if noise[g] > 0.0 else worth
 
 
+class Estimate(NamedTuple):
+    """What the statistics say of an arm, in units of its cap."""
+
+    mean: float  # of a decision's total
+    error: float  # its standard error
+    spread: Floats  # buckets: how the total divides over them
+
+
+def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
+    """An arm's mean total, and how sure it is; None before any bucket has been finished.
+
+    The mean is the policies' own, but not held below the cap. Its error takes the decisions for
+    independent and the spread for known, so it is too small while only few windows have closed.
+    """
+    if stats.known[arm] <= 0.0:
+        return None
+    mean = max(float(stats.sum[arm] / stats.known[arm]), 0.0)
+    second = max(float(stats.sum2[arm] / stats.known2[arm]), mean * mean)
+    weight = float(stats.counted[arm] / stats.known[arm])
+    _, variance = plain(regularised)(weight, mean, second, params.k0, float(stats.shared[RANGE]))
+    cells = slice(params.cell[arm], params.cell[arm] + len(params.prior))
+    shares = (stats.paid[arm] + stats.kappa[cells] * mean * stats.spread[cells]) * stats.inverse[arm]
+    total = shares.sum()
+    return Estimate(
+        mean, math.sqrt(max(variance, 0.0) / weight), shares / total if total > 0.0 else stats.spread[cells]
+    )
+
+
 @dataclass(frozen=True)
 class AgePolicy(Policy):
     """A policy that learns every age's mean from the decisions that have reached it.
@@ -347,6 +375,19 @@ class AgePolicy(Policy):
     @property
     def label(self) -> str:
         return type(self).__name__
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if stats.weight[arm] <= 0.0:
+            return {"decisions": float(stats.pulls[arm])}
+        mean, variance = float(stats.mean[arm]), float(stats.variance[arm])
+        cap, n = float(params.cap[arm]), float(stats.pulls[arm])
+        return {
+            "estimate": cap * mean,
+            "best estimate": float(stats.mean[stats.leader[0]] * params.cap[stats.leader[0]]),
+            "full decisions that it stands on": float(stats.weight[arm]),
+            "decisions": n,
+            "worth so many of 0 or the cap": plain(bernoulli_count)(n, mean, variance),
+        }
 
     def edges(self, window: int) -> Ints:
         g = np.arange(1, self.buckets + 1)

@@ -117,6 +117,19 @@ class AgeUCB(Policy):
         notes = ("" if self.proved else ", practical") + ("" if self.independent else ", dependent")
         return f"AgeUCB({self.alpha}, {self.law.label}{notes})"
 
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        log = math.log(moment.round)
+        level = 3.0 * log if params.proved else math.log(1.0 + moment.round * log * log)
+        cap, n, done = float(params.cap[arm]), float(stats.pulls[arm]), float(stats.done[arm])
+        bonus = cap * math.sqrt(0.5 * params.coincidence * level)
+        return {
+            "cap": cap,
+            "mean with open groups at their caps": float(stats.paid[arm] + cap * (n - stats.passed[arm])) / n,
+            "its bonus": bonus / math.sqrt(n),
+            "mean of finished decisions": float(stats.total[arm]) / done if done else math.nan,
+            "bonus of that": bonus / math.sqrt(done) if done else math.nan,
+        }
+
     def params(self, caps: Floats, window: int) -> Params:
         divides("alpha", self.alpha, window)
         coincidence = self.law.coincidence(self.alpha) if self.independent else 1.0

@@ -141,6 +141,10 @@ class Policy(ABC):
             new[: len(old)] = old
         return grown
 
+    def terms(self, params: Any, stats: Any, arm: int, moment: Moment) -> dict[str, float]:
+        """What the arm's index is made of, for people. `stats` are as `index` saw them."""
+        return {}
+
     def edges(self, window: int) -> Ints:
         """The ages at which the learner's groups end (feedback ``"groups"``)."""
         return np.zeros(0, np.int64)

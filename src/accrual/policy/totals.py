@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.core.jit import njit
+from accrual.core.jit import njit, plain
 from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
-from accrual.policy.estimate import regularised
+from accrual.policy.estimate import bernoulli_count, regularised
 
 # Where an arm is that has no known total yet: above every index, the fewest decisions first.
 UNKNOWN = 1e18
@@ -76,6 +76,18 @@ class TotalsPolicy(Policy):
     @property
     def label(self) -> str:
         return f"{type(self).__name__}({'immediate' if self.immediate else 'waiting'})"
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if not stats.closed[arm]:
+            return {"closed decisions": 0.0}
+        mean, variance = float(stats.mean[arm]), float(stats.variance[arm])
+        cap, n = float(params.cap[arm]), float(stats.closed[arm])
+        return {
+            "mean of closed decisions": cap * mean,
+            "best mean": float((stats.mean * params.cap).max()),
+            "closed decisions": n,
+            "worth so many of 0 or the cap": plain(bernoulli_count)(n, mean, variance),
+        }
 
     def params(self, caps: Floats, window: int) -> Params:
         return Params(caps, float(self.k0))

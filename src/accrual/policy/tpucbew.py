@@ -91,6 +91,14 @@ class TPUCBEW(Policy):
     def label(self) -> str:
         return f"TPUCBEW({self.alpha})"
 
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        cap = float(params.group_cap[arm])
+        return {
+            "mean of finished groups": float(stats.mean[arm]),
+            "groups not seen, at their cap": cap * float(stats.unseen[arm]),
+            "bonus": cap * math.sqrt(2.0 * moment.log) * float(stats.width[arm]),
+        }
+
     def params(self, caps: Floats, window: int) -> Params:
         divides("alpha", self.alpha, window)
         return Params(caps / self.alpha)

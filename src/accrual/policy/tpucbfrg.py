@@ -92,6 +92,13 @@ class TPUCBFRG(Policy):
     def label(self) -> str:
         return f"{type(self).__name__}({self.alpha}, {self.law.label})"
 
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        return {
+            "observed per decision": float(stats.observed[arm] * stats.inverse[arm]),
+            "may still come": float(params.owed[arm] * stats.inverse[arm]),
+            "bonus": math.sqrt(2.0 * moment.log) * float(stats.width[arm]),
+        }
+
     def params(self, caps: Floats, window: int) -> Params:
         phi = divides("alpha", self.alpha, window)
         owed = phi * caps * self.law.mean(self.alpha)

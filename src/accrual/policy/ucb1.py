@@ -62,6 +62,12 @@ class UCB1(Policy):
     def label(self) -> str:
         return type(self).__name__
 
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        return {
+            "mean of closed decisions": float(stats.total[arm] * stats.inverse[arm]),
+            "bonus": math.sqrt(2.0 * moment.log) * float(stats.width[arm]),
+        }
+
     def params(self, caps: Floats, window: int) -> Params:
         return Params(caps)
 

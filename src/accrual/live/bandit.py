@@ -1,0 +1,407 @@
+"""`Bandit`: decide now, learn from every piece, lose nothing."""
+
+from __future__ import annotations
+
+import math
+import operator
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypedDict, Unpack, overload
+
+from accrual.core.errors import InputError, unknown, whole
+from accrual.core.events import Decision
+from accrual.live import config as configuration
+from accrual.live.commit import Ask, Commits, Decide
+from accrual.live.config import Config, cap_of, name_of
+from accrual.live.explain import Explanation, explain
+from accrual.live.follow import Follower
+from accrual.live.state import Observer, State
+from accrual.policy.base import Policy
+from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store
+from accrual.store.memory import MemoryStore
+from accrual.store.url import open_store
+
+_MOST = 100_000  # decisions in one call
+_SKEW = 5.0  # seconds
+
+_REFUSED = {
+    Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
+    Status.UNKNOWN: "no decision has the id {id!r}; nothing was stored",
+    Status.FUTURE: "decision {id} has not reached the age of that piece; nothing was stored",
+    Status.EARLY: "that piece is from before decision {id} was made; nothing was stored",
+}
+
+
+class Options(TypedDict, total=False):
+    """What is seldom set.
+
+    seed : int
+        For policies that draw; 0 unless given.
+    allow_negative : bool
+        Whether pieces may be negative: refunds, and corrections of earlier pieces.
+    clock : callable
+        Gives the time in seconds; `time.time` unless given. Rounds need none.
+    skew : float
+        By how many seconds a stated time may be ahead of the clock; 5 unless given.
+    """
+
+    seed: int
+    allow_negative: bool
+    clock: Callable[[], float]
+    skew: float
+
+
+class Bandit:
+    """Chooses among arms, and learns from rewards that arrive in pieces.
+
+    What it has answered is durable, if it has a store. Any number of threads may use it.
+
+    Parameters
+    ----------
+    arms : sequence of str or mapping
+        Their names; with a mapping also their caps, the most that one decision can pay. A cap is 1
+        unless given.
+    window : int, str or timedelta
+        The age at which a decision's pieces end: a number of rounds, which count decisions, or a
+        time such as ``"60d"`` or ``"12h"``.
+    groups : int, optional
+        Into how many equal parts the window is cut. In rounds it must divide the window. A window of
+        time is seen by the policy in steps of this many to the window, 1,000 unless given.
+    policy : Policy or str, optional
+        Any of the catalog, or your own; AgeIMED unless given.
+    store : str or Store, optional
+        Where events are kept: ``"sqlite:///plays.db"``, ``"postgresql://..."``, or an open store. In
+        memory unless given, for as long as the process lives.
+    name : str
+        The bandit's name in the store. If there is one, it goes on where it was, and must have been
+        made with the same arms, window, groups, policy and options.
+    **options
+        `seed`, `allow_negative`, `clock`, `skew`: see `Options`.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> bandit = ac.Bandit(arms=["jazz", "rock"], window=80, groups=20)
+    >>> d = bandit.decide()
+    >>> d
+    Decision(id=0, arm='jazz', at=1.0)
+    >>> answer = bandit.observe(d.id, 0.7, age=0, key="play-991")
+    >>> bandit.observe(d.id, 0.7, age=0, key="play-991").status  # the same again: counted once
+    <Status.AGAIN: 'again'>
+    >>> bandit.decide(n=2)
+    [Decision(id=1, arm='rock', at=2.0), Decision(id=2, arm='jazz', at=3.0)]
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str] | Mapping[str, float],
+        window: int | str | timedelta,
+        groups: int | None = None,
+        policy: Policy | str | None = None,
+        store: str | Store | None = None,
+        name: str = "bandit",
+        **options: Unpack[Options],
+    ) -> None:
+        given = configuration.checked(
+            arms, window, groups, policy, options.get("seed", 0), options.get("allow_negative", False)
+        )
+        name_of("a bandit", name)
+        place, owned = _opened(store)
+        try:
+            row = place.find(name)
+            if row is None:
+                clock = options.get("clock", time.time)
+                row = place.create(name, given.written(), given.arms, given.rounds, float(clock()))
+            else:
+                playing = [AddArm(*arm[:3]) for arm in place.arms(row.number) if not arm.retired]
+                configuration.compare(name, given, row.config, playing)
+                given = configuration.read(row.config, given.policy, name)
+            self._start(place, owned, row, given, options)
+        except BaseException:
+            if owned:
+                place.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Store,
+        name: str = "bandit",
+        policy: Policy | None = None,
+        **options: Unpack[Options],
+    ) -> Bandit:
+        """A bandit that is in a store already, as it was made.
+
+        Parameters
+        ----------
+        store : str or Store
+        name : str
+        policy : Policy, optional
+            Only where it is not of the catalog.
+        **options
+            `clock` and `skew`; the others are as they were.
+        """
+        place, owned = _opened(store)
+        try:
+            row = place.find(name)
+            if row is None:
+                raise unknown("bandit", name, place.names())
+            bandit = cls.__new__(cls)
+            bandit._start(place, owned, row, configuration.read(row.config, policy, name), options)
+            return bandit
+        except BaseException:
+            if owned:
+                place.close()
+            raise
+
+    def _start(self, store: Store, owned: bool, row: BanditRow, given: Config, options: Options) -> None:
+        self.name = row.name
+        self._store = store
+        self._owned = owned
+        self._row = row
+        self._config = given
+        self._step = 1.0 if given.rounds else 0.0
+        clock = (lambda: 0.0) if given.rounds else options.get("clock", time.time)
+        self._clock: Callable[[], float] = clock
+        skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
+        self._follower = Follower(store, row.number, given.ledger, self._step)
+        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew)
+        self._observer = Observer(store, row.number, given, self._follower)
+        self._names = [arm.name for arm in store.arms(row.number)]
+
+    @property
+    def policy(self) -> Policy:
+        """What it chooses by."""
+        return self._config.policy
+
+    @property
+    def arms(self) -> list[str]:
+        """The names of the arms in play."""
+        with self._commits.turn:
+            numbers = self._follower.ledger.arms
+        return [self._name(number) for number in numbers]
+
+    @overload
+    def decide(self, n: None = None, key: str | None = None) -> Decision[str]: ...
+
+    @overload
+    def decide(self, n: int, key: str | None = None) -> list[Decision[str]]: ...
+
+    def decide(self, n: int | None = None, key: str | None = None) -> Decision[str] | list[Decision[str]]:
+        """Choose an arm; or, with `n`, a list of as many, none of which knows what another will pay.
+
+        Parameters
+        ----------
+        n : int, optional
+        key : str, optional
+            The same key again gives the same decisions again.
+        """
+        count = 1 if n is None else whole("n", n, 1, _MOST)
+        if key is not None:
+            name_of("a decision", key)
+        (answer,) = self._commits.submit((Decide(count, key),))
+        if answer.status is Status.CONFLICT:
+            raise InputError(f"the key {key!r} was used for another number of decisions than {count}")
+        decisions = [
+            Decision(answer.number + i, self._name(arm), answer.at + self._step * i)
+            for i, arm in enumerate(answer.arms)
+        ]
+        return decisions[0] if n is None else decisions
+
+    def observe(
+        self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
+    ) -> Answer:
+        """A piece of decision `id`.
+
+        Parameters
+        ----------
+        id : int
+        value : float
+        age : float, optional
+            How old the decision was then: rounds, or seconds.
+        at : float, optional
+            When it was, instead: a round, or a time of the clock. Now, with neither.
+        key : str, optional
+            Of this piece among those of its decision. The same key with the same piece is answered
+            like the first time; with another piece it is an error. Without one, the same value at the
+            same stated age is taken for the same piece; where no age is stated, every call is a piece.
+
+        Returns
+        -------
+        Answer
+            Its `status` is STORED or AGAIN; `late` says that it came too late to be learned from.
+        """
+        piece = self._piece(id, value, age, at, key)
+        (answer,) = self._commits.submit((piece,))
+        refused = _REFUSED.get(answer.status)
+        if refused is not None:
+            raise InputError(refused.format(id=id, key=key))
+        return answer
+
+    def observe_many(
+        self,
+        ids: Sequence[int],
+        values: Sequence[float],
+        ages: Sequence[float | None] | None = None,
+        ats: Sequence[float | None] | None = None,
+        keys: Sequence[str | None] | None = None,
+    ) -> list[Answer]:
+        """Several pieces, durable together: an answer for each.
+
+        A value that is not a number, and the like, is an error, and then none is stored. What the
+        store refuses (an unknown decision, a key used for something else, a time in the future) has
+        an answer that says so, and the others are stored.
+        """
+        columns = [
+            ids,
+            values,
+            *(column if column is not None else [None] * len(ids) for column in (ages, ats, keys)),
+        ]
+        if len({len(column) for column in columns}) > 1:
+            raise InputError("ids, values, ages, ats and keys must be of one length")
+        pieces = [self._piece(*row) for row in zip(*columns, strict=True)]
+        return self._commits.submit(pieces) if pieces else []
+
+    def submit(self, asks: Sequence[Ask]) -> list[Answer]:
+        """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
+
+        For those who collect requests of many clients. `Pay` is a piece, `Close` a closing, `Decide`
+        asks for decisions, and `AddArm` and `RetireArm` have the store's meaning: all from
+        `accrual.live.asks`.
+        """
+        for ask in asks:
+            if isinstance(ask, Pay):
+                self._piece(*ask)
+            elif isinstance(ask, Decide):
+                whole("n", ask.n, 1, _MOST)
+                if ask.key is not None:
+                    name_of("a decision", ask.key)
+            elif isinstance(ask, AddArm):
+                name_of("an arm", ask.name)
+                self._arm_fits(ask.cap, ask.window)
+        return self._commits.submit(asks) if asks else []
+
+    def close(self, id: int) -> bool:
+        """Nothing more will come for decision `id`. False if that had been said before."""
+        number = _index(id)
+        (answer,) = self._commits.submit((Close(number),))
+        if answer.status is Status.UNKNOWN:
+            raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
+        return answer.status is Status.STORED
+
+    def add_arm(self, name: str, cap: float = 1.0, window: float | str | timedelta | None = None) -> None:
+        """A new arm, to be tried at the next decision.
+
+        Parameters
+        ----------
+        name : str
+            One that no arm has had.
+        cap : float
+            The most that one decision of it can pay.
+        window : optional
+            Its own, if shorter than the bandit's: in rounds, or a time as in the bandit's own.
+        """
+        own = self._config.window
+        if window is not None:
+            rounds, own = configuration.window_of(window)  # type: ignore[arg-type]
+            if rounds != self._config.rounds:
+                raise InputError(
+                    f"the bandit counts {'rounds' if self._config.rounds else 'time'}, unlike {window!r}"
+                )
+        arm = AddArm(name_of("an arm", name), cap_of(cap), own)
+        self._arm_fits(arm.cap, arm.window)
+        (answer,) = self._commits.submit((arm,))
+        if answer.status is Status.CONFLICT:
+            raise InputError(f"there has been an arm {name!r} already, with another cap or window")
+
+    def _arm_fits(self, cap: float, window: float) -> None:
+        with self._commits.turn:
+            self._follower.ledger.check_arm(cap, window)
+
+    def retire_arm(self, name: str) -> None:
+        """Never choose this arm again. Its pending decisions still teach."""
+        names = [arm.name for arm in self._store.arms(self._row.number)]
+        if name not in names:
+            raise unknown("arm", name, names)
+        self._commits.submit((RetireArm(names.index(name)),))
+
+    def state(self) -> State:
+        """What is known of every arm."""
+        with self._commits.turn:
+            return self._observer.state(self.name, self._name)
+
+    def explain(self, id: int) -> Explanation:
+        """Why decision `id` got its arm: every arm's index, and what it is made of, at that moment."""
+        number = _index(id)
+        row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
+        if row is None:
+            raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
+        with self._commits.turn:
+            return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
+
+    def catch_up(self) -> int:
+        """Fold what other workers have written since. How many events that was."""
+        return self._commits.catch_up()
+
+    @property
+    def behind(self) -> int:
+        """How many events of the log have not been folded here yet."""
+        return max(self._store.head(self._row.number) - self._follower.position, 0)
+
+    def release(self) -> None:
+        """Keep a snapshot for the next start, and let go of the store."""
+        with self._commits.turn:
+            try:
+                self._follower.keep(now=True)
+                self._observer.keep()
+            finally:
+                if self._owned:
+                    self._store.close()
+
+    def __enter__(self) -> Bandit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _name(self, number: int) -> str:
+        if number >= len(self._names):
+            self._names = [arm.name for arm in self._store.arms(self._row.number)]
+        return self._names[number]
+
+    def _piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> Pay:
+        """A piece, checked."""
+        if not math.isfinite(value):
+            raise InputError(f"a piece's value must be a finite number, not {value!r}")
+        if value < 0 and not self._config.allow_negative:
+            raise InputError(
+                f"a piece must not be negative, as {value!r} is, unless the bandit has allow_negative=True"
+            )
+        if age is not None:
+            if at is not None:
+                raise InputError("say when a piece came by age= or by at=, not both")
+            if not 0 <= age < math.inf:
+                raise InputError(f"a piece's age must be 0 or more, not {age!r}")
+            age = float(age)
+        elif at is not None:
+            if not math.isfinite(at):
+                raise InputError(f"a piece's time must be a finite number, not {at!r}")
+            at = float(at)
+        if key is not None:
+            name_of("a piece", key)
+        return Pay(_index(id), float(value), age, at, key)
+
+
+def _opened(store: str | Store | None) -> tuple[Store, bool]:
+    """The store, and whether it is the bandit's own to close."""
+    if store is None:
+        return MemoryStore(), True
+    return (open_store(store), True) if isinstance(store, str) else (store, False)
+
+
+def _index(id: Any) -> int:
+    try:
+        return operator.index(id)
+    except TypeError:
+        raise InputError(_REFUSED[Status.UNKNOWN].format(id=id)) from None

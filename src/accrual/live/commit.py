@@ -1,0 +1,157 @@
+"""Group commit: whoever comes while a transaction is under way shares the next one.
+
+There is no thread for it. A caller joins the queue and takes its turn; the one whose turn it is
+stores all that is queued, in one transaction, and answers for everyone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from accrual.core.errors import InputError
+from accrual.live.follow import Follower
+from accrual.store.base import Answer, Choose, Item, Store, StoreError
+
+
+class Decide(NamedTuple):
+    """Choose `n` arms; a key makes that idempotent."""
+
+    n: int = 1
+    key: str | None = None
+
+
+Ask = Item | Decide
+
+
+class _Caller:
+    """Someone who waits for answers."""
+
+    __slots__ = ("answers", "asks", "choices", "error")
+
+    def __init__(self, asks: Sequence[Ask], choices: int) -> None:
+        self.asks = asks
+        self.choices = choices
+        self.answers: list[Answer] | None = None
+        self.error: Exception | None = None
+
+
+class Commits:
+    """The way into a store's log, and from there into the ledger.
+
+    Parameters
+    ----------
+    store : Store
+    bandit : int
+        Its number in the store.
+    follower : Follower
+    clock : callable
+        Gives the time.
+    step : float
+        The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
+    skew : float
+        How far in the future a stated time may be.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        bandit: int,
+        follower: Follower,
+        clock: Callable[[], float],
+        step: float,
+        skew: float,
+    ) -> None:
+        self._store = store
+        self._bandit = bandit
+        self._follower = follower
+        self._clock = clock
+        self._step = step
+        self._skew = skew
+        self._queue: deque[_Caller] = deque()
+        self._sure = True  # whether the ledger is known to be where the log is
+        self.turn = threading.RLock()  # held by whoever writes, or looks at the ledger
+
+    def submit(self, asks: Sequence[Ask]) -> list[Answer]:
+        """What became of each; durable when this returns."""
+        caller = _Caller(asks, sum([ask.n for ask in asks if isinstance(ask, Decide)]))
+        self._queue.append(caller)
+        with self.turn:
+            if caller.answers is None and caller.error is None:
+                self._commit()
+        if caller.error is not None:
+            raise caller.error
+        assert caller.answers is not None
+        return caller.answers
+
+    def catch_up(self) -> int:
+        """Fold what others have written. How many events that was."""
+        with self.turn:
+            return self._follower.catch_up()
+
+    def _commit(self) -> None:
+        queue = self._queue
+        callers = [queue.popleft() for _ in range(len(queue))]
+        try:
+            self._serve(callers)
+        except Exception as error:
+            self._sure = False
+            for caller in callers:
+                if caller.answers is None:  # each its own, for a traceback of its own
+                    caller.error = error if len(callers) == 1 else _alike(error)
+        self._keep()
+
+    def _serve(self, callers: list[_Caller]) -> None:
+        follower = self._follower
+        if not self._sure:
+            follower.catch_up()
+            self._sure = True
+        now = self._clock()
+        ledger = follower.ledger
+        wanted = sum([caller.choices for caller in callers])
+        choices: list[int] = []
+        if wanted:
+            if ledger.anyone:
+                time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
+                choices = ledger.choose(time, wanted, self._step)
+            else:
+                for caller in callers:
+                    if caller.choices:
+                        caller.error = InputError("every arm has retired; add one before deciding")
+                callers = [caller for caller in callers if not caller.choices]
+        items: list[Item] = []
+        first = 0
+        for caller in callers:
+            if not caller.choices:
+                items += caller.asks  # type: ignore[arg-type]
+                continue
+            for ask in caller.asks:
+                if isinstance(ask, Decide):
+                    arms = tuple(choices[first : first + ask.n])
+                    first += ask.n
+                    windows = tuple([ledger.window_of(arm) for arm in arms])
+                    items.append(Choose(arms, windows, follower.position, ask.key))
+                else:
+                    items.append(ask)
+        answers = self._store.append(self._bandit, items, now, self._skew)
+        done = 0
+        for caller in callers:
+            caller.answers = answers[done : done + len(caller.asks)]
+            done += len(caller.asks)
+        follower.take(items, answers)
+
+    def _keep(self) -> None:
+        """Save a snapshot if one is due. Whether that works is nobody's concern but the next start's."""
+        try:
+            self._follower.keep()
+        except StoreError:
+            self._sure = False
+
+
+def _alike(error: Exception) -> Exception:
+    try:
+        return type(error)(*error.args)
+    except Exception:
+        return StoreError(str(error))

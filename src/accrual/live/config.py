@@ -1,0 +1,224 @@
+"""What a bandit is made with: checked, written down, and compared when it is opened again."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accrual.core.errors import InputError, divides, whole
+from accrual.core.random import SEED_MOST
+from accrual.live.ledger import Ledger
+from accrual.policy.age_imed import AgeIMED
+from accrual.policy.base import Policy
+from accrual.policy.catalog import parse
+from accrual.spread import Spread, as_spread
+from accrual.store.base import AddArm
+
+STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
+NAME_MOST = 200  # characters
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class Config(NamedTuple):
+    """All that the fold depends on, beside the events."""
+
+    arms: tuple[AddArm, ...]  # the first
+    rounds: bool
+    window: float  # rounds, or seconds
+    groups: int
+    policy: Policy
+    seed: int
+    allow_negative: bool
+
+    def ledger(self, policy: Policy | None = None) -> Ledger:
+        """One for the first arms, with this policy or another."""
+        return Ledger(
+            policy or self.policy,
+            [arm.cap for arm in self.arms],
+            int(self.window) if self.rounds else self.groups,
+            self.seed,
+            [arm.window for arm in self.arms],
+            self.window,
+        )
+
+    def written(self) -> dict[str, Any]:
+        """As the store keeps it."""
+        text = policy_text(self.policy)
+        return {
+            "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
+            "rounds": self.rounds,
+            "window": self.window,
+            "groups": self.groups,
+            "policy": text or repr(self.policy),
+            "own_policy": text is None,
+            "seed": self.seed,
+            "allow_negative": self.allow_negative,
+        }
+
+
+def checked(
+    arms: Sequence[str] | Mapping[str, float],
+    window: int | str | timedelta,
+    groups: int | None,
+    policy: Policy | str | None,
+    seed: int,
+    allow_negative: bool,
+) -> Config:
+    """A configuration from what a user gives."""
+    rounds, length = window_of(window)
+    if groups is not None:
+        groups = whole("groups", groups, 1)
+        if rounds:
+            divides("groups", groups, int(length))
+    if isinstance(policy, str):
+        policy = parse(policy)
+    if isinstance(arms, str) or not len(arms):
+        raise InputError(
+            f"arms must be names, such as ['jazz', 'rock'], or names with their caps, not {arms!r}"
+        )
+    caps = arms if isinstance(arms, Mapping) else dict.fromkeys(arms, 1.0)
+    if len(caps) < len(arms):
+        twice = next(name for name in caps if list(arms).count(name) > 1)
+        raise InputError(f"arms must have different names; {twice!r} is there twice")
+    config = Config(
+        tuple(AddArm(name_of("an arm", name), cap_of(cap), length) for name, cap in caps.items()),
+        rounds,
+        length,
+        groups or (int(length) if rounds else STEPS),
+        AgeIMED() if policy is None else policy,
+        whole("seed", seed, 0, SEED_MOST),
+        bool(allow_negative),
+    )
+    config.ledger()  # the policy may have something to say
+    return config
+
+
+def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
+    """A configuration as the store keeps it; `policy` where it is not of the catalog."""
+    if written["own_policy"]:
+        if policy is None:
+            raise InputError(
+                f"the bandit {name!r} has a policy of its own; pass it: policy={written['policy']}"
+            )
+    else:
+        policy = parse(written["policy"])
+    return Config(
+        tuple(AddArm(*arm) for arm in written["arms"]),
+        written["rounds"],
+        written["window"],
+        written["groups"],
+        policy,
+        written["seed"],
+        written["allow_negative"],
+    )
+
+
+def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:
+    """Complain of what differs from the bandit there is, whose arms in play are `now` these."""
+    wanted = given.written()
+    if list(given.arms) == list(now):  # arms that were added since, or left out because they retired
+        wanted["arms"] = written["arms"]
+    differing = [
+        f"{key} is {_short(written[key])}, not {_short(wanted[key])}"
+        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative")
+        if wanted[key] != written[key] or (key == "window" and wanted["rounds"] != written["rounds"])
+    ]
+    if differing:
+        raise InputError(
+            f"there is a bandit {name!r} in this store already, and it differs: {'; '.join(differing)}; "
+            f"take another name, or open it as it is: Bandit.open(store, {name!r})"
+        )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(f"{name} (cap {cap:g})" for name, cap, _ in value) + "]"
+    return str(value)
+
+
+def window_of(window: int | str | timedelta) -> tuple[bool, float]:
+    """Whether a window counts rounds, and how long it is: in rounds or in seconds.
+
+    Examples
+    --------
+    >>> window_of(80), window_of("12h")
+    ((True, 80.0), (False, 43200.0))
+    """
+    if isinstance(window, timedelta):
+        seconds = window.total_seconds()
+    elif isinstance(window, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", window)
+        seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    else:
+        return True, float(whole("window", window, 1, 2**31))
+    if not 0 < seconds < 1e10:
+        raise InputError(
+            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, m, h, w), "
+            f"not {window!r}"
+        )
+    return False, seconds
+
+
+def name_of(what: str, name: Any) -> str:
+    """A name or a key, checked."""
+    if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
+        if name.isascii():
+            return name
+        try:
+            name.encode()
+            return name
+        except UnicodeEncodeError:
+            pass
+    shown = repr(name) if not isinstance(name, str) or len(name) < 40 else f"{len(name)} characters"
+    raise InputError(f"the name or key of {what} must be text of 1 to {NAME_MOST} characters, not {shown}")
+
+
+def cap_of(cap: Any) -> float:
+    """An arm's cap, checked."""
+    try:
+        number = float(cap)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"a cap must be a positive number, not {cap!r}")
+    return number
+
+
+def policy_text(policy: Policy) -> str | None:
+    """Text that `accrual.policy.catalog.parse` reads back as this policy; None if there is none.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> policy_text(ac.TPUCBFRG(alpha=20, spread="begin"))
+    'TPUCBFRG(alpha=20, spread=begin)'
+    """
+    if not dataclasses.is_dataclass(policy):
+        return None
+    settings = []
+    for field in dataclasses.fields(policy):
+        if field.init:
+            settings.append(f"{field.name}={_value_text(getattr(policy, field.name))}")
+    text = f"{type(policy).__name__}({', '.join(settings)})"
+    try:
+        return text if parse(text) == policy else None
+    except InputError:
+        return None
+
+
+def _value_text(value: Any) -> str:
+    if not isinstance(value, Spread):
+        return repr(value)
+    try:
+        if as_spread(value.label) == value:
+            return value.label
+    except InputError:
+        pass
+    return repr([float(share) for share in np.atleast_1d(getattr(value, "shares", ()))])

@@ -1,0 +1,57 @@
+"""Why an arm was chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.live.follow import Follower
+from accrual.policy.base import Moment
+from accrual.store.base import DecisionRow, Store
+
+
+class Reason(NamedTuple):
+    """How an arm looked."""
+
+    arm: str
+    value: float | None  # its index: the largest is chosen; None before every arm has been tried
+    terms: dict[str, float]  # what the index is made of, in the policy's own words
+
+
+class Explanation(NamedTuple):
+    """A decision, and how every arm in play looked when it was made."""
+
+    id: int
+    arm: str
+    at: float
+    first: bool  # whether the arm was chosen because it had never been tried
+    reasons: list[Reason]
+    exact: bool  # whether the same state, made anew from the log, gives the same choice
+
+
+def explain(
+    store: Store, bandit: int, row: DecisionRow, follower: Follower, step: float, name: Callable[[int], str]
+) -> Explanation:
+    """The moment of a decision, from the log up to where whoever chose it had read.
+
+    Decisions that were chosen together with it, before it, share that position; they are chosen anew.
+    """
+    ledger = follower.at(row.seen)
+    first = row.id
+    while first > ledger.decisions:
+        earlier = store.decision(bandit, first - 1)
+        if earlier is None or earlier.seen != row.seen:
+            break
+        first -= 1
+    made = row.id - first
+    chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step)[-1]
+    moment = Moment(ledger.decisions + made + 1, math.log(max(ledger.decisions + made, 1)), ledger.seed, 0)
+    tried = not np.isnan(ledger.values).all()
+    reasons = []
+    for arm in ledger.arms:
+        terms = ledger.policy.terms(ledger.params, ledger.spare, arm, moment) if tried else {}
+        reasons.append(Reason(name(arm), float(ledger.values[arm]) if tried else None, terms))
+    return Explanation(row.id, name(row.arm), row.at, not tried, reasons, chosen == row.arm)

@@ -1,0 +1,50 @@
+"""A ledger as bytes, and back: what its events come to, so that they need not be folded again."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.jit import fingerprint
+from accrual.live.ledger import Ledger
+
+_FORMAT = 1
+_MOST = 900_000_000  # bytes: what a database takes in one piece
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def form_of(ledger: Ledger) -> str | None:
+    """What the snapshots of such ledgers have in common: the policy, and the code that folds.
+
+    None where the code is in no file (typed into a console, for example): nobody could say later
+    whether it is still the same.
+    """
+    code = fingerprint(ledger.kernels.extend)
+    if code is None:
+        return None
+    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {code}"
+    return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+
+
+def pack(arrays: Arrays) -> bytes | None:
+    """Arrays as bytes; None where they are too large to keep."""
+    if sum(array.nbytes for array in arrays.values()) > _MOST:
+        return None
+    out = io.BytesIO()
+    np.savez(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def unpack(body: bytes) -> Arrays | None:
+    """The arrays; None where the bytes are damaged."""
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
