@@ -16,7 +16,7 @@ from accrual.store.base import StoreError
 
 
 def main(root: Path, faults: int, heeds: bool) -> None:
-    """Print how many appends were acknowledged, how many refused, and how many of the former are not there."""
+    """Print how many appends were acknowledged, how many refused, and how many of the former are lost."""
     chance = np.random.default_rng(faults)
     seen, shadow, left = (root / name for name in ("live", "disk", "left"))
     seen.mkdir()
