@@ -159,6 +159,7 @@ class Bandit:
         self.name = row.name
         self._store = store
         self._owned = owned
+        self._volatile = isinstance(store, MemoryStore)
         self._row = row
         self._config = given
         self._step = 1.0 if given.rounds else 0.0
@@ -200,14 +201,18 @@ class Bandit:
         count = 1 if n is None else whole("n", n, 1, _MOST)
         if key is not None:
             name_of("a decision", key)
-        (answer,) = self._commits.submit((Decide(count, key),))
-        if answer.status is Status.CONFLICT:
-            raise InputError(f"the key {key!r} was used for another number of decisions than {count}")
-        decisions = [
+        if key is None and self._volatile:
+            answer = self._commits.decide(count)
+        else:
+            (answer,) = self._commits.submit((Decide(count, key),))
+            if answer.status is Status.CONFLICT:
+                raise InputError(f"the key {key!r} was used for another number of decisions than {count}")
+        if n is None:
+            return Decision(answer.number, self._name(answer.arms[0]), answer.at)
+        return [
             Decision(answer.number + i, self._name(arm), answer.at + self._step * i)
             for i, arm in enumerate(answer.arms)
         ]
-        return decisions[0] if n is None else decisions
 
     def observe(
         self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None

@@ -86,6 +86,21 @@ class Commits:
         assert caller.answers is not None
         return caller.answers
 
+    def decide(self, n: int) -> Answer:
+        """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
+        with self.turn:
+            follower, ledger = self._follower, self._follower.ledger
+            now = self._clock()
+            time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
+            if self._step:
+                arms = tuple([ledger.decide(time + i)[0].arm for i in range(n)])
+            else:
+                arms = tuple([decision.arm for decision in ledger.decide(time, n)])
+            windows = tuple([ledger.window_of(arm) for arm in arms])
+            (answer,) = self._store.append(self._bandit, (Choose(arms, windows, follower.position),), now)
+            follower.skip(n)
+            return answer
+
     def catch_up(self) -> int:
         """Fold what others have written. How many events that was."""
         with self.turn:

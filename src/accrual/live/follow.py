@@ -69,6 +69,7 @@ class Follower:
             self.position = found[0]
             self.ledger.restore(found[1])
         self._kept = self.position
+        self._next = self.position + _OFTEN
         self._whole = True
 
     def _load(self, upto: int) -> tuple[int, snapshot.Arrays] | None:
@@ -127,10 +128,16 @@ class Follower:
         else:
             self._fold(columns(rows))
 
+    def skip(self, events: int) -> None:
+        """So many more events are in the ledger already."""
+        self.position += events
+        self._rest()
+
     def _rest(self) -> None:
         """Now and then remember where the ledger is, for `at`."""
-        last = self._places[-1][0] if self._places else self._start
-        if self.position - last >= _OFTEN:
+        if self.position >= self._next:
+            last = self._places[-1][0] if self._places else self._start
+            self._next = self.position + _OFTEN
             arrays = self.ledger.arrays()
             if self.position - last >= sum(array.nbytes for array in arrays.values()) // _DEAR:
                 self._places.append((self.position, {name: array.copy() for name, array in arrays.items()}))

@@ -89,33 +89,33 @@ class Rows(NamedTuple):
 
 
 class Acceptance:
-    """Goes over the items of one `append`; `book` then says what it would if the rows were kept.
+    """Goes over items; `book` then says what it would if the rows were kept.
 
     Parameters
     ----------
     book : Book
     head : Head
-    now : float
-        The caller's clock.
-    skew : float
+        Where the log ends.
     rounds : bool
         Whether the clock is the number of decisions.
     """
 
-    def __init__(self, book: Book, head: Head, now: float, skew: float, rounds: bool) -> None:
+    def __init__(self, book: Book, head: Head, rounds: bool) -> None:
         self._book = book
-        self._seq = head.seq
-        self._decisions = head.decisions
+        self._seq, self._last, self._decisions = head
         self._rounds = rounds
-        self._skew = skew
-        self._at = head.at if rounds else max(now, head.at)
-        self._changed = head.at
+        self._at = self._skew = 0.0
         self.rows = Rows([], [], [], [])
 
     @property
     def head(self) -> Head:
         """Where the log ends with the rows."""
-        return Head(self._seq, self._changed, self._decisions)
+        return Head(self._seq, self._last, self._decisions)
+
+    def begin(self, now: float, skew: float) -> None:
+        """What follows happens at this time of the caller's clock."""
+        self._at = self._last if self._rounds or now < self._last else now
+        self._skew = skew
 
     def accept(self, items: Sequence[Item]) -> list[Answer]:
         """An answer for each item."""
@@ -170,7 +170,7 @@ class Acceptance:
             return _FUTURE
         late = age >= window or at >= made + window
         self._seq = seq = self._seq + 1
-        self._changed = at
+        self._last = at
         row = Piece(seq, id_, key, value, age, stated, at, late)
         self.rows.pieces.append(row)
         if key is not None:
@@ -187,17 +187,19 @@ class Acceptance:
             was = book.batches.get(key) or book.find_batch(key)
             if was is not None:
                 return was._replace(status=_AGAIN) if len(was.arms) == len(arms) else _CONFLICT
-        first, seq = self._decisions, self._seq + 1
-        rows = self.rows.decisions
+        id_, seq, at = self._decisions, self._seq, self._at
+        begins = at if not self._rounds else id_ + 1.0
+        answer = Answer(_STORED, seq + 1, begins, id_, arms)
         for part, arm in enumerate(arms):
             window = windows[part]
-            at = self._at = first + part + 1.0 if self._rounds else self._at
-            rows.append((first + part, seq + part, arm, at, window, seen, key, part))
-            book.decisions[first + part] = (at, window)
-        self._decisions += len(arms)
-        self._seq += len(arms)
-        self._changed = self._at
-        answer = Answer(_STORED, seq, rows[-len(arms)][3], first, arms)
+            seq += 1
+            if self._rounds:
+                at = id_ + 1.0
+            self.rows.decisions.append((id_, seq, arm, at, window, seen, key, part))
+            book.decisions[id_] = (at, window)
+            id_ += 1
+        self._decisions, self._seq = id_, seq
+        self._at = self._last = at
         if key is not None:
             book.batches[key] = answer
         return answer
@@ -235,7 +237,7 @@ class Acceptance:
         if was is not None:
             return was._replace(status=_AGAIN)
         self._seq += 1
-        self._changed = self._at
+        self._last = self._at
         self.rows.changes.append((self._seq, int(kind), subject, self._at))
         answer = Answer(_STORED, self._seq, self._at)
         self._book.changes[kind, subject] = answer

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance, Book, Head
+from accrual.store.accept import Acceptance, Book, Head, Rows
 from accrual.store.base import AddArm, Answer, ArmRow, BanditRow, DecisionRow, Events, Item
-from accrual.store.columns import Event, columns, merged
+from accrual.store.columns import columns, merged
 
 _POLL = 0.002
+_T = TypeVar("_T")
 
 
 class _Log:
@@ -21,19 +24,23 @@ class _Log:
     def __init__(self, row: BanditRow) -> None:
         self.row = row
         self.book = Book()
-        self.head = Head(0, 0.0, 0)
-        self.events: list[Event] = []  # that of position seq is number seq - 1
-        self.seen: list[
-            tuple[int, int]
-        ] = []  # of each decision: its position, and how far its chooser had read
+        self.taking = Acceptance(self.book, Head(0, 0.0, 0), row.rounds)
+        self.rows = self.taking.rows  # they stay there: all there have been
 
     def append(self, items: Sequence[Item], now: float, skew: float) -> list[Answer]:
-        taking = Acceptance(self.book, self.head, now, skew, self.row.rounds)
-        answers = taking.accept(items)
-        self.head = taking.head
-        self.events += merged(taking.rows, self.book.arms)
-        self.seen += [(row[1], row[5]) for row in taking.rows.decisions]
-        return answers
+        self.taking.begin(now, skew)
+        return self.taking.accept(items)
+
+    def between(self, after: int, upto: int) -> Rows:
+        """Those at positions beyond `after`, up to `upto`."""
+        decisions, pieces, changes, _ = self.rows
+
+        def part(rows: list[_T], seq: Callable[[_T], int]) -> list[_T]:
+            return rows[bisect_right(rows, after, key=seq) : bisect_right(rows, upto, key=seq)]
+
+        return Rows(
+            part(decisions, itemgetter(1)), part(pieces, itemgetter(0)), part(changes, itemgetter(0)), []
+        )
 
 
 class MemoryStore:
@@ -74,20 +81,21 @@ class MemoryStore:
             return self._logs[bandit].append(items, now, skew)
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
-        return columns(self._logs[bandit].events[after : after + limit])
+        log = self._logs[bandit]
+        with self._lock:
+            return columns(merged(log.between(after, after + limit), log.book.arms))
 
     def head(self, bandit: int) -> int:
-        return self._logs[bandit].head.seq
+        return self._logs[bandit].taking.head.seq
 
     def arms(self, bandit: int) -> list[ArmRow]:
         return list(self._logs[bandit].book.arms)
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        log = self._logs[bandit]
-        if not 0 <= id < len(log.seen):
+        rows = self._logs[bandit].rows.decisions
+        if not 0 <= id < len(rows):
             return None
-        seq, seen = log.seen[id]
-        _, _, at, _, arm, _, window = log.events[seq - 1]
+        _, seq, arm, at, window, seen, _, _ = rows[id]
         return DecisionRow(id, seq, arm, at, window, seen)
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:

@@ -156,7 +156,8 @@ class SQLiteStore:
         # Most pieces are new. So first none is looked up; where a key turns out to be taken, after all
         # (the unique index says so), this starts again and looks for each.
         for doubtful in (False, True):
-            taking = Acceptance(book, log.head, now, skew, log.rounds)
+            taking = Acceptance(book, log.head, log.rounds)
+            taking.begin(now, skew)
             book.begin(doubtful)
             answers = taking.accept(items)
             rows = taking.rows
