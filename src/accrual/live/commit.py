@@ -90,7 +90,7 @@ class Commits:
         """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
-            now = self._clock()
+            now = float(self._clock())
             time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
             if self._step:
                 arms = tuple([ledger.decide(time + i)[0].arm for i in range(n)])
@@ -123,7 +123,7 @@ class Commits:
         if not self._sure:
             follower.catch_up()
             self._sure = True
-        now = self._clock()
+        now = float(self._clock())  # a number of numpy's would not do for SQLite
         ledger = follower.ledger
         wanted = sum([caller.choices for caller in callers])
         choices: list[int] = []
