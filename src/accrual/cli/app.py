@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import accrual
-from accrual.cli import bench, bounds, gallery, headline, paper, simulate, spread
+from accrual.cli import bench, bounds, gallery, headline, keys, paper, serve, simulate, spread
 from accrual.core.errors import InputError, MissingExtra
 
 # A new command: a file here with a function of its name, and a row in this table.
@@ -21,6 +21,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "gallery": gallery.gallery,
     "paper": paper.paper,
     "bench": bench.bench,
+    "serve": serve.serve,
+    "keys": keys.keys,
 }
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

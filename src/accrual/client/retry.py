@@ -1,0 +1,45 @@
+"""When to send a call again, and what an answer means."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+AGAIN = frozenset({408, 429, 502, 503, 504})
+_FIRST, _LONGEST = 0.1, 5.0  # seconds
+_PATIENCE = 30.0  # the most that a service may ask to wait
+
+
+class ServiceError(Exception):
+    """The service refused, or could not be reached.
+
+    Attributes
+    ----------
+    status : int
+        Of HTTP; 0 where there was no answer.
+    kind : str
+        What was wrong, in a word, as in the service's table of problems.
+    """
+
+    def __init__(self, status: int, kind: str, detail: str) -> None:
+        super().__init__(f"{detail} ({kind}, {status})" if status else detail)
+        self.status = status
+        self.kind = kind
+
+
+def pause(attempt: int, retry_after: str | None) -> float:
+    """Seconds before attempt number `attempt` (from 1 on): what was asked, or ever longer, at random."""
+    if retry_after is not None and retry_after.isdecimal():
+        return min(float(retry_after), _PATIENCE)
+    return random.uniform(0.0, min(_LONGEST, _FIRST * 2.0**attempt))
+
+
+def error_of(status: int, body: bytes) -> ServiceError:
+    """What a problem document says."""
+    try:
+        problem: Any = json.loads(body)
+        kind = str(problem["type"]).rpartition(":")[2]
+        return ServiceError(status, kind, str(problem["detail"]))
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(status, "unreadable", "the answer is not a problem document")

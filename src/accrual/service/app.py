@@ -1,0 +1,179 @@
+"""The whole service as one ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from accrual.core.errors import InputError
+from accrual.service import models
+from accrual.service.api import router
+from accrual.service.describe import describe
+from accrual.service.front import Front
+from accrual.service.gate import Gate, need
+from accrual.service.hot import Hot
+from accrual.service.keys import KeyRing, ready_keys
+from accrual.service.metrics import MEDIA_TYPE as METRICS_TYPE
+from accrual.service.metrics import Metrics
+from accrual.service.problems import MEDIA_TYPE, Refusal, later
+from accrual.service.served import Bandits
+from accrual.service.settings import Settings
+from accrual.store.address import parse
+from accrual.store.base import StoreError
+from accrual.store.url import open_store
+
+_READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest
+
+log = logging.getLogger("accrual.service")
+
+
+def prepare(settings: Settings) -> KeyRing:
+    """A new database gets its tables; and whether keys are in order, before anything listens."""
+    ring = KeyRing(ready_keys(settings.store), required=not settings.loopback)
+    if not settings.loopback and not ring.good:
+        ring.close()
+        raise InputError(
+            f"to listen on {settings.host}, beyond this machine, needs a key: "
+            f"accrual keys create --store {parse(settings.store)} --scope read --scope write"
+        )
+    return ring
+
+
+def create(settings: Settings) -> Front:
+    """The application. It opens the store when it starts and closes it when it stops."""
+    ring = prepare(settings)
+    store = open_store(settings.store)
+    metrics = Metrics()
+    bandits = Bandits(store, metrics, settings.queue, shared=parse(settings.store).dialect != "sqlite")
+    service = _Service(bandits, ring)
+
+    app = FastAPI(
+        title="accrual", version=version("accrual"), docs_url=None, redoc_url=None, openapi_url=None,
+        lifespan=service.lifespan, redirect_slashes=False,
+    )  # fmt: skip
+    app.include_router(router(bandits))
+
+    @app.get("/healthz", operation_id="health")
+    async def health() -> models.Health:
+        """Whether the process answers."""
+        return models.Health(status="alive")
+
+    @app.get("/readyz", operation_id="ready")
+    async def ready() -> models.Health:
+        """Whether the service can store and decide now."""
+        await service.check()
+        return models.Health(status="ready")
+
+    @app.get("/metrics", include_in_schema=False)
+    async def page(request: Request) -> Response:
+        need(request.scope["accrual.key"], "read")
+        await bandits.read(bandits.measure)
+        return Response(metrics.page(), headers={"content-type": METRICS_TYPE})
+
+    described: list[dict[str, object]] = []
+
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    async def openapi() -> dict[str, object]:
+        if not described:
+            described.append(describe(app))
+        return described[0]
+
+    _explain_errors(app)
+    return Front(app, Hot(bandits.find), Gate(settings, ring), settings)
+
+
+class _Service:
+    """What runs beside the requests."""
+
+    def __init__(self, bandits: Bandits, ring: KeyRing) -> None:
+        self._bandits = bandits
+        self._ring = ring
+        self._opened = False
+        self._stopping = False
+
+    @asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(self._open()), asyncio.create_task(self._read_keys())]
+        try:
+            yield
+        finally:
+            self._stopping = True
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._bandits.close()
+            self._ring.close()
+            log.info("stopped")
+
+    async def check(self) -> None:
+        """Refuse if the service is not ready."""
+        if self._stopping:
+            raise later("stopping", "the service is stopping")
+        if not self._opened:
+            raise later("store", "the bandits are being opened")
+        await self._bandits.names()
+
+    async def _open(self) -> None:
+        while not self._opened:
+            try:
+                await self._bandits.open_all()
+                self._opened = True
+            except StoreError as error:
+                log.error("cannot open the bandits", extra={"error": str(error)})
+                await asyncio.sleep(1.0)
+
+    async def _read_keys(self) -> None:
+        while True:
+            await asyncio.sleep(_READ_KEYS)
+            with suppress(StoreError):  # those that are known stay good
+                await self._bandits.read(self._ring.refresh)
+
+
+def _explain_errors(app: FastAPI) -> None:
+    """Whatever a route raises becomes a problem document."""
+
+    def answer(refusal: Refusal) -> Response:
+        headers = {name.decode(): value.decode() for name, value in refusal.headers}
+        return Response(refusal.body, refusal.status, headers, MEDIA_TYPE)
+
+    @app.exception_handler(Refusal)
+    async def refused(request: Request, refusal: Refusal) -> Response:
+        return answer(refusal)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        # Where it was and what is wrong, without what was sent, which may be anything.
+        found = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5]]
+        broken = any(one["type"] == "json_invalid" for one in error.errors())
+        return answer(Refusal("malformed" if broken else "invalid", "; ".join(found)))
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            headers = [
+                (name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()
+            ]
+            return answer(Refusal("method", f"{request.method} cannot be done here", headers))
+        if error.status_code == 400:
+            return answer(Refusal("malformed", "the body is not JSON"))
+        return answer(Refusal("not-found", "nothing is here; /v1/openapi.json says what there is"))
+
+    @app.exception_handler(StoreError)
+    async def store(request: Request, error: StoreError) -> Response:
+        log.error("the store failed", extra={"error": str(error)})
+        return answer(later("store", "the database cannot be used now; try again"))
+
+    @app.exception_handler(Exception)
+    async def fault(request: Request, error: Exception) -> Response:
+        return answer(Refusal("internal", "this is a fault of the service; its log says more"))
+
+    @app.exception_handler(InputError)
+    async def wrong(request: Request, error: InputError) -> Response:
+        return answer(Refusal("invalid", str(error)))

@@ -1,0 +1,46 @@
+"""Reading a request's body: counted as it comes, and not waited for too long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from accrual.service.problems import Refusal
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Scope = MutableMapping[str, Any]
+
+_CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so nothing can follow it
+
+
+class Gone(Exception):
+    """Whoever asked has gone."""
+
+
+async def read_body(receive: Receive, length: bytes, most: int, seconds: float) -> bytes:
+    """All of it. `length` is what the head says, if anything; the bytes are counted all the same."""
+    if len(length) > 18 or (length and int(length) > most):
+        raise _too_large(most)
+    try:
+        async with asyncio.timeout(seconds):
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            while message.get("more_body", False) and message["type"] == "http.request":
+                if len(body) > most:
+                    raise _too_large(most)
+                message = await receive()
+                body += message.get("body", b"")
+    except TimeoutError:
+        raise Refusal("slow", f"the body must arrive within {seconds:g} seconds", _CLOSE) from None
+    if message["type"] != "http.request":
+        raise Gone
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal("too-large", f"a body may have {most:,} bytes", _CLOSE)

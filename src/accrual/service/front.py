@@ -1,0 +1,139 @@
+"""The outermost layer: every request passes here, is let in or refused, and gets its headers.
+
+The two routes that carry the traffic are answered from here, past the framework. The rest goes on to
+it, with its body read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from accrual.service.body import Gone, Message, Receive, Scope, Send, read_body
+from accrual.service.gate import Asked, Gate, need
+from accrual.service.hot import Hot
+from accrual.service.problems import MEDIA_TYPE, Refusal
+from accrual.service.settings import Settings
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SAFE = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+_FRESH = [(b"cache-control", b"no-store")]
+_JSON = [(b"content-type", b"application/json"), *_FRESH, *_SAFE]
+_PROBLEM = [(b"content-type", MEDIA_TYPE.encode()), *_FRESH, *_SAFE]
+_BANDITS = "/v1/bandits/"
+_FAULT = Refusal("internal", "this is a fault of the service; its log says more")
+
+log = logging.getLogger("accrual.service")
+
+
+class Front:
+    """An ASGI application around another.
+
+    Parameters
+    ----------
+    app : App
+        What answers everything but the hot routes.
+    hot : Hot
+    gate : Gate
+    settings : Settings
+    """
+
+    def __init__(self, app: App, hot: Hot, gate: Gate, settings: Settings) -> None:
+        self._app = app
+        self._gate = gate
+        self._hot = hot
+        self._body = settings.body
+        self._seconds = settings.body_seconds
+        self._access_log = settings.access_log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = finished = False
+
+        async def answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+            nonlocal started, finished
+            started = finished = True
+            length = (b"content-length", str(len(body)).encode())
+            await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+            await send({"type": "http.response.body", "body": body})
+            if self._access_log:
+                _note(scope, status)
+
+        async def pass_on(message: Message) -> None:
+            nonlocal started, finished
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message["headers"], *_SAFE]
+                if not any(name == b"cache-control" for name, _ in message["headers"]):
+                    message["headers"] += _FRESH
+                if self._access_log:
+                    _note(scope, message["status"])
+            else:
+                finished = not message.get("more_body", False)
+            await send(message)
+
+        try:
+            asked = Asked(scope["headers"])
+            path = scope["path"]
+            key = self._gate.admit(path, asked)
+            if scope["method"] == "POST":
+                body = await read_body(receive, asked.length, self._body, self._seconds)
+                if body and not asked.media.lower().startswith(b"application/json"):
+                    raise Refusal("media-type", "send the header Content-Type: application/json")
+                if path.startswith(_BANDITS):
+                    name, _, rest = path[len(_BANDITS) :].partition("/")
+                    if rest == "pieces":
+                        need(key, "write")
+                        await answer(200, _JSON, await self._hot.pieces(name, body))
+                        return
+                    if rest == "decisions":
+                        need(key, "write")
+                        await answer(200, _JSON, await self._hot.decisions(name, body))
+                        return
+                receive = _replay(body, receive)
+            scope["accrual.key"] = key
+            await self._app(scope, receive, pass_on)
+        except Refusal as refusal:
+            if not started:
+                await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
+        except Gone:
+            pass
+        except Exception:
+            log.exception("a request failed", extra={"method": scope["method"]})
+            if not started:
+                await answer(500, _PROBLEM, _FAULT.body)
+            elif not finished:
+                raise  # so that the connection is cut, and nobody takes half an answer for all of it
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that has been read, then whatever comes."""
+    unread = True
+
+    async def again() -> Message:
+        nonlocal unread
+        if unread:
+            unread = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return again
+
+
+def _note(scope: Scope, status: int) -> None:
+    extra: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "status": status}
+    log.info("answered", extra=extra)

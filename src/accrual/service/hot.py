@@ -1,0 +1,190 @@
+"""The two routes that carry the traffic: decisions, and pieces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from accrual.live.commit import Ask, Decide
+from accrual.service.problems import Refusal
+from accrual.service.served import Served
+from accrual.store.base import Answer, Pay, Status
+
+BATCH_MOST = 1_000
+KEY_MOST = 200
+
+_WHOLE_MOST = 2**53
+_TIME_MOST = 1e12
+
+Id = Annotated[int, Meta(ge=0, le=_WHOLE_MOST, description="A decision's id.")]
+KeyText = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=KEY_MOST,
+        description="Printable ASCII. Sent again with the same key, the same thing is stored once.",
+        extra_json_schema={"pattern": "^[ -~]+$"},
+    ),
+]
+
+
+class DecisionsIn(Struct, forbid_unknown_fields=True):
+    """How many decisions, and under which key."""
+
+    n: Annotated[int, Meta(ge=1, le=BATCH_MOST, description="How many decisions.")] = 1
+    key: KeyText | None = None
+
+
+class DecisionOut(Struct):
+    """A decision."""
+
+    id: int
+    arm: str
+    at: Annotated[float, Meta(description="Its round, or its time in seconds since 1970.")]
+
+
+class DecisionsOut(Struct):
+    """Decisions, in order."""
+
+    decisions: list[DecisionOut]
+    again: Annotated[
+        bool, Meta(description="Whether the key had been used, so that these are those of then.")
+    ]
+
+
+class PieceIn(Struct, forbid_unknown_fields=True):
+    """A piece of a decision's reward."""
+
+    decision: Id
+    value: Annotated[float, Meta(ge=-1e15, le=1e15)]
+    age: (
+        Annotated[float, Meta(ge=0, le=_TIME_MOST, description="Rounds, or seconds, since the decision.")]
+        | None
+    ) = None
+    at: (
+        Annotated[float, Meta(ge=0, le=_TIME_MOST, description="When it was paid, in place of `age`.")] | None
+    ) = None
+    key: KeyText | None = None
+
+
+Outcome = Literal["stored", "again", "late", "conflict", "unknown", "future", "early", "invalid"]
+
+
+class PieceOut(Struct, omit_defaults=True):
+    """What became of a piece."""
+
+    status: Outcome
+    age: Annotated[float, Meta(description="As stored.")] | UnsetType = UNSET
+    late: Annotated[bool, Meta(description="Stored and counted, but not learned from.")] | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
+
+
+Pieces = PieceIn | Annotated[list[PieceIn], Meta(min_length=1, max_length=BATCH_MOST)]
+
+_read_pieces = msgspec.json.Decoder(Pieces).decode
+_read_decisions = msgspec.json.Decoder(DecisionsIn).decode
+_write = msgspec.json.Encoder().encode
+
+_STORED, _AGAIN = Status.STORED, Status.AGAIN
+_WRONG: dict[Status, tuple[str, str]] = {  # which problem it is, and what to say
+    Status.CONFLICT: ("conflict", "its key has been used for another piece of this decision"),
+    Status.UNKNOWN: ("unknown-decision", "no decision has this id"),
+    Status.FUTURE: ("future", "its decision has not reached this age"),
+    Status.EARLY: ("early", "its time is before that of its decision"),
+}
+
+Find = Callable[[str], Awaitable[Served]]
+
+
+class Hot:
+    """Answers the two routes.
+
+    Parameters
+    ----------
+    find : callable
+        Finds a bandit by its name, or refuses.
+    """
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    async def decisions(self, name: str, body: bytes) -> bytes:
+        """Decide."""
+        served = await self._find(name)
+        given = _decoded(_read_decisions, body) if body else DecisionsIn()
+        if given.key is not None:
+            check_key(given.key)
+        (answer,) = await served.line.join((Decide(given.n, given.key),))
+        if answer.status is Status.CONFLICT:
+            raise Refusal("conflict", "the key has been used for another number of decisions")
+        if not served.knows(answer.arms):  # another process has added some
+            await asyncio.to_thread(served.learn_arms)
+        first, at, step = answer.number, answer.at, served.step
+        made = [
+            DecisionOut(first + i, served.arm_name(arm), at + step * i) for i, arm in enumerate(answer.arms)
+        ]
+        return _write(DecisionsOut(made, answer.status is _AGAIN))
+
+    async def pieces(self, name: str, body: bytes) -> bytes:
+        """Store pieces."""
+        served = await self._find(name)
+        given = _decoded(_read_pieces, body)
+        if isinstance(given, list):
+            return await self._many(served, given)
+        (answer,) = await served.line.join((_pay(served, given),))
+        status = answer.status
+        if status in _WRONG:
+            raise Refusal(*_WRONG[status])
+        return _write(_told(answer))
+
+    async def _many(self, served: Served, given: Sequence[PieceIn]) -> bytes:
+        """Each is stored or refused for itself."""
+        told: list[PieceOut | None] = []
+        pays: list[Ask] = []
+        for piece in given:
+            try:
+                pays.append(_pay(served, piece))
+                told.append(None)
+            except Refusal as refusal:
+                told.append(PieceOut("invalid", detail=str(refusal)))
+        answers = iter(await served.line.join(pays) if pays else ())
+        return _write([_told(next(answers)) if one is None else one for one in told])
+
+
+def _decoded(decode: Callable[[bytes], Any], body: bytes) -> Any:
+    try:
+        return decode(body)
+    except msgspec.ValidationError as error:
+        raise Refusal("invalid", str(error)) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Refusal("malformed", f"the body is not JSON: {error}") from None
+
+
+def check_key(key: str) -> None:
+    """Refuse a key that a log or a database might not take."""
+    if not (key.isascii() and key.isprintable()):
+        raise Refusal("invalid", "a key must be of printable ASCII characters")
+
+
+def _pay(served: Served, piece: PieceIn) -> Pay:
+    if piece.value < 0 and not served.allow_negative:
+        raise Refusal("invalid", "a negative value needs a bandit made with allow_negative")
+    if piece.age is not None and piece.at is not None:
+        raise Refusal("invalid", "give a piece's `age` or its `at`, not both")
+    if piece.key is not None:
+        check_key(piece.key)
+    return Pay(piece.decision, piece.value, piece.age, piece.at, piece.key)
+
+
+def _told(answer: Answer) -> PieceOut:
+    status = answer.status
+    if status is _STORED:
+        return PieceOut("late" if answer.late else "stored", answer.age, answer.late)
+    if status is _AGAIN:
+        return PieceOut("again", answer.age, answer.late)
+    outcome: Any = status.value
+    return PieceOut(outcome, detail=_WRONG[status][1])

@@ -1,0 +1,111 @@
+"""Keys: random, with scopes, known to the service by their digest alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from accrual.core.errors import InputError, unknown
+from accrual.store.address import parse
+from accrual.store.keys import KeyRow, KeyTable, open_keys
+from accrual.store.schema import current, upgrade
+
+SCOPES = ("read", "write", "admin")
+NAME_MOST = 100
+
+_KEY = re.compile(r"acc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_NOBODY = hashlib.sha256(b"nobody").digest()
+
+
+class Key(NamedTuple):
+    """Who asks, and what they may do."""
+
+    id: str
+    scopes: frozenset[str]
+
+
+EVERYONE = Key("", frozenset(SCOPES))  # where no keys are asked for
+
+
+def ready_keys(url: str) -> KeyTable:
+    """The keys at `url`. A SQLite file that is not there yet is made, as a service would."""
+    if parse(url).dialect == "sqlite" and current(url) is None:
+        upgrade(url)
+    return open_keys(url)
+
+
+def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
+    """A key to be kept, and its text, to be shown once.
+
+    Examples
+    --------
+    >>> row, text = new_key("shop", ["write"], now=0.0)
+    >>> text.startswith(f"acc_{row.id}_"), len(text)
+    (True, 60)
+    """
+    wanted = frozenset(scopes)
+    if not wanted:
+        raise InputError(f"a key needs a scope: --scope {' or '.join(SCOPES)}")
+    for scope in wanted:
+        if scope not in SCOPES:
+            raise unknown("scope", scope, SCOPES)
+    if not (0 < len(name) <= NAME_MOST and name.isprintable()):
+        raise InputError(f"a key's name must be printable and of 1 to {NAME_MOST} characters")
+    id_ = secrets.token_hex(6)
+    text = f"acc_{id_}_{secrets.token_urlsafe(32)}"
+    return KeyRow(id_, name, wanted, _digest(text), now, None), text
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+class KeyRing:
+    """The keys that are good now, as last read.
+
+    Parameters
+    ----------
+    table : KeyTable
+    required : bool
+        Whether keys are asked for even where none has ever been made.
+    """
+
+    def __init__(self, table: KeyTable, required: bool) -> None:
+        self._table = table
+        self._always = required
+        self._rows: dict[str, KeyRow] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read them anew."""
+        self._rows = {row.id: row for row in self._table.all()}
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._table.close()
+
+    @property
+    def required(self) -> bool:
+        """Whether a request needs a key. Once there has been a key, even if it has ended."""
+        return self._always or bool(self._rows)
+
+    @property
+    def good(self) -> int:
+        """How many keys are good."""
+        now = time.time()
+        return sum(row.ends is None or now < row.ends for row in self._rows.values())
+
+    def find(self, text: str) -> Key | None:
+        """Whose key `text` is, or None if it is nobody's or no longer good."""
+        parts = _KEY.fullmatch(text)
+        row = self._rows.get(parts[1]) if parts else None
+        # An unknown id costs what a wrong secret costs.
+        same = hmac.compare_digest(_digest(text), row.digest if row else _NOBODY)
+        if row is None or not same or (row.ends is not None and time.time() >= row.ends):
+            return None
+        return Key(row.id, row.scopes)

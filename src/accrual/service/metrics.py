@@ -1,0 +1,83 @@
+"""What the service counts, for Prometheus. No label ever holds text that came from outside."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter as Tally
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from accrual.live.commit import Ask, Decide
+from accrual.store.base import Answer, Pay, Status
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"  # where the counts of several processes meet
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_STORED = Status.STORED
+
+
+class Metrics:
+    """The counts of one process."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+
+        def gauge(name: str, text: str, mode: str) -> Gauge:
+            return Gauge(name, text, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
+
+        self.decisions = Counter("accrual_decisions_total", "Decisions made.", registry=registry)
+        self.pieces = Counter(
+            "accrual_pieces_total", "Pieces, by what became of them.", ["outcome"], registry=registry
+        )
+        self.duplicates = Counter(
+            "accrual_duplicates_total", "Decisions and pieces that had been sent before.", registry=registry
+        )
+        self.failed = Counter("accrual_commits_failed_total", "Transactions that failed.", registry=registry)
+        self.refused = Counter(
+            "accrual_refused_total", "Requests that were refused, by status.", ["status"], registry=registry
+        )
+        self.seconds = Histogram(
+            "accrual_commit_seconds", "A transaction, with its fold.", registry=registry, buckets=_SECONDS
+        )
+        self.group = Histogram(
+            "accrual_commit_size", "Decisions and pieces in one transaction.", registry=registry,
+            buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+        )  # fmt: skip
+        self.waiting = gauge("accrual_waiting", "Decisions and pieces that wait to be stored.", "livesum")
+        self.pending = gauge("accrual_pending", "Decisions whose window has not closed.", "max")
+        self.late = gauge("accrual_late", "Pieces that came too late, ever.", "max")
+        self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "max")
+        self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "max")
+        self.bandits = gauge("accrual_bandits", "Bandits open.", "max")
+
+    def committed(self, seconds: float, asks: Sequence[Ask], answers: Sequence[Answer]) -> int:
+        """A transaction was. How many of its asks had been stored before."""
+        self.seconds.observe(seconds)
+        self.group.observe(len(asks))
+        decisions = again = 0
+        outcomes: Tally[str] = Tally()
+        for ask, answer in zip(asks, answers, strict=True):
+            status = answer.status
+            if isinstance(ask, Pay):
+                outcomes["late" if status is _STORED and answer.late else status.value] += 1
+            elif isinstance(ask, Decide) and status is _STORED:
+                decisions += len(answer.arms)
+            again += status is Status.AGAIN
+        if decisions:
+            self.decisions.inc(decisions)
+        if again:
+            self.duplicates.inc(again)
+        for outcome, count in outcomes.items():
+            self.pieces.labels(outcome).inc(count)
+        return again
+
+    def page(self) -> bytes:
+        """As Prometheus reads it; of all processes, where there are several."""
+        if os.environ.get(DIRECTORY):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            return generate_latest(registry)
+        return generate_latest(self._registry)

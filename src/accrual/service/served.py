@@ -1,0 +1,218 @@
+"""The bandits that a process serves, each opened once and followed as its log grows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from accrual.core.errors import InputError, unknown
+from accrual.live.bandit import Bandit
+from accrual.live.commit import Decide
+from accrual.live.state import State
+from accrual.service.line import Line, Room
+from accrual.service.metrics import Metrics
+from accrual.service.problems import Refusal
+from accrual.store.base import BanditRow, DecisionRow, Events, Pay, Store, StoreError
+
+_T = TypeVar("_T")
+_FRESH = 0.5  # seconds for which a state is shown again as it was
+_WAIT = 1.0  # seconds for which a follower waits for news before it looks whether to stop
+
+log = logging.getLogger("accrual.service")
+
+
+class Served:
+    """A bandit, the line before it, and what is asked of it most."""
+
+    def __init__(self, row: BanditRow, bandit: Bandit, store: Store, line: Line) -> None:
+        self.name = row.name
+        self.config: Mapping[str, Any] = row.config
+        self.bandit = bandit
+        self.line = line
+        self.allow_negative = bool(row.config["allow_negative"])
+        self.step = 1.0 if row.rounds else 0.0
+        self._number = row.number
+        self._store = store
+        self._arms = [arm.name for arm in store.arms(row.number)]
+        self._state: tuple[float, State] | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.abreast = time.monotonic()  # when the fold was last at the end of the log
+
+    def knows(self, arms: Sequence[int]) -> bool:
+        """Whether these arms' names are known."""
+        return max(arms, default=0) < len(self._arms)
+
+    def learn_arms(self) -> None:
+        """Read the arms' names anew."""
+        self._arms = [arm.name for arm in self._store.arms(self._number)]
+
+    def arm_name(self, arm: int) -> str:
+        """Its name."""
+        return self._arms[arm]
+
+    def arm_number(self, name: str) -> int:
+        """Its number, or a refusal."""
+        self.learn_arms()
+        if name not in self._arms:
+            raise Refusal("unknown-arm", str(unknown("arm", name, self._arms[:100])))
+        return self._arms.index(name)
+
+    def state(self) -> State:
+        """What is known of every arm, now or a moment ago."""
+        kept = self._state
+        if kept is None or time.monotonic() - kept[0] > _FRESH:
+            kept = self._state = (time.monotonic(), self.bandit.state())
+        return kept[1]
+
+    def decisions(self) -> int:
+        """How many decisions there are."""
+        return self.state().decisions
+
+    def decision(self, id: int) -> DecisionRow | None:
+        """One of them."""
+        return self._store.decision(self._number, id)
+
+    def events(self, after: int, limit: int) -> Events:
+        """Some of the log."""
+        return self._store.read(self._number, after, limit)
+
+    def follow(self) -> None:
+        """From now on fold what other processes write."""
+        self._thread = threading.Thread(target=self._follow, name=f"follow-{self._number}", daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        seen = 0
+        while not self._stop.is_set():
+            try:
+                if self._store.wait(self._number, seen, _WAIT):
+                    seen = self._store.head(self._number)
+                    self.bandit.catch_up()
+                self.abreast = time.monotonic()
+            except StoreError as error:
+                log.error("cannot follow", extra={"error": str(error)})
+                self._stop.wait(_WAIT)
+
+    def release(self) -> None:
+        """Keep a snapshot, and stop following."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_WAIT * 5)
+        try:
+            self.bandit.release()
+        except StoreError as error:  # the log has it all; the next start takes longer
+            log.error("no snapshot was kept", extra={"error": str(error)})
+
+
+class Bandits:
+    """All bandits of a store. Its coroutines run in one event loop.
+
+    Parameters
+    ----------
+    store : Store
+    metrics : Metrics
+    queue : int
+        How many decisions and pieces may wait to be stored.
+    shared : bool
+        Whether other processes write to the same store.
+    """
+
+    def __init__(self, store: Store, metrics: Metrics, queue: int, shared: bool) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._shared = shared
+        self._open: dict[str, Served] = {}
+        self._opening = asyncio.Lock()
+        self._commits = ThreadPoolExecutor(8, "commit")
+        self._reads = ThreadPoolExecutor(4, "read")
+        self.room = Room(queue)
+
+    async def find(self, name: str) -> Served:
+        """The bandit of this name, or a refusal."""
+        served = self._open.get(name)
+        if served is not None:
+            return served
+        async with self._opening:  # one at a time: the first may compile for seconds what others use
+            if name not in self._open:
+                row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
+                if row is None:
+                    raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
+                bandit = await self.read(lambda: Bandit.open(self._store, name))
+                await self.read(lambda: _warm(bandit))
+                self._add(row, bandit)
+        return self._open[name]
+
+    def _add(self, row: BanditRow, bandit: Bandit) -> Served:
+        line = Line(bandit.submit, self._commits, self.room, self._metrics)
+        served = self._open[row.name] = Served(row, bandit, self._store, line)
+        if self._shared:
+            served.follow()
+        return served
+
+    async def create(self, name: str, arms: Mapping[str, float], window: int | str,
+                     settings: Mapping[str, Any]) -> tuple[Served, bool]:  # fmt: skip
+        """A bandit, and whether it is new. One that is there must be the same."""
+        async with self._opening:
+            there = await self.read(lambda: self._store.find(name)) is not None
+            try:
+                bandit = await self.read(
+                    lambda: Bandit(arms, window, store=self._store, name=name, **settings)
+                )
+            except InputError as error:
+                there = there or await self.read(lambda: self._store.find(name)) is not None
+                raise Refusal("conflict" if there else "invalid", str(error)) from None
+            row = await self.read(lambda: self._store.find(name))
+            assert row is not None
+            await self.read(lambda: _warm(bandit))
+            return self._open.get(name) or self._add(row, bandit), not there
+
+    async def names(self) -> list[str]:
+        """In the order in which they were made."""
+        return await self.read(self._store.names)
+
+    async def read(self, job: Callable[[], _T]) -> _T:
+        """What a job finds that is not to hold up the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._reads, job)
+
+    async def open_all(self) -> None:
+        """Open every bandit there is."""
+        for name in await self.names():
+            await self.find(name)
+
+    def measure(self) -> None:
+        """Bring the gauges up to date."""
+        metrics, served = self._metrics, list(self._open.values())
+        now = time.monotonic()
+        metrics.waiting.set(self.room.taken)
+        metrics.bandits.set(len(served))
+        states = [one.state() for one in served]
+        metrics.pending.set(sum(state.pending for state in states))
+        metrics.late.set(sum(state.late for state in states))
+        metrics.lag_events.set(max((one.bandit.behind for one in served), default=0))
+        lag = max((now - one.abreast for one in served), default=0.0)
+        metrics.lag_seconds.set(max(lag - _WAIT, 0.0) if self._shared else 0.0)
+
+    async def close(self) -> None:
+        """Store what waits, keep snapshots, let go of the store."""
+        for served in self._open.values():
+            await served.line.drain()
+        for served in self._open.values():
+            await self.read(served.release)
+        await self.read(self._store.close)
+        self._commits.shutdown()
+        self._reads.shutdown()
+
+
+def _warm(bandit: Bandit) -> None:
+    """Compile what its requests will run, on another bandit like it: the first of a policy takes long."""
+    like = Bandit(["one", "another"], window=10, policy=bandit.policy)
+    like.submit([Decide(2)])
+    like.submit([Pay(0, 0.5, 0.0), Pay(1, 0.5, 0.0)])
+    like.state()
+    like.explain(1)
