@@ -1,0 +1,261 @@
+"""The CUDA engine on a card: the same numbers as the CPU's, and how fast.
+
+python benchmarks/gpu.py reference    # on any machine: CPU figures to compare with
+python benchmarks/gpu.py check        # statistics and regret against them
+python benchmarks/gpu.py speed        # policy-rounds a second
+python benchmarks/gpu.py paper        # the paper's whole experiment section
+python benchmarks/gpu.py grid         # the best beta-binomial spread for Setting 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import accrual as ac
+from accrual.engine.cpu import Chain, Marks, Plan
+from accrual.environment.feed import Source
+from accrual.environment.laws import pack
+from accrual.experiments.bench import compared
+from accrual.experiments.blocks import make_policy, make_problem
+from accrual.experiments.settings import BLOCKS
+from accrual.spread import BetaBinomial
+
+REFERENCE = Path("out/cuda-reference.npz")
+HORIZON, RUNS = 100_000, 100
+
+
+def every_policy(window: int) -> dict[str, ac.Policy]:
+    """One policy of each kind, for a window that these numbers of groups divide."""
+    groups = next(count for count in (20, 4) if window % count == 0)
+    policies: list[ac.Policy] = [
+        ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFR(groups), ac.TPUCBFRG(groups, "begin"), ac.TPUCBEW(groups),
+        ac.KLUCB(), ac.IMED(), ac.ThompsonSampling(), ac.AgeIMED(), ac.AgeTS(), ac.AgeKL(), ac.AgeUCB(groups),
+    ]  # fmt: skip
+    return {policy.label: policy for policy in policies}
+
+
+def every_law() -> ac.Problem:
+    """A problem with an arm of each reward law."""
+    rows = np.random.default_rng(3).dirichlet([1.0] * 5, size=7)[:, :4]
+    laws: list[ac.Law] = [
+        ac.UniformLaw("begin"), ac.BetaLaw([1, 2, 3, 4], 2.0), ac.BernoulliLaw(0.4), ac.LeavingLaw(0.8, 0.7),
+        ac.LumpLaw(0.5, "end"), ac.ScaledLaw(ac.UniformLaw(), 0.7), ac.EmpiricalLaw(rows),
+    ]  # fmt: skip
+    return ac.Problem(caps=[1.0, 2.0, 1.5, 1.0, 1.2, 1.4, 1.1], window=12, groups=4, laws=laws)
+
+
+def compared_settings() -> dict[str, tuple[ac.Problem, dict[str, ac.Policy]]]:
+    """Settings 1 and 2 as `check` plays them."""
+    settings = {
+        "setting1": ac.paper.setting1(),
+        "setting2/c1/late": ac.paper.setting2(1, "late"),
+        "setting2/c4/early": ac.paper.setting2(4, "early"),
+    }
+    found = {}
+    for name, problem in settings.items():
+        alpha = problem.groups
+        policies: list[ac.Policy] = [
+            ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFR(alpha), ac.TPUCBFRG(alpha, "begin"), ac.TPUCBEW(alpha),
+            ac.AgeIMED(), ac.AgeTS(),
+        ]  # fmt: skip
+        found[name] = (problem, {policy.label: policy for policy in policies})
+    return found
+
+
+def reference() -> None:
+    """Write what the CPU finds on the runs that `check` plays."""
+    found = {}
+    for name, (problem, policies) in compared_settings().items():
+        found[name] = ac.simulate(problem, policies, HORIZON, RUNS).final_regret
+        print(name, found[name].mean(axis=1).round(), flush=True)
+    REFERENCE.parent.mkdir(exist_ok=True)
+    np.savez(REFERENCE, **found)  # type: ignore[arg-type]  # its names are settings', not arguments'
+
+
+def check() -> None:
+    """Statistics after some hundred rounds, then the regret of whole runs."""
+    problem = every_law()
+    for label, policy in every_policy(problem.window).items():
+        _same_statistics(label, problem, policy)
+    known = np.load(REFERENCE) if REFERENCE.exists() else None
+    if known is None:
+        print(f"no {REFERENCE}: regret not compared (python benchmarks/gpu.py reference)")
+        return
+    for name, (problem, policies) in compared_settings().items():
+        result = ac.simulate(problem, policies, HORIZON, RUNS, device="cuda")
+        for label, ours, theirs in zip(result.labels, result.final_regret, known[name], strict=True):
+            error = float(np.hypot(ours.std(ddof=1), theirs.std(ddof=1)) / np.sqrt(RUNS))
+            print(
+                f"{name:18} {label:22} cuda {ours.mean():12,.0f} cpu {theirs.mean():12,.0f} "
+                f"z {(ours.mean() - theirs.mean()) / error:+.3f}, the same in {(ours == theirs).sum()} "
+                f"of {RUNS} runs", flush=True,
+            )  # fmt: skip
+
+
+def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 32) -> None:
+    """How far statistics are apart where all choices were the same."""
+    from accrual.engine import cuda as engine
+    from accrual.engine.progress import Progress
+
+    horizon = 300
+    laws = pack(problem)
+    plan = Plan(policy, problem, laws)
+    none = np.array([horizon], np.int64)
+    sizes = engine._sizes(problem, laws, [plan], 1, horizon)
+    source = engine.Source(problem, laws, sizes, (0, range(runs)))
+    team = engine.Team([plan], none, source)
+    engine.finish(source, [team], horizon, Progress(1))
+    theirs = {name: _by_chain(array.copy_to_host(), runs) for name, array in team.stats._asdict().items()}
+    same, worst = 0, 0.0
+    for run in range(runs):
+        feed = Source(problem, laws, 0, run)
+        chain = Chain(plan, feed.span, (0, run))
+        chain.advance(feed.read(horizon), 1, horizon, Marks(none, np.zeros(1)))
+        if not np.array_equal(theirs["pulls"][run], chain.stats.pulls):
+            continue
+        same += 1
+        for name, array in chain.stats._asdict().items():
+            mine = np.asarray(array, np.float64)
+            apart = np.abs(mine - theirs[name][run])[np.isfinite(mine)]
+            worst = max(
+                worst, float(apart.max(initial=0.0) / max(np.abs(mine[np.isfinite(mine)]).max(), 1e-9))
+            )
+    print(
+        f"{label:22} {same} of {runs} runs chose alike for {horizon} rounds; statistics within {worst:.1e}",
+        flush=True,
+    )
+
+
+def _by_chain(array: np.ndarray, chains: int) -> np.ndarray:
+    """Blocks x things x lanes as chains x things."""
+    return np.moveaxis(array, -1, 1).reshape(-1, *array.shape[1:-1])[:chains]
+
+
+def speed() -> None:
+    """Policy-rounds a second, many runs and few."""
+    one, two = ac.paper.setting1(), ac.paper.setting2(4, "late")
+    cases: list[tuple[str, ac.Problem, Sequence[ac.Policy], int, int]] = [
+        ("Setting 1, TPUCBFR(20)", one, [ac.TPUCBFR(20)], 100_000, 4_000),
+        ("Setting 1, TPUCBFR(20)", one, [ac.TPUCBFR(20)], 10_000, 20_000),
+        ("Setting 1, 11 policies", one, compared(50), 10_000, 10_000),
+        ("Setting 1, 11 policies", one, compared(50), 100, 40_000),
+        ("Setting 2 (100, 10) late, 11 policies", ac.paper.setting2(1, "late"), compared(10), 10_000, 10_000),
+        ("Setting 2 (200, 100) late, 11 policies", two, compared(100), 10_000, 4_000),
+        ("Setting 2 (200, 100) late, 11 policies", two, compared(100), 100, 20_000),
+        ("Setting 1, UCB1", one, [ac.UCB1()], 100_000, 4_000),
+        ("Setting 1, TPUCBEW(20)", one, [ac.TPUCBEW(20)], 10_000, 4_000),
+        ("Setting 1, TPUCBEW(20)", one, [ac.TPUCBEW(20)], 100, 10_000),
+        ("Setting 1, AgeIMED", one, [ac.AgeIMED()], 10_000, 4_000),
+        ("Setting 1, AgeIMED", one, [ac.AgeIMED()], 100, 10_000),
+        ("Setting 1, AgeTS", one, [ac.AgeTS()], 10_000, 4_000),
+    ]
+    for name, problem, policies, runs, horizon in cases:
+        play = _simulation(problem, policies, runs)
+        began = time.perf_counter()
+        play(200)
+        compiling = time.perf_counter() - began
+        seconds = min(_timed(play, horizon) for _ in range(2))
+        rate = len(policies) * runs * horizon / seconds
+        print(
+            f"{name:40} {runs:7,} runs x {horizon:6,}: {rate:9.3g} policy-rounds/s "
+            f"({seconds:.2f} s; first {compiling:.1f} s)", flush=True,
+        )  # fmt: skip
+
+
+def _simulation(
+    problem: ac.Problem, policies: Sequence[ac.Policy] | Mapping[str, ac.Policy], runs: int
+) -> Callable[[int], ac.Result]:
+    return lambda horizon: ac.simulate(problem, policies, horizon, runs, device="cuda", checkpoints=100)
+
+
+def _timed(work: Callable[[int], object], horizon: int) -> float:
+    began = time.perf_counter()
+    work(horizon)
+    return time.perf_counter() - began
+
+
+def paper() -> None:
+    """Every block of the paper at full size: compiled first, then timed all together."""
+    problems = {name: make_problem(name) for name in {block.problem for block in BLOCKS.values()}}
+    jobs = {
+        block.id: _simulation(
+            problems[block.problem],
+            {learner.label: make_policy(learner) for learner in block.learners},
+            RUNS,
+        )
+        for block in BLOCKS.values()
+    }
+    total = HORIZON * RUNS * sum(len(block.learners) for block in BLOCKS.values())
+    compiling = sum(_timed(job, 200) for job in jobs.values())
+    print(f"{len(jobs)} blocks, {total:.3g} policy-rounds; compiling {compiling:.0f} s", flush=True)
+    for workers in (len(jobs), 1):
+        with ThreadPoolExecutor(workers) as pool:
+            began = time.perf_counter()
+            results = dict(zip(jobs, pool.map(lambda job: job(HORIZON), jobs.values()), strict=True))
+            seconds = time.perf_counter() - began
+        print(
+            f"{workers} blocks at a time: {seconds:.2f} s, {total / seconds:.3g} policy-rounds/s", flush=True
+        )
+    for name, result in results.items():
+        print(name, dict(zip(result.labels, result.final_regret.mean(axis=1).round().tolist(), strict=True)))
+    for name, job in jobs.items():
+        print(f"{name:24} alone {_timed(job, HORIZON):.2f} s", flush=True)
+
+
+def runs10000() -> None:
+    """Setting 1 with 10,000 runs of each learner."""
+    problem, policies = ac.paper.setting1(), [*compared(50), ac.TPUCBEW(50), ac.AgeIMED()]
+    play = _simulation(problem, policies, 10_000)
+    play(200)
+    began = time.perf_counter()
+    result = play(HORIZON)
+    seconds = time.perf_counter() - began
+    rounds = len(policies) * 10_000 * HORIZON
+    print(f"Setting 1, 10,000 runs: {seconds:.1f} s, {rounds / seconds:.3g} policy-rounds/s")
+    for row in result.rows():
+        print(f"{row['policy']:28} {row['mean']:12,.0f} ± {row['se']:.0f}", flush=True)
+
+
+def grid() -> None:
+    """The best (a, b) for Setting 1: a coarse grid, then a fine one around its best with more runs."""
+    problem = ac.paper.setting1()
+    for alpha in (20, 50):
+        a, b = np.geomspace(0.25, 16, 13), np.geomspace(1, 256, 17)
+        shapes = [(float(x), float(y)) for x in a for y in b]
+        for runs in (100, 1000):
+            policies = {f"({x:.3g}, {y:.3g})": ac.TPUCBFRG(alpha, BetaBinomial(x, y)) for x, y in shapes}
+            began = time.perf_counter()
+            result = _simulation(problem, policies, runs)(HORIZON)
+            seconds = time.perf_counter() - began
+            means = result.final_regret.mean(axis=1)
+            order = np.argsort(means)
+            print(f"alpha {alpha}: {len(policies)} spreads, {runs} runs, {seconds:.1f} s", flush=True)
+            for p in order[:5]:
+                paired = result.final_regret[p] - result.final_regret[order[0]]
+                print(
+                    f"  {result.labels[p]:18} {means[p]:10,.0f} "
+                    f"± {result.final_regret[p].std(ddof=1) / np.sqrt(runs):.0f}, over the best "
+                    f"{paired.mean():,.0f} ± {paired.std(ddof=1) / np.sqrt(runs):.0f}", flush=True,
+                )  # fmt: skip
+            x, y = shapes[int(order[0])]
+            near = np.geomspace(0.6, 1 / 0.6, 9)
+            shapes = [(x * u, y * v) for u in near for v in near]
+
+
+def main() -> None:
+    commands = {f.__name__: f for f in (reference, check, speed, paper, runs10000, grid)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("command", nargs="+", choices=commands)
+    for name in parser.parse_args().command:
+        print(f"-- {name}", flush=True)
+        commands[name]()
+
+
+if __name__ == "__main__":
+    main()
