@@ -23,6 +23,15 @@ _LINES: dict[str, dict[str, Any]] = {
     "UCB1": {"color": "#000000", "linestyle": ":"},
     "DelayedUCB1": {"color": "#000000", "linestyle": "-."},
     "GroupKLUCB": {"color": "#0072B2", "linewidth": 2.2},
+    "AgeIMED": {"color": "#0072B2", "linewidth": 2.4},
+    "AgeTS": {"color": "#D55E00"},
+    "AgeKL": {"color": "#009E73"},
+    "AgeUCB": {"color": "#CC79A7"},
+    "TPUCBFRG": {"color": "#117733"},
+    "KLUCB": {"color": "#999933"},
+    "ThompsonSampling": {"color": "#882255"},
+    "IMED(waiting)": {"color": "#4EA3D0", "linestyle": "-."},
+    "IMED(immediate)": {"color": "#4EA3D0", "linestyle": ":"},
 }
 _RAMP = ("#E9A15B", "#D97B29", "#B4571A", "#8A3F12", "#5E290B", "#331505")
 _MARKS = ("o", "s", "^", "D", "v", "P")
@@ -45,4 +54,4 @@ def line(kind: str) -> dict[str, Any]:
     if word in _RAMPS:
         place = _RAMPS[word].index(value)
         return style | {"color": _RAMP[place], "marker": _MARKS[place], "markersize": 4.5}
-    return style | _LINES.get(kind, {"color": "#444444"})
+    return style | (_LINES.get(kind) or _LINES.get(word) or {"color": "#444444"})

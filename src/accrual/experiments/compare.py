@@ -1,0 +1,279 @@
+"""Policies on a fitted problem: decisions that pay what logged ones did, at the ages at which they did.
+
+A round is one decision. The window is as many rounds as the log makes decisions in that time, and
+a decision's pieces fall into the rounds of their ages, or into parts of a few rounds where the
+window is too long to keep every round apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from accrual.core.errors import InputError
+from accrual.engine.result import Result
+from accrual.experiments.cells import Cell, cut
+from accrual.fit.schema import Fitted, Interval
+from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_ts import AgeTS
+from accrual.policy.age_ucb import AgeUCB
+from accrual.policy.base import Policy
+from accrual.policy.catalog import parse
+from accrual.policy.delayed_ucb1 import DelayedUCB1
+from accrual.policy.imed import IMED
+from accrual.policy.tpucbew import TPUCBEW
+from accrual.policy.tpucbfr import TPUCBFR
+from accrual.policy.tpucbfrg import TPUCBFRG
+from accrual.problem import Problem
+
+WINDOW_MOST = 10_000  # rounds; a busier log is simulated at a slower pace, and the table says so
+_PARTS_MOST = 600  # of the window, so that a round's draws stay within a core's memory
+_BYTES = 200 << 20  # that a thread may use for what the decisions of a window owe
+_WORK = 2e7  # policy-rounds, weighted by the parts, of one cell: some seconds
+
+BASELINE = "AgeIMED"
+AT_ONCE, WAITING = IMED(immediate=True), IMED()
+USUAL = ("AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
+
+
+class Scale(NamedTuple):
+    """How a window becomes rounds.
+
+    Attributes
+    ----------
+    window : int
+        Rounds.
+    alpha : int
+        The learners' groups, a divisor of the window.
+    part : int
+        Rounds within which ages are not told apart; 1 where every piece has its own round.
+    """
+
+    window: int
+    alpha: int
+    part: int
+
+
+def scale(rounds: float, groups: int, arms: int) -> Scale:
+    """A window of about so many rounds that about so many groups divide.
+
+    Examples
+    --------
+    >>> scale(80, 20, arms=6)
+    Scale(window=80, alpha=20, part=1)
+    >>> scale(61, 60, arms=4)
+    Scale(window=61, alpha=61, part=1)
+    >>> scale(5000, 60, arms=4)
+    Scale(window=5040, alpha=60, part=14)
+    """
+    wanted = max(1, round(rounds))
+    parts = int(np.clip(_BYTES // (16 * arms * (wanted + 4096)), 20, _PARTS_MOST))
+    part = -(-wanted // parts)
+    if wanted <= groups + 1:
+        return Scale(wanted, wanted, 1)
+    # Of the numbers of groups nearby, the one that stretches the window least.
+    most = min(groups, parts)
+    window, alpha = min(
+        (alpha * part * -(-wanted // (alpha * part)), -alpha) for alpha in range((most + 1) // 2, most + 1)
+    )
+    return Scale(window, -alpha, part)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A fitted problem in rounds.
+
+    Attributes
+    ----------
+    problem : Problem
+    scale : Scale
+    rate : float
+        Decisions per unit of the log's time.
+    slower : float
+        How many times slower than `rate` the decisions are simulated; 1 for as they are.
+    fitted : Fitted
+    """
+
+    problem: Problem
+    scale: Scale
+    rate: float
+    slower: float
+    fitted: Fitted
+
+    @property
+    def best(self) -> npt.NDArray[np.bool_]:
+        """Which arms are best."""
+        return np.asarray(self.problem.gaps == 0)
+
+
+def set_up(fitted: Fitted, rate: float | None = None) -> Setup:
+    """The problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise InputError(f"rate must be a positive number of decisions per unit of time, not {rate!r}")
+    pace = fitted.rate if rate is None else rate
+    rounds = fitted.window * pace
+    slower = max(1.0, rounds / WINDOW_MOST)
+    found = scale(rounds / slower, fitted.groups, len(fitted.known))
+    problem = fitted.to_problem(found.window, found.window // found.part)
+    return Setup(problem, found, pace, slower, fitted)
+
+
+def notes(setup: Setup) -> list[str]:
+    """What was simulated, in sentences."""
+    fitted, (window, _, part) = setup.fitted, setup.scale
+    pace = (
+        f"{setup.rate:.3g} a unit of time" if fitted.unit != "seconds" else f"{86400 * setup.rate:.3g} a day"
+    )
+    said = [
+        f"A window of {length(fitted.window, fitted.unit)} is {window:,} rounds, at {pace}"
+        + (f" slowed down {setup.slower:.3g} times." if setup.slower > 1 else "."),
+        "Every piece pays in the round of its own age."
+        if part == 1
+        else f"Ages are kept to {part} rounds ({length(fitted.window * part / window, fitted.unit)}), "
+        "within which a piece is paid evenly.",
+        "Decisions are drawn from "
+        + ", ".join(f"{len(arm.sample.lengths):,} of {arm.name}" for arm in fitted.known[:8])
+        + (f" and of {len(fitted.known) - 8} more arms" if len(fitted.known) > 8 else "")
+        + ", all closed.",
+    ]
+    left_out = [arm.name for arm in fitted.arms if arm.mean is None]
+    if left_out:
+        said.append(f"Left out, as none of their decisions has closed: {', '.join(left_out)}.")
+    raised = [
+        name
+        for name, cap, arm in zip(setup.problem.arms, setup.problem.caps, fitted.known, strict=True)
+        if arm.cap is not None and cap > arm.cap.used * (1 + 1e-9)
+    ]
+    if raised:
+        said.append(f"Caps raised to the largest total in the sample: {', '.join(raised)}.")
+    return said
+
+
+def length(time: float, unit: str) -> str:
+    """A length of time as a person says it.
+
+    Examples
+    --------
+    >>> length(5_184_000, "seconds"), length(5400, "seconds"), length(80, "the log's own")
+    ('60 d', '1.5 h', '80')
+    """
+    if unit != "seconds":
+        return f"{time:.4g}"
+    for size, letter in ((86400, "d"), (3600, "h"), (60, "min")):
+        if time >= size:
+            return f"{time / size:.3g} {letter}"
+    return f"{time:.3g} s"
+
+
+def policies(setup: Setup, names: Sequence[str] = ()) -> dict[str, Policy]:
+    """The policies to compare, by label; `names` replaces the usual ones.
+
+    A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
+    spread. Those that say what waiting costs are always there.
+    """
+    alpha = setup.scale.alpha
+    usual: dict[str, Policy] = {
+        "AgeIMED": AgeIMED(),
+        "AgeTS": AgeTS(),
+        "TPUCBFRG": TPUCBFRG(alpha, list(setup.fitted.spread.value)),
+        "TPUCBFR": TPUCBFR(alpha),
+        "TPUCBEW": TPUCBEW(alpha),
+        "AgeUCB": AgeUCB(alpha, proved=False, independent=False),
+        "DelayedUCB1": DelayedUCB1(),
+    }
+    found: dict[str, Policy] = {BASELINE: usual[BASELINE]}
+    for name in names or USUAL:
+        policy = usual[name] if name in usual else parse(name)
+        label = f"TPUCBFRG({alpha}, fitted)" if name == "TPUCBFRG" else policy.label
+        if label in found and name != BASELINE:
+            raise InputError(f"--policy gives {label} twice")
+        found[label] = policy
+    for policy in (WAITING, AT_ONCE):
+        found.setdefault(policy.label, policy)
+    for policy in found.values():  # one that does not fit says so before anything is played
+        policy.params(np.array(setup.problem.caps), setup.problem.window)
+    return found
+
+
+def usual_horizon(setup: Setup) -> int:
+    """Ten windows, and at least 10,000 rounds."""
+    return max(10_000, 10 * setup.problem.window)
+
+
+def cells(setup: Setup, compared: Mapping[str, Policy], horizon: int, runs: int, seed: int = 0) -> list[Cell]:
+    """The cells of a comparison, for `accrual.experiments.runner.run_cells`."""
+    weight = len(compared) * horizon * (1 + setup.problem.groups / 20)
+    size = int(np.clip(_WORK // weight, 1, 50))
+    return cut("compare", setup.problem, compared, horizon, runs, size, seed)
+
+
+class Line(NamedTuple):
+    """What is said of one policy; intervals of 95 % over the runs."""
+
+    policy: str
+    regret: Interval
+    lost: Interval  # reward per 1000 decisions, against the best arm alone
+    share: Interval  # of decisions for the best arm, in percent
+    more: Interval  # lost per 1000 decisions than the baseline loses, run by run
+    runs: int
+
+
+def lines(setup: Setup, result: Result, baseline: str = BASELINE) -> list[Line]:
+    """One line for each policy, the least regret first."""
+    per_mille = 1000.0 / int(result.rounds[-1])
+    final = result.final_regret
+    base = final[result.labels.index(baseline)]
+    shares = 100.0 * result.pulls[:, :, setup.best].sum(axis=2) / result.pulls.sum(axis=2)
+    found = [
+        Line(
+            label,
+            interval(final[p]),
+            interval(per_mille * final[p]),
+            interval(shares[p]),
+            interval(per_mille * (final[p] - base)),
+            len(base),
+        )
+        for p, label in enumerate(result.labels)
+    ]
+    return sorted(found, key=lambda line: line.regret.value)
+
+
+def interval(values: npt.NDArray[np.float64]) -> Interval:
+    """The mean over runs with its 95 % interval; only the mean for a single run.
+
+    Examples
+    --------
+    >>> interval(np.array([1.0, 2.0, 3.0]))
+    Interval(value=2.0, low=-0.4841..., high=4.4841...)
+    """
+    mean, runs = float(values.mean()), len(values)
+    if runs < 2:
+        return Interval(mean, math.nan, math.nan)
+    half = float(stdtrit(runs - 1, 0.975) * values.std(ddof=1) / math.sqrt(runs))
+    return Interval(mean, mean - half, mean + half)
+
+
+class Cost(NamedTuple):
+    """One way to learn, and what it costs."""
+
+    way: str
+    policy: str
+    lost: Interval  # per 1000 decisions
+    more: Interval  # than seeing everything at once, run by run
+
+
+def waiting(result: Result) -> list[Cost]:
+    """What waiting costs: one rule, seeing everything at once, using pieces, or waiting for totals."""
+    ways = {"at once": AT_ONCE.label, "pieces": BASELINE, "totals": WAITING.label}
+    per_mille = 1000.0 / int(result.rounds[-1])
+    final = {way: per_mille * result.final_regret[result.labels.index(label)] for way, label in ways.items()}
+    floor = next(iter(final.values()))
+    return [
+        Cost(way, label, interval(final[way]), interval(final[way] - floor)) for way, label in ways.items()
+    ]

@@ -1,0 +1,281 @@
+"""The comparison on a fitted problem: table, CSV, pictures and page."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from accrual.core.files import replacing
+from accrual.engine.result import Result
+from accrual.experiments.compare import (
+    BASELINE,
+    Cost,
+    Line,
+    Setup,
+    length,
+    lines,
+    notes,
+    waiting,
+)
+from accrual.fit.schema import Interval
+from accrual.report import style
+from accrual.report.drawing import Picture, Shape, axis, render, short
+from accrual.report.html import boxes, document, figure, table
+
+_ARMS_DRAWN = 8
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that the page, the table and the CSV say."""
+
+    setup: Setup
+    result: Result
+    lines: list[Line]
+    waiting: list[Cost]
+    command: str  # that gives these numbers
+
+
+def comparison(setup: Setup, result: Result, command: str) -> Comparison:
+    """What a comparison's rows say."""
+    return Comparison(setup, result, lines(setup, result), waiting(result), command)
+
+
+def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
+    """One row for each policy, whole or not at all."""
+    columns = ("regret", "lost", "share", "more")
+    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(
+            ["policy", "runs", *(f"{name}{end}" for name in columns for end in ("", "_low", "_high"))]
+        )
+        for line in compared.lines:
+            figures = [f"{value:.6g}" for name in columns for value in _three(getattr(line, name))]
+            rows.writerow([line.policy, line.runs, *figures])
+
+
+def write_page(path: str | os.PathLike[str], compared: Comparison) -> None:
+    """The page, whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(page(compared), encoding="utf-8")
+
+
+def page(compared: Comparison) -> str:
+    """The whole page as HTML."""
+    sections = [
+        ("policies", "Which policy", _policies(compared)),
+        ("waiting", "What waiting costs", _waiting(compared)),
+        ("arrival", "How reward arrives in the log", _arrival(compared)),
+        ("simulated", "What was simulated", _simulated(compared)),
+        ("limits", "What this does not tell", _LIMITS),
+    ]
+    return document("Policies compared on a log", "Policies compared on a log", _opening(compared), sections)
+
+
+def _opening(compared: Comparison) -> str:
+    playable = [line for line in compared.lines if "immediate" not in line.policy]
+    best, log = playable[0], compared.setup.fitted.log
+    saved = pieces_save(compared.waiting)
+    tiles = [
+        (escape(best.policy), "loses least of the policies that can be played"),
+        (short(best.lost.value), "reward lost per 1000 decisions, against the best arm alone"),
+        (f"{best.share.value:.0f}&nbsp;%", "of its decisions are for the best arm"),
+        (
+            "&ndash;" if saved is None else f"{saved:.0f}&nbsp;%",
+            "of what waiting for totals costs is saved by using pieces",
+        ),
+    ]
+    horizon, runs = int(compared.result.rounds[-1]), len(compared.result.runs)
+    return (
+        f"<p>{len(compared.setup.problem.arms)} arms, fitted to {log['decisions']:,} logged decisions and "
+        f"{log['pieces']:,} pieces, and played anew by {len(compared.lines)} policies: {runs:,} runs of "
+        f"{horizon:,} decisions, in which every decision pays what a logged decision of its arm paid, when "
+        f"it paid it.</p>{boxes(tiles)}"
+    )
+
+
+def pieces_save(costs: Sequence[Cost]) -> float | None:
+    """How much of what waiting costs is saved by using pieces, in percent.
+
+    None where waiting costs nothing that could be told from chance.
+    """
+    _, pieces, totals = costs
+    if not totals.more.low > 0:
+        return None
+    return 100 * (1 - pieces.more.value / totals.more.value)
+
+
+def _policies(compared: Comparison) -> str:
+    body = "".join(
+        f"<tr><td>{escape(line.policy)}</td>"
+        + "".join(f"<td>{_span(value)}</td>" for value in (line.regret, line.lost, line.share))
+        + f"<td>{'' if line.policy == BASELINE else _span(line.more, signed=True)}</td></tr>"
+        for line in compared.lines
+    )
+    head = "".join(
+        f"<th>{name}</th>"
+        for name in ("policy", "regret", "lost per 1000", "best arm, %", f"per 1000 against {BASELINE}")
+    )
+    return (
+        f"{figure(_regret(compared))}{table(head, body)}"
+        "<p>Regret is what the best arm alone would have paid more, in the mean. In brackets: 95&nbsp;% "
+        f"intervals over the runs. Differences to {BASELINE} are taken run by run, on the same draws. "
+        "IMED(immediate) sees every total at once, which nobody can: it is a yardstick.</p>"
+    )
+
+
+def _waiting(compared: Comparison) -> str:
+    body = "".join(
+        f"<tr><td>{escape(cost.way)}</td><td>{escape(cost.policy)}</td><td>{_span(cost.lost)}</td>"
+        f"<td>{_span(cost.more, signed=True) if i else ''}</td></tr>"
+        for i, cost in enumerate(compared.waiting)
+    )
+    head = "<th>what is seen</th><th>policy</th><th>lost per 1000</th><th>against at once</th>"
+    return (
+        "<p>The same rule for choosing (IMED), given three kinds of sight. The first cannot be had; the "
+        "difference between the other two is what it is worth to use pieces before a decision is "
+        f"complete.</p>{figure(_costs(compared))}{table(head, body)}"
+    )
+
+
+def _arrival(compared: Comparison) -> str:
+    setup = compared.setup
+    body = "".join(
+        f"<tr><td>{escape(arm.name)}</td><td>{arm.decisions:,}</td><td>{arm.closed:,}</td>"
+        f"<td>{_span(arm.mean)}</td><td>{arm.cap.used:.4g}</td></tr>"
+        for arm in setup.fitted.known
+        if arm.mean is not None and arm.cap is not None
+    )
+    head = "<th>arm</th><th>decisions</th><th>closed</th><th>mean total</th><th>cap</th>"
+    return figure(_arrived(compared)) + table(head, body)
+
+
+def _simulated(compared: Comparison) -> str:
+    said = "".join(f"<li>{escape(note)}</li>" for note in notes(compared.setup))
+    return f"<ul>{said}</ul><pre><code>{escape(compared.command)}</code></pre>"
+
+
+_LIMITS = (
+    "<ul><li>The log's decisions stand for all that will come: what the fit does not know of an arm's mean "
+    "(its interval is above) is in none of the intervals here, which are over simulated runs alone.</li>"
+    "<li>Decisions are drawn independently: no season, no trend, no visitor who comes back.</li>"
+    "<li>Caps are taken as known. A cap cannot be learned from a log, and a policy's regret may depend on "
+    "it.</li><li>One decision is made per round: where traffic comes in bursts, more is pending than "
+    "here.</li></ul>"
+)
+
+
+def _regret(compared: Comparison) -> Picture:
+    result = compared.result
+    order = [result.labels.index(line.policy) for line in reversed(compared.lines)]
+
+    def draw(figure: Any, narrow: bool) -> None:
+        ax = figure.subplots()
+        for p in order:
+            mean = result.regret[p].mean(axis=0)
+            drawn = style.line(result.labels[p])
+            ax.plot(result.rounds, mean, label=f"{result.labels[p]}  {short(float(mean[-1]))}", **drawn)
+            if len(result.runs) > 1:
+                error = result.regret[p].std(axis=0, ddof=1) / math.sqrt(len(result.runs))
+                ax.fill_between(
+                    result.rounds, mean - 2 * error, mean + 2 * error, color=drawn["color"], alpha=0.18, lw=0
+                )
+        ax.axvline(compared.setup.problem.window, color="#888888", lw=0.9, ls="--", label="one window")
+        ax.set(xlim=(0, result.rounds[-1]), ylim=(0, None), xlabel="decisions", ylabel="regret")
+        axis(ax.xaxis)
+        axis(ax.yaxis)
+
+    caption = (
+        "Mean regret over the runs, bands of two standard errors; the figure beside each name is the regret "
+        "at the last decision. The dashed line is one window: until then nobody has seen a whole total."
+    )
+    return render("compare-regret", "Regret as decisions are made", caption, draw, Shape(4.6, len(order) + 1))
+
+
+def _costs(compared: Comparison) -> Picture:
+    costs = compared.waiting
+    colours = ("#4EA3D0", "#0072B2", "#CC6677")
+
+    def draw(figure: Any, narrow: bool) -> None:
+        ax = figure.subplots()
+        for row, (cost, colour) in enumerate(zip(costs, colours, strict=True)):
+            error = cost.lost.high - cost.lost.value
+            label = f"{cost.way}  {short(cost.lost.value)}"
+            ax.barh(
+                row, cost.lost.value, 0.62, color=colour, label=label,
+                xerr=None if math.isnan(error) else error, error_kw={"lw": 1.0, "ecolor": "#222222"},
+            )  # fmt: skip
+        ax.set_yticks(range(len(costs)), [cost.way for cost in costs])
+        ax.invert_yaxis()
+        ax.grid(axis="y", visible=False)
+        ax.set(xlabel="reward lost per 1000 decisions", xlim=(0, None))
+        axis(ax.xaxis)
+
+    caption = "What is lost against playing the best arm alone, with 95 % intervals over the runs."
+    return render(
+        "compare-waiting", "The same rule with three kinds of sight", caption, draw,
+        Shape(2.7, len(costs), left=1.1, left_narrow=0.95),
+    )  # fmt: skip
+
+
+def _arrived(compared: Comparison) -> Picture:
+    fitted = compared.setup.fitted
+    ages = np.asarray(fitted.arrived["ages"], dtype=np.float64)
+    unit = 86400.0 if fitted.unit == "seconds" and fitted.window > 2 * 86400 else 1.0
+    name = "days" if unit > 1 else "seconds" if fitted.unit == "seconds" else "the log's unit of time"
+    arms = sorted(fitted.known, key=lambda arm: -arm.decisions)[:_ARMS_DRAWN]
+    colours = ("#332288", "#4EA3D0", "#44AA99", "#117733", "#999933", "#D4AF37", "#CC6677", "#882255")
+
+    def draw(figure: Any, narrow: bool) -> None:
+        axes = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
+        low, mid, high = (100 * np.asarray(fitted.arrived[key]) for key in ("low", "value", "high"))
+        axes[0].plot(ages / unit, mid, color="#222222", lw=2, label="all arms")
+        axes[0].fill_between(ages / unit, low, high, color="#222222", alpha=0.15, lw=0)
+        axes[0].set(xlabel=f"age, {name}", ylabel="arrived, %", ylim=(0, 103), xlim=(0, fitted.window / unit))
+        edges = np.linspace(0, fitted.window / unit, fitted.groups + 1)
+        for arm, colour in zip(arms, colours, strict=False):
+            assert arm.spread is not None
+            shares = 100 * np.asarray(arm.spread.value)
+            axes[1].stairs(shares, edges, color=colour, lw=1.6, label=arm.name)
+        axes[1].set(
+            xlabel=f"age, {name}", ylabel="of the arm's reward, %", ylim=(0, None), xlim=(0, edges[-1])
+        )
+        axes[0].set_title("arrived by age")
+        axes[1].set_title("spread over the groups")
+
+    window = length(fitted.window, fitted.unit)
+    caption = (
+        f"Left: the share of a decision's reward that has arrived by an age, with its 95 % interval. Right: "
+        f"how each arm's reward is spread over the {fitted.groups} groups of the window of {window}."
+    )
+    return render(
+        "compare-arrival", "When reward arrives", caption, draw, Shape(4.2, len(arms) + 1, panels=2)
+    )
+
+
+def _three(value: Interval) -> tuple[float, float, float]:
+    return value.value, value.low, value.high
+
+
+def _span(value: Interval, signed: bool = False) -> str:
+    """An interval as HTML: the estimate, and in brackets between what it may lie."""
+    shown = [_digits(one, signed) for one in _three(value)]
+    if math.isnan(value.low):
+        return shown[0]
+    return f"{shown[0]} <small>[{shown[1]}, {shown[2]}]</small>"
+
+
+def _digits(value: float, signed: bool) -> str:
+    text = (
+        f"{value:{'+' if signed else ''},.0f}"
+        if abs(value) >= 1000
+        else f"{value:{'+' if signed else ''}.3g}"
+    )
+    return text.replace("-", "−")
