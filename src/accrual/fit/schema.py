@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import accrual
 from accrual.core.errors import InputError, whole
 from accrual.core.files import replacing
 from accrual.fit.typed import typed
@@ -231,7 +230,7 @@ class Fitted:
 
 def _written(fitted: Fitted) -> str:
     """The file's text: an object's fields one to a line, a list of numbers on one line."""
-    data: dict[str, Any] = {"format": FORMAT, "version": VERSION, "made_by": f"accrual {accrual.__version__}"}
+    data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     data |= _plain(fitted)
     samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
     return _lines(data | {"samples": samples}, "") + "\n"
