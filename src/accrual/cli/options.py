@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from accrual.core.errors import InputError, unknown
+
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
+
+ENGINES = ("local", "ray")
 
 
 def count(given: str | int) -> int:
@@ -37,14 +41,19 @@ Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
 
 _Jobs = Annotated[int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")]
-_WHERE = {"jobs": (_Jobs, None)}
+_Engine = Annotated[str, typer.Option(metavar="NAME", help="What computes the cells: local or ray.")]
+_Address = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="A Ray cluster's head; without it Ray is started here."),
+]
+_WHERE = {"jobs": (_Jobs, None), "engine": (_Engine, "local"), "address": (_Address, None)}
 
 
 def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say where its cells are computed.
 
     The command declares a parameter ``executor: Executor``, in whose place the command line
-    takes --jobs.
+    takes --jobs, --engine and --address.
     """
 
     @functools.wraps(command)
@@ -68,7 +77,14 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _executor(jobs: int | None) -> Executor:
+def _executor(jobs: int | None, engine: str, address: str | None) -> Executor:
+    from accrual.experiments.on_ray import OnRay
     from accrual.experiments.runner import Local
 
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if engine == "ray":
+        return OnRay(address, jobs)
+    if address is not None:
+        raise InputError("--address is a Ray cluster's; it needs --engine ray")
     return Local(jobs)
