@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import accrual as ac
 from accrual.core.jit import njit
-from accrual.experiments.replay import LEAST, Logged, replay, walk
+from accrual.experiments.logged import Logged
+from accrual.experiments.replay import LEAST, replay, walk
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Functions
 from accrual.policy.delayed_ucb1 import DelayedUCB1
@@ -31,10 +32,12 @@ def made(decisions: int, seed: int, propensity=(1 / 3,) * 3, means=MEANS, end: f
         arms=tuple("abcdefgh"[: len(means)]),
         caps=np.ones(len(means)),
         window=WINDOW,
+        steps=WINDOW,
         end=at[-1] if end is None else end,
         arm=arm,
         at=at,
         propensity=np.asarray(propensity)[arm],
+        own=np.full(decisions, float(WINDOW)),
         first=np.concatenate([[0], 2 * np.cumsum(pays)]),
         age=age.ravel(),
         value=np.full(age.size, 0.5),
@@ -81,7 +84,9 @@ def test_where_peeking_would_pay_it_does_not_happen():
     """All pay arrives after the last decision. A replay that showed a decision's pay with the
     decision, as the same log with ages of 0 does, would find the best arm."""
     log = made(900, seed=1)
-    late = replace(log, window=2000, end=3000.0, age=np.full(len(log.age), 1500.0))
+    late = replace(
+        log, window=2000, steps=2000, own=np.full(900, 2000.0), end=3000.0, age=np.full(len(log.age), 1500.0)
+    )
     honest, peeking = (
         replay(one, {"AgeIMED": ac.AgeIMED()})[1] for one in (late, replace(late, age=np.zeros(len(log.age))))
     )
@@ -94,8 +99,8 @@ def test_where_peeking_would_pay_it_does_not_happen():
 def test_a_piece_counts_from_its_own_time_on_and_not_at_it():
     """Two arms, one decision each; b's pay arrives at the very moment of the third decision."""
     log = Logged(
-        ("a", "b"), np.ones(2), 10, 100.0,
-        arm=np.array([0, 1, 0, 1]), at=np.array([0.0, 1.0, 4.0, 5.0]), propensity=np.full(4, 0.5),
+        ("a", "b"), np.ones(2), 10, 10, 100.0, arm=np.array([0, 1, 0, 1]),
+        at=np.array([0.0, 1.0, 4.0, 5.0]), propensity=np.full(4, 0.5), own=np.full(4, 10.0),
         first=np.array([0, 0, 1, 1, 1]), age=np.array([3.0]), value=np.array([1.0]),
     )  # fmt: skip
     chosen, _ = walk(log, ac.TPUCBFR(1), "weighting", (0, 0))

@@ -10,86 +10,25 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import SEED_MOST
 from accrual.engine.progress import Progress
+from accrual.experiments.logged import Bools, Floats, Ints, Logged, resampled
+from accrual.fit.schema import Interval
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Method = Literal["rejection", "weighting"]
 METHODS: tuple[Method, ...] = ("rejection", "weighting")
 
 LEAST = 100  # effective decisions below which a figure would only mislead
 REPEATS = 20  # replays of resampled logs, from which the intervals are made
 _ASTRAY = 6.0  # standard errors by which propensities may miss the arms' frequencies
-
-
-@dataclass(frozen=True)
-class Logged:
-    """A log in order of time, in the unit of which the window has `window`.
-
-    Attributes
-    ----------
-    arms : tuple of str
-    caps : ndarray
-        The greatest total of one decision, for each arm.
-    window : int
-    end : float
-        Until when the log reports pieces: a decision made at most a window before is closed.
-    arm, at, propensity : ndarray
-        Of each decision; the propensity is the chance that the log had of choosing what it chose.
-    first : ndarray
-        Where each decision's pieces begin in `age` and `value`, and one more for the end.
-    age, value : ndarray
-        Of each piece, within the window.
-    """
-
-    arms: tuple[str, ...]
-    caps: Floats
-    window: int
-    end: float
-    arm: Ints = field(repr=False)
-    at: Floats = field(repr=False)
-    propensity: Floats = field(repr=False)
-    first: Ints = field(repr=False)
-    age: Floats = field(repr=False)
-    value: Floats = field(repr=False)
-
-    def __post_init__(self) -> None:
-        if (np.diff(self.at) < 0).any():
-            raise InputError("a log to replay must be in order of time")
-        if not ((self.propensity > 0) & (self.propensity <= 1)).all():
-            raise InputError("propensities must be above 0 and at most 1")
-
-    @cached_property
-    def totals(self) -> Floats:
-        """What each decision paid."""
-        running = np.concatenate([[0.0], np.cumsum(self.value)])
-        return np.asarray(np.diff(running[self.first]))
-
-    @cached_property
-    def closed(self) -> Bools:
-        """Whose window was over when the log ended."""
-        return np.asarray(self.at + self.window <= self.end)
-
-
-class Interval(NamedTuple):
-    """An estimate, and between what it may well lie (95 %)."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Line(NamedTuple):
@@ -128,6 +67,9 @@ def replay(
     whole("seed", seed, 0, SEED_MOST)
     if len(log.arms) < 2:
         raise InputError("a replay needs at least two arms to choose between")
+    for label, policy in policies.items():
+        if policy.immediate:
+            raise InputError(f"{label} sees totals before they are paid, which only a simulation can offer")
     if not log.closed.any():
         raise InputError("no decision of the log is closed: none has a total to judge a policy by")
     check_propensities(log)
@@ -135,7 +77,7 @@ def replay(
     payers = np.flatnonzero(log.closed)
     logs = [
         log,
-        *(_resampled(log, payers[dice.integers(len(payers), size=len(log.at))]) for _ in range(REPEATS)),
+        *(resampled(log, payers[dice.integers(len(payers), size=len(log.at))]) for _ in range(REPEATS)),
     ]
     base = [float(one.totals[one.closed].mean()) for one in logs]
     known = int(log.closed.sum())
@@ -177,12 +119,12 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
     Under rejection the policy learns from the decisions that are accepted, and from nothing else;
     under weighting it learns from every decision of the log.
     """
-    ledger = Ledger(policy, log.caps.tolist(), log.window, seed=key[0])
+    ledger = Ledger(policy, log.caps.tolist(), log.steps, seed=key[0], span=log.window)
     even = method == "rejection"
     # Rejection evens the propensities out: every choice is accepted with the same chance.
     dice = np.random.Generator(np.random.Philox(key=list(key)))
     spared = (dice.random(len(log.at)) * log.propensity < log.propensity.min()).tolist()
-    first, age, value = log.first.tolist(), log.age.tolist(), log.value.tolist()
+    first, age, value, own = (part.tolist() for part in (log.first, log.age, log.value, log.own))
     coming: list[tuple[float, int, int]] = []  # when, which piece, the ledger's id
     chosen = np.empty(len(log.at), np.int64)
     accepted = np.zeros(len(log.at), np.bool_)
@@ -194,7 +136,7 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
         agrees = choice == arm and (spared[i] or not even)
         chosen[i], accepted[i] = choice, agrees
         if agrees or not even:
-            id_ = ledger.record(arm, now).id
+            id_ = ledger.record(arm, now, own[i]).id
             for piece in range(first[i], first[i + 1]):
                 heapq.heappush(coming, (now + age[piece], piece, id_))
     return chosen, accepted
@@ -211,17 +153,6 @@ def _play(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> 
         mass**2 / float((weight**2).sum()) if mass else 0.0,
         _shares(chosen[used if method == "rejection" else log.closed], log),
     )
-
-
-def _resampled(log: Logged, payer: Ints) -> Logged:
-    """The same times, at each of which another closed decision of the log pays, with its pieces."""
-    counts = np.diff(log.first)[payer]
-    first = np.concatenate([[0], np.cumsum(counts)])
-    piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)
-    return Logged(
-        log.arms, log.caps, log.window, log.end,
-        log.arm[payer], log.at, log.propensity[payer], first, log.age[piece], log.value[piece],
-    )  # fmt: skip
 
 
 def _enough(found: _Pass, label: str, method: Method, log: Logged) -> None:

@@ -1,0 +1,138 @@
+"""A log as a replay walks through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError
+from accrual.fit.schema import Fitted
+from accrual.fit.tables import Log
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_STEPS = 1000  # or more, into which a policy sees a window of time cut
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A log in order of time.
+
+    Attributes
+    ----------
+    arms : tuple of str
+    caps : ndarray
+        The greatest total of one decision, for each arm.
+    window : float
+        The longest, in the log's unit of time.
+    steps : int
+        Into how many the policy sees it cut.
+    end : float
+        Until when the log reports pieces: a decision whose window was over by then is closed.
+    arm, at, propensity, own : ndarray
+        Of each decision; the propensity is the chance that the log had of choosing what it chose,
+        and `own` its window.
+    first : ndarray
+        Where each decision's pieces begin in `age` and `value`, and one more for the end.
+    age, value : ndarray
+        Of each piece, within the window.
+    """
+
+    arms: tuple[str, ...]
+    caps: Floats
+    window: float
+    steps: int
+    end: float
+    arm: Ints = field(repr=False)
+    at: Floats = field(repr=False)
+    propensity: Floats = field(repr=False)
+    own: Floats = field(repr=False)
+    first: Ints = field(repr=False)
+    age: Floats = field(repr=False)
+    value: Floats = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if (np.diff(self.at) < 0).any():
+            raise InputError("a log to replay must be in order of time")
+        if not ((self.propensity > 0) & (self.propensity <= 1)).all():
+            raise InputError("propensities must be above 0 and at most 1")
+
+    @cached_property
+    def totals(self) -> Floats:
+        """What each decision paid."""
+        running = np.concatenate([[0.0], np.cumsum(self.value)])
+        return np.asarray(np.diff(running[self.first]))
+
+    @cached_property
+    def closed(self) -> Bools:
+        """Whose window was over when the log ended."""
+        return np.asarray(self.at + self.own <= self.end)
+
+
+def from_log(log: Log, fitted: Fitted, uniform: bool) -> Logged:
+    """An opened log, with the window and the caps of its fit.
+
+    Parameters
+    ----------
+    log : Log
+    fitted : Fitted
+    uniform : bool
+        Whether every arm had the same chance; otherwise the log must say which chance it had.
+    """
+    if not uniform and not log.has_propensity:
+        raise InputError(
+            "a replay needs to know with which chance the log chose: a propensity column (--column "
+            "propensity=NAME), or --uniform if every arm had the same"
+        )
+    if uniform and log.has_propensity:
+        raise InputError("the log has propensities; leave out --uniform, or the column")
+    caps = {arm.name: arm.cap.used for arm in fitted.arms if arm.cap is not None}
+    unknown_caps = [name for name in log.arms if not caps.get(name, 0.0) > 0]
+    if unknown_caps:
+        raise InputError(f"no decision of arm {unknown_caps[0]!r} has closed: its cap is not known")
+    arm, at, propensity, own = _columns(
+        log, 'SELECT arm, "at", propensity, own_window FROM decisions ORDER BY decision'
+    )
+    decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces ORDER BY decision, age")
+    own = np.minimum(np.nan_to_num(own.astype(np.float64), nan=np.inf), fitted.window)
+    inside = age < own[decision.astype(np.int64)]
+    lengths = np.bincount(decision[inside].astype(np.int64), minlength=len(arm))
+    whole_rounds = not log.timestamps and float(fitted.window).is_integer()
+    return Logged(
+        arms=log.arms,
+        caps=np.array([caps[name] for name in log.arms]),
+        window=fitted.window,
+        steps=int(fitted.window) if whole_rounds else fitted.groups * -(-_STEPS // fitted.groups),
+        end=log.end,
+        arm=arm.astype(np.int64),
+        at=at.astype(np.float64),
+        propensity=np.full(len(arm), 1 / len(log.arms)) if uniform else propensity.astype(np.float64),
+        own=own,
+        first=np.concatenate([[0], np.cumsum(lengths)]),
+        age=age[inside],
+        value=value[inside],
+    )
+
+
+def _columns(log: Log, query: str) -> list[npt.NDArray[Any]]:
+    """The columns of a query, whole."""
+    batches = list(log.stream(query))
+    return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
+
+
+def resampled(log: Logged, payer: Ints) -> Logged:
+    """The same times, at each of which another closed decision of the log pays, with its pieces."""
+    counts = np.diff(log.first)[payer]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)
+    return Logged(
+        log.arms, log.caps, log.window, log.steps, log.end,
+        log.arm[payer], log.at, log.propensity[payer], log.own[payer],
+        first, log.age[piece], log.value[piece],
+    )  # fmt: skip
