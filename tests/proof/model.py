@@ -99,14 +99,14 @@ class Model:
         elif item.when is not None:
             age = item.when - decision.at
             age = stated = 0.0 if -skew <= age < 0 else age
+        if age < 0:
+            return Answer(Status.EARLY)
+        if stated is not None and decision.at + stated > time + skew:
+            return Answer(Status.FUTURE)
         body = (item.value, stated)
         key = ("pay", item.decision, item.key or (object() if stated is None else body))
         if key in self.keys and (self.keys[key][0].value, self.keys[key][0].stated) != body:
             return Answer(Status.CONFLICT)
-        if key not in self.keys and age < 0:
-            return Answer(Status.EARLY)
-        if key not in self.keys and stated is not None and decision.at + stated > time + skew:
-            return Answer(Status.FUTURE)
         closed = (Kind.CLOSE, item.decision) in self.keys
         late = closed or age >= decision.age or time >= decision.at + decision.age
         event = Event(Kind.PIECE, time, item.decision, -1, item.value, age, stated)

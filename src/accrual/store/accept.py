@@ -156,6 +156,10 @@ class Acceptance:
                 age = when - made
                 early = age < -self._skew
                 age = max(age, 0.0)
+        if early:
+            return _EARLY
+        if stated and made + age > at + self._skew:
+            return _FUTURE
         if key is None and stated:
             key = derived_key(id_, value, age)
         if key is not None:
@@ -164,10 +168,6 @@ class Acceptance:
                 if was.value == value and was.stated == stated and (was.age == age or not stated):
                     return Answer(_AGAIN, was.seq, was.at, 0, (), bool(was.late), was.age)
                 return _CONFLICT
-        if early:
-            return _EARLY
-        if stated and made + age > at + self._skew:
-            return _FUTURE
         late = age >= window or at >= made + window
         self._seq = seq = self._seq + 1
         self._last = at

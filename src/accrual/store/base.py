@@ -198,10 +198,10 @@ class Store(Protocol):
           whatever arms it brings now, if they are as many; otherwise a conflict.
         - `Pay`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
           that is below 0 by no more than `skew`), and is then stated; or else the event's time less
-          the decision's. Its key (given, or derived from a stated age) known for this decision:
-          again if the value and the stated age, or that none was stated, are the same; otherwise a
-          conflict. Early if `when` is before the decision by more than `skew`; future if the
-          decision's time and the stated age lie beyond the event's time and `skew`. Stored otherwise;
+          the decision's. Early if `when` is before the decision by more than `skew`; future if the
+          decision's time and the stated age lie beyond the event's time and `skew`. Its key (given, or
+          derived from a stated age) known for this decision: again if the value and the stated age, or
+          that none was stated, are the same; otherwise a conflict. Stored otherwise;
           late if its age is not below the decision's window, the event's time not before the
           decision's time and window, or the decision closed by an event before it.
         - `Close`, `RetireArm`: again if it has been.

@@ -1,5 +1,18 @@
-"""Published suites that every policy passes, the library's and yours."""
+"""Published suites that every policy and every store passes, the library's and yours."""
+
+from typing import TYPE_CHECKING, Any
 
 from accrual.testing.policies import PolicySuite
 
-__all__ = ["PolicySuite"]
+if TYPE_CHECKING:
+    from accrual.testing.stores import StoreSuite
+
+__all__ = ["PolicySuite", "StoreSuite"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "StoreSuite":  # imports pytest, which PolicySuite does without
+        from accrual.testing.stores import StoreSuite
+
+        return StoreSuite
+    raise AttributeError(f"module 'accrual.testing' has no attribute {name!r}")

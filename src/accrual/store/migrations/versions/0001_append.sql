@@ -2,8 +2,8 @@
 --
 -- The head row is locked first and until commit, so events get their positions in the order in which
 -- they are committed; and a volatile function's later statements see what earlier holders committed.
--- Pieces are handled a run at a time, other items one by one. The plans must not depend on how large
--- a table was when a connection first planned, so only index lookups are allowed.
+-- Pieces are handled a run at a time, other items one by one. A connection plans once, perhaps while
+-- the tables are empty, and they grow; so only the plan that looks each thing up by its index is allowed.
 CREATE FUNCTION accrual_append(
     to_bandit BIGINT,
     clock DOUBLE PRECISION,
@@ -29,6 +29,9 @@ LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_bitmapscan = off
+SET enable_material = off
+SET enable_memoize = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
@@ -46,6 +49,7 @@ DECLARE
     place BIGINT;
     moment DOUBLE PRECISION;
     number_ BIGINT;
+    twins BIGINT[];          -- of a run: places of pieces that come in it before
 BEGIN
     SELECT head.seq, head.decisions, head.arms, head.at, bandit.rounds INTO h
     FROM head JOIN bandit ON bandit.number = head.bandit
@@ -62,72 +66,81 @@ BEGIN
             WHILE j < n AND kinds[j + 1] = 1 LOOP
                 j := j + 1;
             END LOOP;
-            WITH item AS (
-                SELECT u.place, u.decision, u.value, d.at AS made, d."window",
-                    u.age IS NOT NULL OR u.at IS NOT NULL AS stated,
-                    u.age IS NULL AND u.at < d.at - skew AS early,
-                    coalesce(u.age, greatest(u.at - d.at, 0), t - d.at) AS age,
-                    u.key COLLATE "C" AS key
-                FROM unnest(subjects[i:j], amounts[i:j], ages[i:j], whens[i:j], names[i:j])
-                    WITH ORDINALITY AS u (decision, value, age, at, key, place)
-                LEFT JOIN decision d ON d.bandit = to_bandit AND d.id = u.decision
-            ), keyed AS (
-                SELECT k.place, k.decision, k.value, k.made, k."window", k.stated, k.early, k.age,
-                    coalesce(k.key, CASE WHEN k.stated THEN left(encode(sha256(
-                        int8send(k.decision) || float8send(k.value + 0::FLOAT8) || float8send(k.age + 0::FLOAT8)
+            WITH item AS MATERIALIZED (
+                SELECT u.place, u.decision, u.value, u.stated, u.early, u.age, u.made, u."window",
+                    coalesce(u.key, CASE WHEN u.stated THEN left(encode(sha256(
+                        int8send(u.decision) || float8send(u.value + 0::FLOAT8) || float8send(u.age + 0::FLOAT8)
                     ), 'hex'), 32) END) AS key
-                FROM item k
+                FROM (
+                    SELECT g.place, g.decision, g.value, g.key, d.at AS made, d."window",
+                        g.age IS NOT NULL OR g.at IS NOT NULL AS stated,
+                        g.age IS NULL AND g.at < d.at - skew AS early,
+                        coalesce(g.age, CASE WHEN g.at IS NOT NULL THEN greatest(g.at - d.at, 0) END, t - d.at) AS age
+                    FROM unnest(subjects[i:j], amounts[i:j], ages[i:j], whens[i:j], names[i:j])
+                        WITH ORDINALITY AS g (decision, value, age, at, key, place)
+                    LEFT JOIN decision d ON d.bandit = to_bandit AND d.id = g.decision
+                ) AS u
             ), judged AS (
                 SELECT k.*, p.seq AS seq_was, p.at AS at_was, p.late AS late_was, p.age AS age_was,
                     k.age >= k."window" OR t >= k.made + k."window" OR c.seq IS NOT NULL AS late,
                     CASE
                         WHEN k.made IS NULL THEN 3
-                        WHEN p.value = k.value AND p.stated = k.stated AND (p.age = k.age OR NOT k.stated) THEN 1
-                        WHEN p.seq IS NOT NULL THEN 2
                         WHEN k.early THEN 5
                         WHEN k.stated AND k.made + k.age > t + skew THEN 4
+                        WHEN p.value = k.value AND p.stated = k.stated AND (p.age = k.age OR NOT k.stated) THEN 1
+                        WHEN p.seq IS NOT NULL THEN 2
+                        WHEN k.place = ANY (twins) THEN 6
                         ELSE 0
                     END AS status
-                FROM keyed k
+                FROM item k
                 LEFT JOIN piece p ON p.bandit = to_bandit AND p.decision = k.decision AND p.key = k.key
                 LEFT JOIN change c ON c.bandit = to_bandit AND c.kind = 2 AND c.subject = k.decision
-            ), ranked AS (
-                SELECT q.*,
-                    first_value(q.place) OVER twins AS twin,
-                    first_value(q.value) OVER twins = q.value
-                        AND first_value(q.stated) OVER twins = q.stated
-                        AND (first_value(q.age) OVER twins = q.age OR NOT q.stated) AS same
-                FROM judged q
-                WINDOW twins AS (PARTITION BY q.decision, q.key, q.status ORDER BY q.place)
             ), placed AS (
-                SELECT r.*,
-                    r.status = 0 AND (r.key IS NULL OR r.twin = r.place) AS fresh,
-                    h.seq + count(*) FILTER (WHERE r.status = 0 AND (r.key IS NULL OR r.twin = r.place))
-                        OVER (ORDER BY r.place) AS seq
-                FROM ranked r
+                SELECT q.*, h.seq + count(*) FILTER (WHERE q.status = 0) OVER (ORDER BY q.place) AS seq
+                FROM judged q
             ), added AS (
                 INSERT INTO piece (bandit, seq, decision, key, value, age, stated, at, late)
                 SELECT to_bandit, f.seq, f.decision, f.key, f.value, f.age, f.stated, t, f.late
-                FROM placed f WHERE f.fresh ORDER BY f.seq
-            ), answered AS (
-                SELECT f.place, f.fresh,
-                    CASE WHEN f.status = 0 AND NOT f.fresh THEN CASE WHEN f.same THEN 1 ELSE 2 END
-                        ELSE f.status END AS status,
-                    coalesce(f.seq_was,
-                        CASE WHEN f.status = 0 THEN CASE WHEN f.fresh THEN f.seq ELSE
-                            (SELECT g.seq FROM placed g WHERE g.place = f.twin) END END) AS seq,
-                    coalesce(f.at_was, t) AS at,
-                    coalesce(f.late_was, f.late) AS late,
-                    coalesce(f.age_was, f.age) AS age
-                FROM placed f
+                FROM placed f WHERE f.status = 0 ORDER BY f.seq
+                ON CONFLICT (bandit, decision, key) WHERE key IS NOT NULL DO NOTHING
+                RETURNING 1
             )
-            SELECT array_agg(a.status ORDER BY a.place) AS statuses,
-                array_agg(CASE WHEN a.status < 2 THEN a.seq ELSE 0 END ORDER BY a.place) AS seqs,
-                array_agg(CASE WHEN a.status < 2 THEN a.at ELSE 0 END ORDER BY a.place) AS ats,
-                array_agg(a.status < 2 AND a.late ORDER BY a.place) AS lates,
-                array_agg(CASE WHEN a.status < 2 THEN a.age ELSE 0 END ORDER BY a.place) AS kept,
-                count(*) FILTER (WHERE a.fresh) AS fresh
-            INTO run FROM answered a;
+            SELECT array_agg(a.status) AS statuses,
+                array_agg(CASE a.status WHEN 0 THEN a.seq WHEN 1 THEN a.seq_was ELSE 0 END) AS seqs,
+                array_agg(CASE a.status WHEN 0 THEN t WHEN 1 THEN a.at_was ELSE 0 END) AS ats,
+                array_agg(CASE a.status WHEN 0 THEN a.late WHEN 1 THEN a.late_was ELSE FALSE END) AS lates,
+                array_agg(CASE a.status WHEN 1 THEN a.age_was WHEN 0 THEN a.age WHEN 6 THEN a.age ELSE 0 END) AS kept,
+                array_agg(a.key) AS keys,
+                array_agg(a.stated) AS stated,
+                count(*) FILTER (WHERE a.status = 0) AS fresh,
+                (SELECT count(*) FROM added) AS added
+            INTO run FROM (SELECT * FROM placed ORDER BY place) AS a;
+            IF run.added < run.fresh THEN
+                -- Some came twice in this very run, which is rare. It starts again and leaves them out.
+                SELECT array_agg(g.place) INTO twins
+                FROM unnest(run.statuses, run.seqs) WITH ORDINALITY AS g (status, seq, place)
+                LEFT JOIN piece p ON p.bandit = to_bandit AND p.seq = g.seq
+                WHERE g.status = 0 AND p.seq IS NULL;
+                DELETE FROM piece p WHERE p.bandit = to_bandit AND p.seq > h.seq;
+                CONTINUE;
+            END IF;
+            IF twins IS NOT NULL THEN
+                FOR old IN
+                    SELECT g.place, p.seq, p.at, p.late, p.age,
+                        p.value = g.value AND p.stated = g.stated AND (p.age = g.age OR NOT g.stated) AS same
+                    FROM unnest(run.kept, run.keys, run.stated, subjects[i:j], amounts[i:j])
+                        WITH ORDINALITY AS g (age, key, stated, decision, value, place)
+                    JOIN piece p ON p.bandit = to_bandit AND p.decision = g.decision AND p.key = g.key
+                    WHERE g.place = ANY (twins)
+                LOOP
+                    run.statuses[old.place] := CASE WHEN old.same THEN 1 ELSE 2 END;
+                    run.seqs[old.place] := CASE WHEN old.same THEN old.seq ELSE 0 END;
+                    run.ats[old.place] := CASE WHEN old.same THEN old.at ELSE 0 END;
+                    run.lates[old.place] := old.same AND old.late;
+                    run.kept[old.place] := CASE WHEN old.same THEN old.age ELSE 0 END;
+                END LOOP;
+                twins := NULL;
+            END IF;
             statuses := statuses || run.statuses;
             seqs := seqs || run.seqs;
             ats := ats || run.ats;
