@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -55,22 +55,41 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
     The command declares a parameter ``executor: Executor``, in whose place the command line
     takes --jobs, --engine and --address.
     """
+    return expanded(command, "executor", _WHERE, _executor)
+
+
+def expanded(
+    command: Callable[..., Any],
+    name: str,
+    options: Mapping[str, tuple[Any, Any]],
+    make: Callable[..., Any],
+) -> Callable[..., Any]:
+    """`command` with several options, each (annotation, default), in place of its parameter `name`.
+
+    What it gets for that parameter is what `make` makes of them. An argument without a default has
+    ``...`` for one.
+    """
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> Any:
-        where = {name: given.pop(name) for name in _WHERE}
-        return command(executor=_executor(**where), **given)
+        taken = {option: given.pop(option) for option in options}
+        return command(**{name: make(**taken)}, **given)
 
     # Typer reads the options from the signature.
     hints = get_type_hints(command, localns={"Executor": Any}, include_extras=True)
     own = [
-        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name != "executor"
+        parameter.replace(annotation=hints[one], kind=inspect.Parameter.KEYWORD_ONLY)
+        for one, parameter in inspect.signature(command).parameters.items()
+        if one != name
     ]
     added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _WHERE.items()
+        inspect.Parameter(
+            option,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is ... else default,
+            annotation=annotation,
+        )
+        for option, (annotation, default) in options.items()
     ]
     wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *added]}
     wrapped.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]

@@ -1,0 +1,117 @@
+"""The options that say how a log is read and fitted: the same in every command that takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from accrual.cli.options import expanded
+from accrual.core.errors import InputError
+
+if TYPE_CHECKING:
+    from accrual.fit.tables import Log
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ROLE=NAME", help="Which column is what, such as arm=course; may be repeated."),
+]
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "log": (
+        Annotated[
+            Path,
+            typer.Argument(metavar="LOG", help="Decisions, or decisions and pieces in one table."),
+        ],
+        ...,
+    ),
+    "pieces": (
+        Annotated[Path | None, typer.Argument(metavar="PIECES", help="The pieces, if apart.")],
+        None,
+    ),
+    "column": (Columns, None),
+    "window": (
+        Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")],
+        None,
+    ),
+    "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Parts of the window.")], None),
+    "cap": (
+        Annotated[
+            list[str] | None,
+            typer.Option(metavar="[ARM=]NUMBER", help="The most one decision can pay; may be repeated."),
+        ],
+        None,
+    ),
+    "end": (
+        Annotated[str | None, typer.Option(metavar="TIME", help="Until when the log is complete.")],
+        None,
+    ),
+    "age_unit": (
+        Annotated[str | None, typer.Option(metavar="UNIT", help="Of ages and windows: s, m, h or d.")],
+        None,
+    ),
+    "strict": (Annotated[bool, typer.Option("--strict", help="Refuse pieces without a decision.")], False),
+    "allow_negative": (
+        Annotated[bool, typer.Option("--allow-negative", help="Accept negative values.")],
+        False,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """What the command line says of a log."""
+
+    log: Path
+    pieces: Path | None
+    column: Sequence[str] | None
+    window: str | None
+    groups: int | None
+    cap: Sequence[str] | None
+    end: str | None
+    age_unit: str | None
+    strict: bool
+    allow_negative: bool
+
+    @contextmanager
+    def opened(self) -> Iterator[Log]:
+        """The log, for as long as the block lasts."""
+        from accrual.fit.log import open_log
+
+        with open_log(
+            self.log,
+            self.pieces,
+            told(self.column),
+            self.end,
+            self.age_unit,
+            self.strict,
+            self.allow_negative,
+        ) as log:
+            yield log
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but the first argument is given."""
+        return not any(value for name, value in vars(self).items() if name != "log")
+
+
+def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a log, in place of its parameter ``source: LogOptions``."""
+    return expanded(command, "source", _OPTIONS, LogOptions)
+
+
+def told(column: Sequence[str] | None) -> dict[str, str]:
+    """Role to column name."""
+    found: dict[str, str] = {}
+    for text in column or ():
+        role, equals, name = text.partition("=")
+        if not (role and equals and name):
+            raise InputError(f"--column must be written like arm=course, not {text!r}")
+        if role in found:
+            raise InputError(f"--column gives {role} twice")
+        found[role] = name
+    return found
