@@ -68,28 +68,31 @@ class Cell:
 
     def expect(self, log: Log, table: str, name: str) -> None:
         """Complain of the first row whose cell is not `good`, if `table`'s column `name` has one."""
-        bad = "NOT coalesce({}, false)"
-        if not log.query(f"SELECT 1 FROM {table} WHERE {bad.format(self._of(name))} LIMIT 1"):
-            return
-        name = self.source.names[self.column]
+        if log.query(f"SELECT 1 FROM {table} WHERE {self._bad(name)} LIMIT 1"):
+            self.expect_source(log)
+            column = self.source.names[self.column]
+            raise InputError(f"{self.source.label}: column {column!r} ({self.role}) must be {self.needed}")
+
+    def expect_source(self, log: Log) -> None:
+        """Complain of the first row of the source whose cell is not `good`."""
         for part in self.source.parts or [self.source]:
             rows = run(
                 log.connection,
                 f"SELECT row, CAST(c{self.column} AS VARCHAR) FROM "
                 f"(SELECT row_number() OVER () AS row, * FROM {part.scan}) {self.join} "
-                f"WHERE {self.among} AND {bad.format(self._of(f'({self.sql})'))} ORDER BY row LIMIT 1",
+                f"WHERE {self.among} AND {self._bad(f'({self.sql})')} ORDER BY row LIMIT 1",
                 part,
             ).fetchall()
             if rows:
                 row, text = rows[0]
                 found = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
+                column = self.source.names[self.column]
                 raise InputError(
-                    f"{part.label}: row {row}: column {name!r} ({self.role}) {found}, not {self.needed}"
+                    f"{part.label}: row {row}: column {column!r} ({self.role}) {found}, not {self.needed}"
                 )
-        raise InputError(f"{self.source.label}: column {name!r} ({self.role}) must be {self.needed}")
 
-    def _of(self, sql: str) -> str:
-        return self.good.replace("{x}", sql)
+    def _bad(self, sql: str) -> str:
+        return f"NOT coalesce({self.good.replace('{x}', sql)}, false)"
 
 
 def check_zones(log: Log, source: Source, aware: bool | None, naive: bool | None) -> None:

@@ -76,22 +76,33 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
 
 
 def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
-    """Make `paid`, orphans last; says whether pieces have keys."""
+    """Make `paid`, orphans last; says whether pieces have keys.
+
+    Sorting it is most of the work and wants to stay in memory, so it has no column it can do without.
+    """
     columns = tables.piece_columns
     keyed = "key" in columns
-    # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
-    key = f"coalesce(hash({text_expression(tables.pieces, columns['key'], 'key')}), 0)" if keyed else "0"
+    zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
+    chosen = [
+        "decided.rowid::UINTEGER AS decision",
+        f"{cells.age.sql} AS age",
+        f"{cells.value.sql} AS value",
+    ]
+    if keyed:
+        # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
+        key = text_expression(tables.pieces, columns["key"], "key")
+        chosen.append(f"coalesce(hash({key}), 0) AS key")
+    if zoned:
+        chosen.append(f"{cells.aware} AS aware")
     run(
         log.connection,
-        f"CREATE TABLE paid AS SELECT decided.rowid AS decision, {cells.age.sql} AS age, "
-        f"{cells.value.sql} AS value, ({key})::UBIGINT AS key, {cells.aware} AS aware, "
-        f"{cells.decision.sql} IS NULL AS nameless FROM {tables.pieces.scan} "
+        f"CREATE TABLE paid AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
         f"LEFT {cells.age.join} WHERE {cells.decision.among} "
         f"ORDER BY decision NULLS LAST, {'key, ' if keyed else ''}age, value",
         tables.pieces,
     )
-    cells.decision.expect(log, "(SELECT CASE WHEN NOT nameless THEN 1 END AS id FROM paid)", "id")
-    aware, naive = log.query("SELECT bool_or(aware), bool_or(NOT aware) FROM paid")[0]
+    table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
+    aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
     check_zones(log, tables.pieces, aware, naive)
     return keyed
 
@@ -99,6 +110,8 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
 def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
+    if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
+        cells.decision.expect_source(log)
     if kept == 0:
         if not everything:
             raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
@@ -122,9 +135,12 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
     counts = log.counts
     pyarrow = need("pyarrow", "fit")
     log.query("CREATE TABLE repeated (place BIGINT)")
-    before = (-1, 0, 0.0, 0.0)
+    before: tuple[float, ...] = (-1, 0, 0.0, 0.0)
     writer = log.connection.cursor()
-    for place, decision, key, age, value in log.stream("SELECT rowid, decision, key, age, value FROM paid"):
+    key_sql = "key" if keyed else "0::UBIGINT"
+    for place, decision, key, age, value in log.stream(
+        f"SELECT rowid, decision, {key_sql}, age, value FROM paid"
+    ):
         columns = (decision, key, age, value)
         same = [
             np.concatenate([[x[0] == last], x[1:] == x[:-1]]) for x, last in zip(columns, before, strict=True)
@@ -176,13 +192,19 @@ def _settle_end(log: Log, reading: Reading) -> None:
         f"least((ended.tick - decided.tick) / {unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed "
         "FROM decided, ended"
     )
-    log.query("CREATE VIEW pieces AS SELECT decision, age, value FROM paid")
+    log.query("CREATE VIEW pieces AS SELECT decision::BIGINT AS decision, age, value FROM paid")
     log.first, log.end = first / unit, end / unit
-    log.counts.decisions, log.counts.pieces = log.query(
-        "SELECT (SELECT count(*) FROM decided), (SELECT count(*) FROM paid)"
+    log.counts.decisions, last, log.longest_window = log.query(
+        "SELECT count(*), max(tick), max(own_window) FROM decided"
     )[0]
+    log.counts.pieces, log.signed = log.query("SELECT count(*), coalesce(min(value) < 0, false) FROM paid")[0]
     if not log.counts.decisions:
         raise InputError(f"no decision lies before the end, {log.moment(log.end)}")
+    if not log.counts.pieces:
+        raise InputError(f"no piece lies before the end, {log.moment(log.end)}")
+    span = last / unit - log.first + log.resolution
+    count = log.counts.decisions - (log.resolution == 0.0)  # without steps, the gaps between them
+    log.rate = count / span if span > 0.0 else float(count)
 
 
 def _given_end(log: Log, given: float | str) -> float:

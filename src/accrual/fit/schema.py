@@ -311,8 +311,8 @@ def _disagreements(fitted: Fitted) -> Iterator[str]:
         yield "arrived: ages, value, low and high are needed, all of one length"
     for arm in fitted.known:
         yield from _sample_disagreements(f"samples of {arm.name!r}", arm.sample, fitted.window)
-        if arm.cap is None or arm.cap.used <= 0 or arm.spread is None:
-            yield f"arm {arm.name!r}: a cap above 0 and a spread are needed"
+        if arm.cap is None or arm.cap.used <= 0:
+            yield f"arm {arm.name!r}: a cap above 0 is needed"
 
 
 def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[str]:

@@ -81,6 +81,11 @@ class Log:
     notes : list of str
         What was guessed or assumed.
     has_propensity, has_window : bool
+    longest_window : float or None
+    signed : bool
+        Whether some value is negative.
+    rate : float
+        Decisions per unit of time, from the first to the last.
     """
 
     def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
@@ -107,7 +112,9 @@ class Log:
         self.columns: dict[str, str] = {}
         self.counts = Counts()
         self.notes: list[str] = []
-        self.has_propensity = self.has_window = False
+        self.has_propensity = self.has_window = self.signed = False
+        self.rate = 0.0
+        self.longest_window: float | None = None
 
     def __enter__(self) -> Log:
         return self
@@ -133,8 +140,9 @@ class Log:
 
     def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         """The columns of a query as arrays, batch after batch of about `rows` rows, in order."""
-        for batch in self.connection.sql(sql).to_arrow_reader(rows):
-            yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
+        with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
+            for batch in cursor.sql(sql).to_arrow_reader(rows):
+                yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
 
     def moment(self, at: float) -> str:
         """A time as a person reads it."""

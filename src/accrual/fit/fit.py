@@ -1,0 +1,194 @@
+"""From an opened log to what it says: spread, means, window, caps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, unknown, whole
+from accrual.fit.columns import duration
+from accrual.fit.findings import arms_differ_in_speed, groups_depend
+from accrual.fit.gather import Gathered, curve, even_edges, fine_edges, gather
+from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.sample import draw_samples, sample_size
+from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
+from accrual.fit.tables import Log
+from accrual.fit.window import course_edges, first_guess, recommend, recommended_groups, watched
+
+Floats = npt.NDArray[np.float64]
+
+GROUPS_MOST = 200
+_QUANTILE = 0.999
+_NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
+_SHIFTED = 0.02
+
+
+def fit_log(
+    log: Log,
+    window: float | str | None = None,
+    groups: int | None = None,
+    cap: float | Mapping[str, float] | None = None,
+) -> Fitted:
+    """What a log says of how its reward arrives.
+
+    Decisions that are still open count in the groups of the window that they have completed, and
+    not as zero in the others.
+
+    Parameters
+    ----------
+    log : Log
+        From `open_log`.
+    window : number or text, optional
+        In the log's unit, or with timestamps such as ``"30d"``. The age by which 99 % of the
+        reward has come, rounded up, unless given; with windows in the log, the longest of them.
+    groups : int, optional
+        Equal parts of the window; a number is recommended unless given.
+    cap : number or mapping, optional
+        The greatest total of one decision, for all arms or by name. The largest seen unless given.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from accrual.fit.log import open_log
+    >>> decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": range(60)})
+    >>> early = pd.DataFrame({"decision": range(60), "value": [1.0, 2.0] * 30, "age": 0})
+    >>> late = pd.DataFrame({"decision": range(51), "value": 1.0, "age": 9})
+    >>> with open_log(decisions, pd.concat([early, late])) as log:
+    ...     fitted = fit_log(log, window=10, groups=2)
+    >>> [round(arm.mean.value, 6) for arm in fitted.arms]
+    [2.0, 3.0]
+    >>> fitted.spread.value
+    (0.6, 0.4)
+    """
+    given = None if window is None else duration(window, log.timestamps)
+    length = given or (log.longest_window if log.has_window else None)
+    fine = curve(log, fine_edges(watched(log, length), log.resolution))
+    bins = course_edges(fine)
+    length = length or first_guess(fine, log)
+    closed = _closed(log, length)
+    suggested = recommended_groups(fine, length, closed, log.resolution)
+    parts = suggested if groups is None else whole("groups", groups, 1, GROUPS_MOST)
+    size = sample_size(log)
+    found = gather(log, even_edges(length, parts), bins, size)
+    recommended, arrived = recommend(found.course, bins, suggested)
+    pooled = Estimate(_together(found.sums))
+    known = {a: Estimate(sums) for a, sums in enumerate(found.sums) if sums.closed >= 2}
+    if len(known) < 2:
+        raise InputError(
+            f"fewer than two arms have two decisions that were followed for the whole window of {length:g}; "
+            "give a shorter window or a longer log"
+        )
+    means = [_mean(known.get(a), pooled, log.signed) for a in range(len(log.arms))]
+    caps = _caps(log, found, cap)
+    samples = draw_samples(log, found.closed, length, [m.value if m else None for m in means], size)
+    arms = [
+        Arm(
+            name, int(sums.completed.sum()), sums.closed, mean, caps[a] if mean else None,
+            _shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None, samples[a],
+        )
+        for a, (name, sums, mean) in enumerate(zip(log.arms, found.sums, means, strict=True))
+    ]  # fmt: skip
+    return Fitted(
+        unit="seconds" if log.timestamps else "the log's own",
+        window=length,
+        groups=parts,
+        rate=log.rate,
+        open=log.counts.decisions - closed,
+        late=found.late,
+        log=log.describe(),
+        spread=_shares(pooled, log.signed),
+        arrived={"ages": tuple(bins.tolist())}
+        | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
+        recommended=recommended,
+        findings=(arms_differ_in_speed(list(known.values())), groups_depend(found.sums)),
+        warnings=tuple(_warnings(log, arms, pooled, known)),
+        arms=tuple(arms),
+    )
+
+
+def _closed(log: Log, window: float) -> int:
+    """How many decisions were followed for the whole window; complains if that is none."""
+    count, longest = log.query(
+        "SELECT count(*) FILTER (followed >= $1), max(followed) FROM decisions", [window * (1.0 - 1e-9)]
+    )[0]
+    if not count:
+        raise InputError(
+            f"no closed decision: none was followed for the whole window of {window:g}, the longest for "
+            f"{longest:g}; give a shorter window or a longer log"
+        )
+    return int(count)
+
+
+def _together(sums: list[Sums]) -> Sums:
+    total = sums[0]
+    for one in sums[1:]:
+        total = total + one
+    return total
+
+
+def _mean(estimate: Estimate | None, pooled: Estimate, signed: bool) -> Interval | None:
+    if estimate is None:
+        return None
+    if estimate.total == 0.0 and not signed:
+        # It never paid: as much as a few payments of the usual size may have been missed.
+        size = pooled.variance(np.ones((1, len(pooled.seen))))[0] / pooled.total * pooled.seen[0]
+        return Interval(0.0, 0.0, float(_NOTHING * size / estimate.seen[-1]))
+    return Interval(*estimate.mean(signed))
+
+
+def _shares(estimate: Estimate, signed: bool) -> Shares:
+    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
+
+
+def _caps(log: Log, found: Gathered, cap: float | Mapping[str, float] | None) -> list[Cap]:
+    own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
+    for name in own:
+        if name not in log.arms:
+            raise unknown("arm", name, log.arms)
+    usual = float(max(found.largest.max(), 1e-300))
+    caps = []
+    for a, name in enumerate(log.arms):
+        _, totals = found.closed.of(a)
+        seen = max(float(found.largest[a]), 0.0)
+        quantile = float(np.quantile(totals, _QUANTILE)) if len(totals) else 0.0
+        given = float(own[name]) if name in own else None
+        if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
+            raise InputError(
+                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; "
+                "a cap is the most that one can pay"
+            )
+        if given is not None and given <= 0.0:
+            raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
+        caps.append(Cap(given or seen or usual, seen, max(quantile, 0.0), given))
+    return caps
+
+
+def _warnings(log: Log, arms: list[Arm], pooled: Estimate, known: dict[int, Estimate]) -> list[str]:
+    said = []
+    if any(arm.cap and arm.cap.given is None for arm in arms):
+        said.append(
+            "a cap cannot be learned from a log: the next decision may pay more than any before; "
+            "give your own if you know one"
+        )
+    unknown_arms = [arm.name for arm in arms if arm.mean is None]
+    if unknown_arms:
+        said.append(
+            f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
+            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
+        )
+    if log.counts.identical:
+        said.append(
+            f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
+            "payments may be alike (a key would tell)"
+        )
+    weights = np.array([arms[a].decisions for a in known], dtype=np.float64)
+    mixed = weights @ np.array([one.group_means for one in known.values()])
+    shift = np.abs(mixed / mixed.sum() - pooled.group_means / pooled.total).max() if mixed.sum() > 0 else 0.0
+    if shift > _SHIFTED:
+        said.append(
+            "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
+            "differently at different ages: go by the arms' own"
+        )
+    return said

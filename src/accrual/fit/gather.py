@@ -1,0 +1,161 @@
+"""The passes over a log that a fit makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.fit.intervals import Sums
+from accrual.fit.tables import Log
+from accrual.fit.walk import completed, paid_in, walk
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+BINS_MOST = 4096
+_KEEP_MOST = 2_000_000
+_SPARE = 20  # totals kept for each decision of a sample, at least
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How reward comes in, arms together: fine, without intervals.
+
+    `edges` are the ages at which bins end, `means` what a decision pays in them on average.
+    """
+
+    edges: Floats
+    means: Floats
+
+
+def even_edges(window: float, groups: int) -> Floats:
+    """The ages at which equal groups of a window end."""
+    return np.asarray(np.arange(1, groups + 1) * (window / groups), dtype=np.float64)
+
+
+def fine_edges(watched: float, resolution: float) -> Floats:
+    """Ages to cut `watched` at: each step of time where there are few, otherwise evenly."""
+    steps = watched / resolution if resolution > 0.0 else np.inf
+    bins = round(steps) if steps <= BINS_MOST else BINS_MOST
+    return even_edges(watched, bins)
+
+
+def curve(log: Log, edges: Floats) -> Curve:
+    """The mean cumulative function of all decisions."""
+    bins = len(edges)
+    finished, paid = np.zeros(bins + 1), np.zeros(bins)
+    for block in walk(log):
+        done = completed(block.followed, edges)
+        finished += np.bincount(done, minlength=bins + 1)
+        for decision, age, value in block.pieces:
+            at = completed(age, edges)
+            # A bin that the log's end cut off is left out; so is what came after the own window.
+            fine = at < done[decision]
+            paid += np.bincount(at[fine], value[fine], minlength=bins)
+    seen = np.cumsum(finished[::-1])[::-1][1:]
+    return Curve(edges, paid / np.maximum(seen, 1.0))
+
+
+@dataclass
+class Gathered:
+    """Everything the last pass finds.
+
+    Attributes
+    ----------
+    sums : list of Sums
+        By arm, over the groups of the window.
+    course : Sums
+        Of all arms, over the bins of the course of arrival.
+    largest : ndarray
+        The largest total of a decision of each arm, closed or not.
+    late : int
+    closed : Totals
+    """
+
+    sums: list[Sums]
+    course: Sums
+    largest: Floats
+    late: int
+    closed: Totals
+
+
+class Totals:
+    """Totals of closed decisions, by arm: all of them, or as many as are enough, chosen by a hash."""
+
+    def __init__(self, arms: int, limit: int) -> None:
+        self._limit = limit * _SPARE
+        self._most = max(_KEEP_MOST, 2 * arms * self._limit)
+        self.count = np.zeros(arms, np.int64)
+        self.number = np.zeros(0, np.int64)
+        self.arm = np.zeros(0, np.int64)
+        self.total = np.zeros(0)
+
+    def add(self, number: Ints, arm: Ints, total: Floats) -> None:
+        self.count += np.bincount(arm, minlength=len(self.count))
+        self.number = np.concatenate([self.number, number])
+        self.arm = np.concatenate([self.arm, arm])
+        self.total = np.concatenate([self.total, total])
+        if len(self.number) > self._most:
+            self._thin()
+
+    def _thin(self) -> None:
+        order = np.lexsort((_hash(self.number), self.arm))
+        arm = self.arm[order]
+        rank = np.arange(len(arm)) - np.searchsorted(arm, arm)
+        kept = np.sort(order[rank < self._limit])
+        self.number, self.arm, self.total = self.number[kept], self.arm[kept], self.total[kept]
+
+    def of(self, arm: int) -> tuple[Ints, Floats]:
+        """Numbers and totals of an arm's decisions, from the smallest total; ties by the hash."""
+        mine = np.flatnonzero(self.arm == arm)
+        order = mine[np.lexsort((_hash(self.number[mine]), self.total[mine]))]
+        return self.number[order], self.total[order]
+
+
+def gather(log: Log, groups: Floats, bins: Floats, limit: int) -> Gathered:
+    """Sums over the groups that end at `groups` and over the bins that end at `bins`.
+
+    `limit` is how many decisions of an arm a sample will have.
+    """
+    arms = len(log.arms)
+    found = Gathered(
+        [Sums.none(len(groups)) for _ in range(arms)], Sums.none(len(bins)), np.full(arms, -np.inf), 0,
+        Totals(arms, limit),
+    )  # fmt: skip
+    for block in walk(log):
+        (paid, late), (course, _) = paid_in(block, groups, bins)
+        found.late += late
+        total = paid.sum(axis=1)
+        np.maximum.at(found.largest, block.arm, total)
+        done = completed(block.followed, groups)
+        closed = np.flatnonzero(done == len(groups))
+        found.closed.add(block.first + closed, block.arm[closed], total[closed])
+        order = np.argsort(block.arm, kind="stable")
+        starts = np.flatnonzero(np.diff(block.arm[order], prepend=-1))
+        for rows in np.split(order, starts[1:]):
+            add(found.sums[block.arm[rows[0]]], paid[rows], done[rows])
+        add(found.course, course, completed(block.followed, bins))
+    return found
+
+
+def add(sums: Sums, paid: Floats, done: Ints) -> None:
+    """Add decisions that paid `paid` (decisions x groups) and have completed `done` groups."""
+    groups = paid.shape[1]
+    paid = np.where(np.arange(groups) < done[:, None], paid, 0.0)
+    order = np.argsort(done, kind="stable")
+    starts = np.flatnonzero(np.diff(done[order], prepend=-1))
+    present = done[order][starts]
+    sums.completed += np.bincount(done, minlength=groups + 1)
+    sums.paid[present] += np.add.reduceat(paid[order], starts, axis=0)
+    sums.square[present] += np.add.reduceat(paid[order] ** 2, starts, axis=0)
+    sums.product += paid.T @ paid
+
+
+def _hash(numbers: Ints) -> npt.NDArray[np.uint64]:
+    """SplitMix64: the same order on every machine."""
+    x = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))

@@ -1,0 +1,165 @@
+"""Means and shares with 95 % intervals, from what decisions paid in the groups they have completed.
+
+With n_g decisions that have completed group g and S_g what they paid in it, m_g = S_g / n_g is the
+expected pay of the group, whatever is still open: the mean cumulative function. Added up, m is the
+expected total; divided by that, the spread.
+
+Decisions are independent, the groups of one decision are not. So the covariance of the m is the sum
+over decisions of products of what each contributes, corrected for the means being estimated:
+
+    V_gh = sum_i (x_ig - m_g) (x_ih - m_h) / sqrt(n_g (n_g - 1) n_h (n_h - 1)),  i completed both,
+
+with Satterthwaite's degrees of freedom, as the decisions that have completed more weigh more. Normal
+(or t) intervals fail where few decisions pay at all. The variance is therefore read as a number of
+equal payments that would be as uncertain, reduced by the square of z / t; and the interval is the one
+that Jeffreys' prior gives for so many payments: gamma for a mean, beta for a share. With many payments
+that is the t interval; with none in a group it is still one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+
+_LOW, _HIGH = 0.025, 0.975
+_Z = float(special.ndtri(_HIGH))
+_MANY = 1e7  # payments, from which on everything is normal
+_FREEDOM_LEAST, _FREEDOM_MOST = 1.0, 1e6
+
+
+@dataclass
+class Sums:
+    """What decisions paid in the groups they have completed, added up.
+
+    Attributes
+    ----------
+    completed : ndarray
+        How many decisions have completed exactly r groups, r from 0.
+    paid, square : ndarray
+        r x groups: what those paid in each group, and the squares of it; 0 from group r on.
+    product : ndarray
+        groups x groups: over all decisions, pay in one times pay in the other.
+    """
+
+    completed: Floats
+    paid: Floats
+    square: Floats
+    product: Floats
+
+    @classmethod
+    def none(cls, groups: int) -> Sums:
+        return cls(
+            np.zeros(groups + 1), np.zeros((groups + 1, groups)), np.zeros((groups + 1, groups)),
+            np.zeros((groups, groups)),
+        )  # fmt: skip
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.completed + other.completed, self.paid + other.paid, self.square + other.square,
+            self.product + other.product,
+        )  # fmt: skip
+
+    @property
+    def closed(self) -> int:
+        """Decisions that have completed every group."""
+        return int(self.completed[-1])
+
+    def among(self, by_completed: Floats) -> Floats:
+        """Sums over those that have completed group h or more, groups x h, from sums by completed."""
+        return np.asarray(np.cumsum(by_completed[::-1], axis=0)[::-1][1:].T)
+
+
+class Estimate:
+    """Means of groups and how sure they are; needs two decisions that have completed every group.
+
+    Attributes
+    ----------
+    seen : ndarray
+        Decisions that have completed each group.
+    group_means : ndarray
+    covariance : ndarray
+        Of the group means.
+    """
+
+    def __init__(self, sums: Sums) -> None:
+        self._completed = sums.completed
+        self.seen = np.asarray(np.cumsum(sums.completed[::-1])[::-1][1:])
+        paid = sums.among(sums.paid)
+        self.group_means = np.diag(paid) / self.seen
+        # For g before h, over those that have completed h: sum of (x_g - m_g) (x_h - m_h).
+        upper = np.triu(sums.product - paid * self.group_means)
+        scatter = upper + np.triu(upper, 1).T
+        each = self.seen * (self.seen - 1.0)
+        self.covariance = scatter / np.sqrt(np.outer(each, each))
+        # Between the groups of one decision.
+        self._within = scatter / (np.minimum.outer(self.seen, self.seen) - 1.0)
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.group_means.sum())
+
+    def variance(self, weights: Floats) -> Floats:
+        """Of sums of the group means with `weights`, rows x groups."""
+        variance = np.einsum("rg,gh,rh->r", weights, self.covariance, weights)
+        return np.asarray(np.maximum(variance, 0.0))
+
+    def freedom(self, weights: Floats) -> Floats:
+        """Satterthwaite's degrees of freedom of `variance`."""
+        w = weights / self.seen
+        parts = np.einsum("rg,gh,rh->rgh", w, self._within, w)
+        blocks = np.cumsum(np.cumsum(parts, axis=1), axis=2)
+        each = np.maximum(np.diagonal(blocks, axis1=1, axis2=2), 0.0)  # of a decision, by what it completed
+        counts = self._completed[1:]
+        first, second = each @ counts, each**2 @ counts
+        with np.errstate(all="ignore"):
+            freedom = np.where(second > 0.0, first**2 / second - 1.0, self.seen[-1] - 1.0)
+        return np.asarray(np.clip(freedom, _FREEDOM_LEAST, _FREEDOM_MOST))
+
+    def mean(self, signed: bool = False) -> tuple[float, float, float]:
+        """The mean total, and its interval; `signed` where pay may be negative."""
+        ones = np.ones((1, len(self.seen)))
+        mean, error = self.total, float(np.sqrt(self.variance(ones)[0]))
+        reach = float(special.stdtrit(self.freedom(ones)[0], _HIGH)) * error
+        payments = (mean / reach * _Z) ** 2 if reach > 0.0 else np.inf
+        if signed or payments > _MANY:
+            return mean, mean - reach, mean + reach
+        low, high = special.gammaincinv(payments + 0.5, [_LOW, _HIGH]) * (
+            mean / payments if payments else 0.0
+        )
+        return mean, float(min(low, mean)), float(max(high, mean))
+
+    def shares(self, weights: Floats | None = None, signed: bool = False) -> Floats:
+        """Shares of the total, and their intervals: 3 x rows.
+
+        Each row of `weights` is 1 for the groups it counts; one row for each group unless given.
+        """
+        weights = np.eye(len(self.seen)) if weights is None else weights
+        share = weights @ self.group_means / self.total
+        contrast = weights - share[:, None]
+        error = np.sqrt(self.variance(contrast)) / self.total
+        reach = special.stdtrit(self.freedom(contrast), _HIGH) * error
+        if signed:
+            return np.stack([share, share - reach, share + reach])
+        share = np.clip(share, 0.0, 1.0)
+        with np.errstate(all="ignore"):
+            payments = share * (1.0 - share) / (reach / _Z) ** 2
+        # Where nothing varies, all there is to go by is how many there are.
+        alike = min(self._payments(), float(self.seen[-1]))
+        payments = np.where((share > 0.0) & (share < 1.0) & (reach > 0.0), payments, alike)
+        a, b = payments * share + 0.5, payments * (1.0 - share) + 0.5
+        low = np.where(payments > _MANY, share - reach, special.betaincinv(a, b, _LOW))
+        high = np.where(payments > _MANY, share + reach, special.betaincinv(a, b, _HIGH))
+        low, high = np.where(share <= 0.0, 0.0, low), np.where(share >= 1.0, 1.0, high)
+        return np.stack(
+            [share, np.clip(np.minimum(low, share), 0, 1), np.clip(np.maximum(high, share), 0, 1)]
+        )
+
+    def _payments(self) -> float:
+        variance = float(self.variance(np.ones((1, len(self.seen))))[0])
+        return self.total**2 / variance if variance > 0.0 else np.inf
