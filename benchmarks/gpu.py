@@ -107,7 +107,7 @@ def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: i
     laws = pack(problem)
     plan = Plan(policy, problem, laws)
     none = np.array([horizon], np.int64)
-    sizes = engine._sizes(problem, laws, [plan], 1, horizon)
+    sizes = engine._sizes(problem, laws, [plan], none, runs)
     source = engine.Source(problem, laws, sizes, (0, range(runs)))
     team = engine.Team([plan], none, source)
     engine.finish(source, [team], horizon, Progress(1))

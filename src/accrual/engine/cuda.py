@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.core.random import RUN_MOST
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine.cpu import Plan
 from accrual.engine.cuda_kernels import cuda
@@ -31,10 +30,11 @@ Ints = npt.NDArray[np.int64]
 
 _WARP = 32
 _BLOCKS = 4  # for each multiprocessor: as long as there are fewer, each chain gets a block of its own
-_NEAR_MOST = 48 * 1024  # bytes of shared memory that a block gets without asking for more
-_SPAN_FIRST, _SPAN_MOST = 64, 4096
+_NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
+_SPAN_LEAST, _SPAN_MOST = 128, 4096
+_FEED = 2e9  # bytes of feed at which longer spans stop paying
 _SHORT, _LONG = 0.05, 0.2  # seconds: a launch that takes less or more makes the next longer or shorter
-_GRID, _BLOCK = 512, 128  # blocks, and threads in a block, that draw or fill
+_GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
 _SHARE = 0.5  # of the card's free memory that one simulation takes at most
 
 _allocating = threading.Lock()  # from asking how much memory is free until it is taken
@@ -52,7 +52,7 @@ def play(
     with Progress(len(plans) * len(runs) * horizon) as bar:
         while done < len(runs):
             with _allocating:
-                sizes = _sizes(problem, laws, plans, len(rounds), min(_SPAN_MOST, horizon))
+                sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
                 part = runs[done : done + sizes.runs]
                 source = Source(problem, laws, sizes, (seed, part))
                 teams = [Team([plans[p] for p in alike], rounds, source) for alike in _alike(plans)]
@@ -73,22 +73,21 @@ class _Sizes(NamedTuple):
     paid: int
 
 
-def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], marks: int, span: int) -> _Sizes:
+def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
+    """How to play so many runs; where they do not fit, as many as do, in shorter spans."""
     feedback = {plan.policy.feedback for plan in plans}
-    changes = problem.groups + 1 if "pieces" in feedback else 0
+    changes = 4 * (problem.groups // 4 + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
-    a_chain = 8 * marks + 2 * (problem.window + 1) + 32 * len(problem.caps)
+    a_round = 8 * len(laws.kind) * (changes + paid)
+    a_chain = 8 * len(rounds) + 2 * (problem.window + 1) + 32 * len(problem.caps)
     stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
-    drawers = _GRID * _BLOCK
-    free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * drawers * (problem.groups + 1)
-    while True:
-        a_run = 8 * len(laws.kind) * (problem.window + 2 * span) * (changes + paid)
-        runs = min(free / (a_run + stats + len(plans) * a_chain), RUN_MOST)
-        if runs >= 1:
-            return _Sizes(span, int(runs), changes, paid)
-        if span == 1:
-            raise InputError("one run does not fit half of the card's free memory; use device 'cpu'")
-        span = max(span // 2, 1)
+    free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
+    most = min(_SPAN_MOST, rounds[-1])
+    span = int(np.clip((_FEED / (a_round * runs) - problem.window) / 2, min(_SPAN_LEAST, most), most))
+    a_run = a_round * (problem.window + 2 * span) + stats + len(plans) * a_chain
+    if free < a_run:
+        raise InputError("one run does not fit half of the card's free memory; use device 'cpu'")
+    return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
 def _alike(plans: Sequence[Plan]) -> list[list[int]]:
@@ -103,9 +102,9 @@ def _alike(plans: Sequence[Plan]) -> list[list[int]]:
     return list(found.values())
 
 
-def _zeros(shape: tuple[int, ...], dtype: Any, stream: Any) -> Any:
-    array = cuda.device_array(shape, dtype, stream=stream)
-    kernels.clear_kernel()[_GRID, _BLOCK, stream](array.reshape(array.size))
+def _zeros(size: int, dtype: Any, stream: Any) -> Any:
+    array = cuda.device_array(max(size, 1), dtype, stream=stream)
+    kernels.clear_kernel()[_GRID, _BLOCK, stream](array)
     return array
 
 
@@ -127,9 +126,9 @@ class Source:
         self._laws = Laws(*(_to_device(array, self.stream) for array in laws))
         self._u = cuda.device_array((1, groups + groups % 2, _GRID * _BLOCK), stream=self.stream)
         self._pay = cuda.device_array((1, groups, _GRID * _BLOCK), stream=self.stream)
-        changes = (rows, count, sizes.changes, len(self.runs)) if sizes.changes else (1, 1, 1, 1)
-        self._changes = _zeros(changes, np.float64, self.stream)
-        self._paid = _zeros((rows, count, sizes.paid, len(self.runs)), np.float64, self.stream)
+        self._changes = _zeros((rows * count * sizes.changes + 4) * len(self.runs), np.float64, self.stream)
+        self._paid = _zeros(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
+        self._shape = (rows, count, sizes.changes, sizes.paid)
         self._logs = [cuda.device_array(sizes.span, stream=self.stream) for _ in range(2)]
         even = problem.division == "even"
         self._how = kernels.Sizes(groups, problem.window // groups, even, sizes.changes > 0)
@@ -141,7 +140,7 @@ class Source:
         rounds = np.arange(start, start + length, dtype=np.float64)
         self._logs.reverse()
         self._logs[0][:length].copy_to_device(np.log(np.maximum(rounds - 1.0, 1.0)), self.stream)
-        feed = kernels.Feed(self._changes, self._paid, self._logs[0])
+        feed = kernels.Feed(self._changes, self._paid, self._logs[0], *self._shape)
         span = kernels.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
         draw = kernels.draw_kernel()[_GRID, _BLOCK, self.stream]
         draw(self._laws, self._u, self._pay, feed, span, self._how)
@@ -171,8 +170,8 @@ class Team:
         )
         self._reader = kernels.Reader(*self._stacked([plan.reader for plan in plans]))
         self._work = kernels.Work(
-            _zeros((blocks * slots * lanes,), np.uint16, self.stream),
-            _zeros((max(blocks * 4 * arms * lanes, 1),), np.float64, self.stream),
+            _zeros(blocks * slots * lanes, np.uint16, self.stream),
+            _zeros(blocks * 4 * arms * lanes, np.float64, self.stream),
             near.starts,
         )
         caps, gaps, law = (_to_device(array, self.stream) for array in (game.caps, game.gaps, game.law))
@@ -219,7 +218,7 @@ class Team:
 def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -> None:
     """Play to the horizon; each span is drawn while the one before it is played."""
     under_way: list[tuple[int, list[Any]]] = []
-    start, length = 1, min(_SPAN_FIRST, source.sizes.span)
+    start, length = 1, min(_SPAN_LEAST, source.sizes.span)
     chains = sum(team.chains for team in teams)
     ended = time.monotonic()
     while start <= horizon or under_way:

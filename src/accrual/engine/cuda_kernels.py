@@ -23,6 +23,8 @@ need("numba_cuda", "cuda")  # numba has a cuda of its own, older and without upk
 if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that numpy 2.5 has dropped
     np.row_stack = np.vstack
 cuda: Any = need("numba.cuda", "cuda")
+# Few chains in small blocks are what is wanted here, so no warning of them.
+need("numba.cuda.core.config", "cuda").CUDA_LOW_OCCUPANCY_WARNINGS = 0  # type: ignore[attr-defined]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,16 +70,21 @@ class Work(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """`environment.feed.Feed` for all runs, as rings of `rows` rounds.
+    """`environment.feed.Feed` for all runs, as rings of `rows` rounds; the arrays are flat.
 
-    ``changes[t % rows, law, j, run]`` is the change of payment due in round t from the decision
-    made j groups earlier; ``paid[s % rows, law, j, run]`` is what the decision of round s has paid
-    when j of its groups are over.
+    ``changes`` is rows x laws x `columns` x runs: what changes in round t (row t % rows) from the
+    decision made j groups earlier. The columns are four by four, the last ones empty, and four
+    more follow the last row, so that reading ahead is safe. ``paid`` is rows x laws x
+    `paid_columns` x runs: what the decision of round s has paid when j of its groups are over.
     """
 
     changes: Any
     paid: Any
     log: Any  # of the span's rounds alone
+    rows: int
+    laws: int
+    columns: int
+    paid_columns: int
 
 
 class Span(NamedTuple):
@@ -195,6 +202,50 @@ def _leave(fields: tuple[Any, ...]) -> Function:
     return leaves
 
 
+@njit
+def back(place: Any, by: Any, size: Any) -> Any:
+    """The place so far back in a ring."""
+    return place - by if place >= by else place + size - by
+
+
+@functools.cache
+def _group(one_law: bool) -> Function:
+    """``group(...)``: who has finished a group in this round, and what they had paid at its edges.
+
+    The arm is -1 where no such decision was made. Reading it needs nothing that `finished` writes,
+    so the next group's numbers are on their way while one is learned from.
+    """
+
+    @njit
+    def group(
+        game: Game, reader: Reader, feed: Feed, arms: Any, which: Any, ring: Any, place: Any
+    ) -> Any:
+        policy, g, t = which
+        at, slot, step, size = ring
+        row, own, runs = place
+        if g >= reader.ages.shape[1]:
+            return -1, 0.0, 0.0
+        u = np.uint64(g)
+        p = np.uint64(policy)
+        age = reader.ages[p, u]
+        if t < age:  # they rise
+            return -1, 0.0, 0.0
+        made = np.uint64(age - 1)
+        s = back(slot, made * step, size)
+        made = back(row, made, np.uint64(feed.rows))
+        a = np.uint64(arms[at + s])
+        law = np.uint64(0) if one_law else np.uint64(game.law[a])
+        first = (made * np.uint64(feed.laws) + law) * np.uint64(feed.paid_columns)
+        c = (first + np.uint64(reader.cell[p, u])) * runs + own
+        d = (first + np.uint64(reader.cell[p, u + np.uint64(1)])) * runs + own
+        low, high = feed.paid[c], feed.paid[d]
+        before = low + reader.part[p, u] * (feed.paid[c + runs] - low)
+        after = high + reader.part[p, u + np.uint64(1)] * (feed.paid[d + runs] - high)
+        return np.int64(a), game.caps[a] * before, game.caps[a] * after
+
+    return group
+
+
 @functools.cache
 def chain_kernel(kind: Kind) -> Any:
     """The kernel that plays a span of rounds, for policies of one kind."""
@@ -205,6 +256,7 @@ def chain_kernel(kind: Kind) -> Any:
     refreshed = refresh is not no_refresh
     one_law, near, ring_near = kind.one_law, kind.near, kind.ring_near
     make_params, make_stats = kind.params, kind.stats
+    group = _group(one_law)
     pick, enter, leave = _pick(kind.param_count), _enter(kind.fields), _leave(kind.fields)
 
     @_kernel
@@ -224,34 +276,43 @@ def chain_kernel(kind: Kind) -> Any:
         params = make_params(*pick(all_params, policy))
         stats = make_stats(*enter(all_stats, starts, block, lane))
         count = len(game.caps)
-        window, phi, even = game.window, game.phi, game.even
-        slots = window + 1
-        rows = feed.paid.shape[0]
-        columns = feed.changes.shape[2]
-        last = feed.paid.shape[2] - 1
+        even = game.even
+        # Places are unsigned, so that numba need not ask whether they count from the end, and steps
+        # between them are known in advance, so that none is multiplied out in the loops below.
+        step = np.uint64(lanes)
+        ring = np.uint64(game.window + 1) * step
+        phi = np.uint64(game.phi) * step
+        runs = np.uint64(span.runs)
+        rows, one, four = np.uint64(feed.rows), np.uint64(1), np.uint64(4)
+        law_step = np.uint64(feed.columns) * runs
+        row_step = np.uint64(feed.laws) * law_step
+        paid_law_step = np.uint64(feed.paid_columns) * runs
+        paid_row_step = np.uint64(feed.laws) * paid_law_step
+        own = np.uint64(run)
         if ring_near:
             arms = cuda.shared.array(0, _ARM)
-            at = starts.arms + lane
-            for s in range(slots):
-                arms[at + s * lanes] = work.arms[(block * slots + s) * lanes + lane]
+            at = np.uint64(starts.arms + lane)
+            for s in range(game.window + 1):
+                arms[at + np.uint64(s) * step] = work.arms[(block * (game.window + 1) + s) * lanes + lane]
         else:
             arms = work.arms
-            at = block * slots * lanes + lane
+            at = np.uint64(block) * ring + np.uint64(lane)
+        part = np.uint64(count) * step
         if near and pieces:
             rate = cuda.shared.array(0, _FLOAT)
-            at0 = starts.rate + lane
+            at0 = np.uint64(starts.rate + lane)
             for k in range(4 * count):
-                rate[at0 + k * lanes] = work.rate[(block * 4 * count + k) * lanes + lane]
+                rate[at0 + np.uint64(k) * step] = work.rate[(block * 4 * count + k) * lanes + lane]
         else:
             rate = work.rate
-            at0 = block * 4 * count * lanes + lane
-        at1 = at0 + count * lanes
-        at2 = at1 + count * lanes
-        at3 = at2 + count * lanes
+            at0 = np.uint64(block) * four * part + np.uint64(lane)
+        at1 = at0 + part
+        at2 = at1 + part
+        at3 = at2 + part
 
-        lag = reader.lag[policy]
-        slot = span.start % slots
-        row = span.start % rows
+        lag = np.uint64(reader.lag[policy])
+        slot = np.uint64(span.start % (game.window + 1)) * step
+        row = np.uint64(span.start % feed.rows)
         mark = marks.next
         due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
         stop = 0
@@ -264,6 +325,11 @@ def chain_kernel(kind: Kind) -> Any:
                 stats.due[0] -= stop - first
             for i in range(first, stop):
                 t = span.start + i
+                if pieces and one_law:  # asked for now, needed after the decision
+                    c = row * row_step + own
+                    d0, d1 = feed.changes[c], feed.changes[c + runs]
+                    c += runs + runs
+                    d2, d3 = feed.changes[c], feed.changes[c + runs]
                 # Decide, knowing what arrived up to the round before. First each arm once, in order.
                 choice = t - 1
                 if choice >= count:
@@ -272,92 +338,82 @@ def chain_kernel(kind: Kind) -> Any:
                     moment = Moment(t, feed.log[i], span.seed, number)
                     survey(params, stats, moment)
                     for k in range(count):
-                        value = index(params, stats, k, moment)
+                        value = index(params, stats, np.int64(np.uint16(k)), moment)
                         if value > best:
                             best = value
                             choice = k
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
-                arms[at + slot * lanes] = arm
+                arms[at + slot] = arm
                 decided(params, stats, arm)
 
                 # Then this round's pieces arrive.
                 if pieces:
-                    # Four at a time, one for each part of the rates, so that none waits for another.
-                    s0, j = slot, 0
-                    while j + 4 <= columns:
-                        s1 = s0 - phi
-                        s1 += slots if s1 < 0 else 0
-                        s2 = s1 - phi
-                        s2 += slots if s2 < 0 else 0
-                        s3 = s2 - phi
-                        s3 += slots if s3 < 0 else 0
-                        a0, a1 = np.int64(arms[at + s0 * lanes]), np.int64(arms[at + s1 * lanes])
-                        a2, a3 = np.int64(arms[at + s2 * lanes]), np.int64(arms[at + s3 * lanes])
-                        if one_law:
-                            d0, d1 = feed.changes[row, 0, j, run], feed.changes[row, 0, j + 1, run]
-                            d2, d3 = feed.changes[row, 0, j + 2, run], feed.changes[row, 0, j + 3, run]
-                        else:
-                            d0 = feed.changes[row, game.law[a0], j, run]
-                            d1 = feed.changes[row, game.law[a1], j + 1, run]
-                            d2 = feed.changes[row, game.law[a2], j + 2, run]
-                            d3 = feed.changes[row, game.law[a3], j + 3, run]
-                        a0, a1, a2, a3 = (
-                            at0 + a0 * lanes,
-                            at1 + a1 * lanes,
-                            at2 + a2 * lanes,
-                            at3 + a3 * lanes,
-                        )
-                        d0, d1, d2, d3 = rate[a0] + d0, rate[a1] + d1, rate[a2] + d2, rate[a3] + d3
-                        rate[a0] = d0
-                        rate[a1] = d1
-                        rate[a2] = d2
-                        rate[a3] = d3
-                        s0 = s3 - phi
-                        s0 += slots if s0 < 0 else 0
-                        j += 4
-                    part = at0
-                    while j < columns:
-                        a0 = np.int64(arms[at + s0 * lanes])
-                        law = 0 if one_law else game.law[a0]
-                        rate[part + a0 * lanes] += feed.changes[row, law, j, run]
-                        part += count * lanes
-                        s0 -= phi
-                        s0 += slots if s0 < 0 else 0
-                        j += 1
+                    s0 = slot
+                    if one_law:
+                        # Four at a time, one for each part of the rates, so that none waits for another.
+                        for _ in range(0, feed.columns, 4):
+                            s1 = back(s0, phi, ring)
+                            s2 = back(s1, phi, ring)
+                            s3 = back(s2, phi, ring)
+                            a0 = at0 + np.uint64(arms[at + s0]) * step
+                            a1 = at1 + np.uint64(arms[at + s1]) * step
+                            a2 = at2 + np.uint64(arms[at + s2]) * step
+                            a3 = at3 + np.uint64(arms[at + s3]) * step
+                            d0, d1, d2, d3 = rate[a0] + d0, rate[a1] + d1, rate[a2] + d2, rate[a3] + d3
+                            rate[a0] = d0
+                            rate[a1] = d1
+                            rate[a2] = d2
+                            rate[a3] = d3
+                            c += runs + runs
+                            d0, d1 = feed.changes[c], feed.changes[c + runs]
+                            c += runs + runs
+                            d2, d3 = feed.changes[c], feed.changes[c + runs]
+                            s0 = back(s3, phi, ring)
+                    else:
+                        c = row * row_step + own
+                        for j in range(feed.columns):
+                            a = np.uint64(arms[at + s0])
+                            law = np.uint64(game.law[a])
+                            rate[at0 + np.uint64(j & 3) * part + a * step] += feed.changes[c + law * law_step]
+                            c += runs
+                            s0 = back(s0, phi, ring)
                     for k in range(count):
-                        k0 = k * lanes
+                        u = np.uint64(k)
+                        k0 = u * step
                         paid = (rate[at0 + k0] + rate[at1 + k0]) + (rate[at2 + k0] + rate[at3 + k0])
-                        stats.observed[k] += game.caps[k] * paid
+                        stats.observed[u] += game.caps[u] * paid
                         if not even:
                             rate[at0 + k0] = 0.0
                             rate[at1 + k0] = 0.0
                             rate[at2 + k0] = 0.0
                             rate[at3 + k0] = 0.0
                 if totals and t > lag:
-                    s = slot - lag
-                    s += slots if s < 0 else 0
-                    made = row - lag
-                    made += rows if made < 0 else 0
-                    a = np.int64(arms[at + s * lanes])
-                    law = 0 if one_law else game.law[a]
-                    closed(params, stats, a, game.caps[a] * feed.paid[made, law, last, run])
+                    s = back(slot, lag * step, ring)
+                    made = back(row, lag, rows)
+                    a = np.uint64(arms[at + s])
+                    c = made * paid_row_step + paid_law_step - runs + own
+                    if not one_law:
+                        c += np.uint64(game.law[a]) * paid_law_step
+                    closed(params, stats, np.int64(a), game.caps[a] * feed.paid[c])
                 if grouped:
+                    ahead = group(
+                        game, reader, feed, arms, (policy, 0, t), (at, slot, step, ring), (row, own, runs)
+                    )
                     for g in range(reader.ages.shape[1]):
-                        age = reader.ages[policy, g]
-                        if t < age:  # they rise
+                        a, before, after = ahead
+                        if a < 0:
                             break
-                        s = slot + 1 - age
-                        s += slots if s < 0 else 0
-                        made = row + 1 - age
-                        made += rows if made < 0 else 0
-                        a = np.int64(arms[at + s * lanes])
-                        law = 0 if one_law else game.law[a]
-                        c, d = reader.cell[policy, g], reader.cell[policy, g + 1]
-                        low, high = feed.paid[made, law, c, run], feed.paid[made, law, d, run]
-                        before = low + reader.part[policy, g] * (feed.paid[made, law, c + 1, run] - low)
-                        after = high + reader.part[policy, g + 1] * (feed.paid[made, law, d + 1, run] - high)
-                        finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
+                        ahead = group(
+                            game,
+                            reader,
+                            feed,
+                            arms,
+                            (policy, g + 1, t),
+                            (at, slot, step, ring),
+                            (row, own, runs),
+                        )
+                        finished(params, stats, np.int64(np.uint16(a)), g, before, after)
 
                 if t == due_mark:
                     regret = 0.0
@@ -366,20 +422,16 @@ def chain_kernel(kind: Kind) -> Any:
                     marks.regret[mark, chain] = regret
                     mark += 1
                     due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
-                slot += 1
-                if slot == slots:
-                    slot = 0
-                row += 1
-                if row == rows:
-                    row = 0
+                slot = slot + step if slot + step < ring else np.uint64(0)
+                row = row + one if row + one < rows else np.uint64(0)
 
         leave(all_stats, stats, block, lane)
         if ring_near:
-            for s in range(slots):
-                work.arms[(block * slots + s) * lanes + lane] = arms[at + s * lanes]
+            for s in range(game.window + 1):
+                work.arms[(block * (game.window + 1) + s) * lanes + lane] = arms[at + np.uint64(s) * step]
         if near and pieces:
             for k in range(4 * count):
-                work.rate[(block * 4 * count + k) * lanes + lane] = rate[at0 + k * lanes]
+                work.rate[(block * 4 * count + k) * lanes + lane] = rate[at0 + np.uint64(k) * step]
 
     return advance
 
@@ -402,32 +454,36 @@ def draw_kernel() -> Any:
         thread = cuda.grid(1)
         mine_u, mine_pay = u[:, :, thread], pay[:, :, thread]
         groups, phi, even, wants_changes = sizes
-        rows = feed.paid.shape[0]
-        last = feed.paid.shape[2] - 1
+        last = feed.paid_columns - 1
         for item in range(thread, span.length * span.runs, cuda.gridsize(1)):
             i = item // span.runs
             run = item - i * span.runs
-            row = (span.start + i) % rows
+            row = (span.start + i) % feed.rows
             uniforms(span.seed, span.run + run, span.start + i, REWARDS, mine_u[0])
-            for law in range(feed.paid.shape[1]):
+            for law in range(feed.laws):
                 draw_pay(laws, law, mine_u, mine_pay)
                 total = 0.0
+                at = (row * feed.laws + law) * feed.paid_columns * span.runs + run
                 for g in range(groups):
                     total += mine_pay[0, g]
                     if last == groups:
-                        feed.paid[row, law, g + 1, run] = total
-                feed.paid[row, law, last, run] = total
+                        feed.paid[at + (g + 1) * span.runs] = total
+                feed.paid[at + last * span.runs] = total
                 if wants_changes:
                     before = 0.0
                     due = row
                     for g in range(groups):
                         share = mine_pay[0, g] / phi if even else mine_pay[0, g]
-                        feed.changes[due, law, g, run] = share - before
+                        feed.changes[((due * feed.laws + law) * feed.columns + g) * span.runs + run] = (
+                            share - before
+                        )
                         if even:
                             before = share
                         due += phi
-                        due -= rows if due >= rows else 0
-                    feed.changes[due, law, groups, run] = -before
+                        due -= feed.rows if due >= feed.rows else 0
+                    feed.changes[
+                        ((due * feed.laws + law) * feed.columns + groups) * span.runs + run
+                    ] = -before
 
     return draw
 
