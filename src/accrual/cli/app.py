@@ -9,7 +9,22 @@ from typing import Annotated, Any
 import typer
 
 import accrual
-from accrual.cli import bench, bounds, gallery, headline, keys, paper, serve, simulate, spread
+from accrual.cli import (
+    bench,
+    bounds,
+    compare,
+    convert,
+    fit,
+    gallery,
+    headline,
+    keys,
+    paper,
+    replay,
+    serve,
+    simulate,
+    spread,
+    sweep,
+)
 from accrual.core.errors import InputError, MissingExtra
 
 # A new command: a file here with a function of its name, and a row in this table.
@@ -20,6 +35,11 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "headline": headline.headline,
     "gallery": gallery.gallery,
     "paper": paper.paper,
+    "sweep": sweep.sweep,
+    "convert": convert.convert,
+    "fit": fit.fit,
+    "compare": compare.compare,
+    "replay": replay.replay,
     "bench": bench.bench,
     "serve": serve.serve,
     "keys": keys.keys,

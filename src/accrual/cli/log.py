@@ -14,6 +14,7 @@ from accrual.cli.options import expanded
 from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
+    from accrual.fit.schema import Fitted
     from accrual.fit.tables import Log
 
 Columns = Annotated[
@@ -93,10 +94,37 @@ class LogOptions:
         ) as log:
             yield log
 
-    @property
-    def plain(self) -> bool:
-        """Whether nothing but the first argument is given."""
-        return not any(value for name, value in vars(self).items() if name != "log")
+    def words(self) -> list[str]:
+        """The options as they would be written."""
+        words = [str(self.log), *([] if self.pieces is None else [str(self.pieces)])]
+        for name, value in vars(self).items():
+            if name in ("log", "pieces") or not value:
+                continue
+            if value is True:
+                words.append(_spelled(name))
+            else:
+                words += [
+                    f"{_spelled(name)}={one}" for one in ([*value] if isinstance(value, list) else [value])
+                ]
+        return words
+
+    def fit(self, log: Log) -> Fitted:
+        """What the opened log says."""
+        from accrual.fit.fit import fit_log
+
+        return fit_log(log, self.window, self.groups, _caps(self.cap))
+
+    def fitted(self) -> Fitted:
+        """What a problem.json holds, or what a log says."""
+        if self.log.suffix != ".json":
+            with self.opened() as log:
+                return self.fit(log)
+        from accrual.fit.schema import load
+
+        given = [name for name, value in vars(self).items() if value and name != "log"]
+        if given:
+            raise InputError(f"{self.log} is fitted already; {_spelled(given[0])} is for a log")
+        return load(self.log)
 
 
 def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,3 +143,24 @@ def told(column: Sequence[str] | None) -> dict[str, str]:
             raise InputError(f"--column gives {role} twice")
         found[role] = name
     return found
+
+
+def _caps(cap: Sequence[str] | None) -> float | dict[str, float] | None:
+    """One cap for all arms, or caps by name."""
+    found: dict[str, float] = {}
+    for text in cap or ():
+        arm, _, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            raise InputError(f"--cap must be written like 10 or jazz=10, not {text!r}") from None
+        if arm in found:
+            raise InputError(f"--cap gives {f'{arm!r}' if arm else 'the cap of all arms'} twice")
+        found[arm] = value
+    if "" in found and len(found) > 1:
+        raise InputError("--cap is one number for all arms, or ARM=NUMBER for each, not both")
+    return found.get("", found or None)
+
+
+def _spelled(name: str) -> str:
+    return "PIECES" if name == "pieces" else f"--{name.replace('_', '-')}"
