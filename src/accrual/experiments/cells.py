@@ -21,7 +21,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 
 import accrual
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.engine.result import Result
+from accrual.engine.simulate import DEVICES
 from accrual.experiments import rows
 from accrual.policy.base import Policy
 from accrual.problem import EmpiricalLaw, Law, Problem
@@ -73,6 +74,11 @@ class Cell:
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self.block).lstrip(".")[:_STEM_MOST]
         first, last = self.runs.start, self.runs.stop - 1
         return f"{stem}_{first:03d}-{last:03d}_{rows.key(self.identity)[:16]}.parquet"
+
+    @property
+    def device(self) -> str:
+        """What computes it, which may tip a last bit."""
+        return str(self.identity.get("device", "cpu"))
 
     @property
     def policy_rounds(self) -> int:
@@ -144,6 +150,23 @@ def cut(
         Cell(block, problem, dict(policies), horizon, part, {**common, "runs": [part.start, part.stop]})
         for part in parts
     ]
+
+
+def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
+    """The same cells, to be computed on a device (see `accrual.simulate`); they are others by name.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> cells = cut("x", ac.paper.setting1(), {"UCB1": ac.UCB1()}, 1000, 10)
+    >>> on_device(cells, "cuda")[0].name == cells[0].name
+    False
+    """
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
+    if device == "cpu":
+        return list(cells)
+    return [replace(cell, identity={**cell.identity, "device": device}) for cell in cells]
 
 
 def gather(cells: Sequence[Cell], out: Path) -> Result:

@@ -52,18 +52,23 @@ def read(path: str | os.PathLike[str]) -> Setup:
     ...     read(file.name).problem.means
     array([0.5, 1. ])
     """
+    data = read_toml(path)
+    try:
+        top = table("the file", data, {"problem": problem_of, "policy": listed(policy_of)}, ["problem"])
+        return Setup(top["problem"], _labelled(top.get("policy", [])))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a TOML file says, unchecked."""
     try:
         with open(path, "rb") as file:
-            data = tomllib.load(file)
+            return tomllib.load(file)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
-    try:
-        top = _table("the file", data, {"problem": _problem, "policy": _listed(_policy)}, ["problem"])
-        return Setup(top["problem"], _labelled(top.get("policy", [])))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
@@ -74,7 +79,7 @@ def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
     return policies
 
 
-def _table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
+def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
     """`value` as a table with these keys and no others, each checked."""
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a table of settings, not {value!r}")
@@ -87,18 +92,21 @@ def _table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str])
     return {key: checks[key](key, given) for key, given in value.items()}
 
 
-def _problem(name: str, value: Any) -> Problem:
+def problem_of(name: str, value: Any) -> Problem:
+    """The problem of a [problem] table, or of a named setting."""
+    if isinstance(value, str):
+        return setting(value)
     checks: dict[str, Check] = {
-        "caps": _listed(_number),
-        "window": _number,
-        "groups": _number,
+        "caps": listed(number),
+        "window": number,
+        "groups": number,
         "division": _text,
-        "arms": _listed(_text),
-        "law": _any,  # read below, where the problem's spread is known
-        "laws": _listed(_any),
+        "arms": listed(_text),
+        "law": anything,  # read below, where the problem's spread is known
+        "laws": listed(anything),
         "spread": _spread,
     }
-    given = _table(name, value, checks, ["caps", "window", "groups"])
+    given = table(name, value, checks, ["caps", "window", "groups"])
     if "law" in given and "laws" in given:
         raise InputError(f"{name} takes law (one for all arms) or laws (one for each), not both")
     spread = given.pop("spread", None)
@@ -119,7 +127,7 @@ def _law(name: str, value: Any, spread: Any) -> Law:
         raise unknown("kind of law", kind, _LAWS)
     law, checks = _LAWS[kind]
     needs = [key.name for key in fields(law) if key.default is MISSING]
-    given = _table(name, settings, {"kind": _text, **checks}, needs)
+    given = table(name, settings, {"kind": _text, **checks}, needs)
     del given["kind"]
     if spread is not None:
         if "spread" not in checks:
@@ -129,7 +137,7 @@ def _law(name: str, value: Any, spread: Any) -> Law:
     return made
 
 
-def _policy(name: str, value: Any) -> tuple[str, Policy]:
+def policy_of(name: str, value: Any) -> tuple[str, Policy]:
     """The label and policy of one [[policy]] table; the policy checks its own settings."""
     if not isinstance(value, dict) or "name" not in value:
         raise InputError(f"{name} needs a name, as in: name = 'UCB1'")
@@ -140,7 +148,8 @@ def _policy(name: str, value: Any) -> tuple[str, Policy]:
     return policy.label if label is None else _text(f"the label of {name}", label), policy
 
 
-def _any(name: str, value: Any) -> Any:
+def anything(name: str, value: Any) -> Any:
+    """As given: a check that passes."""
     return value
 
 
@@ -150,14 +159,17 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _number(name: str, value: Any) -> int | float:
+def number(name: str, value: Any) -> int | float:
+    """A finite number."""
     # The comparison is false for nan, and works for whole numbers that no float can hold.
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise InputError(f"{name} must be a finite number, not {value!r}")
     return value
 
 
-def _listed(check: Check) -> Check:
+def listed(check: Check) -> Check:
+    """A check of a list, each of whose items passes `check`."""
+
     def listed(name: str, value: Any) -> list[Any]:
         if not isinstance(value, list):
             raise InputError(f"{name} must be a list, not {value!r}")
@@ -167,18 +179,18 @@ def _listed(check: Check) -> Check:
 
 
 def _per_group(name: str, value: Any) -> Any:
-    return _listed(_number)(name, value) if isinstance(value, list) else _number(name, value)
+    return listed(number)(name, value) if isinstance(value, list) else number(name, value)
 
 
 def _spread(name: str, value: Any) -> Any:
-    return _listed(_number)(name, value) if isinstance(value, list) else _text(name, value)
+    return listed(number)(name, value) if isinstance(value, list) else _text(name, value)
 
 
 _LAWS: dict[str, tuple[Any, dict[str, Check]]] = {
     "uniform": (UniformLaw, {"spread": _spread}),
     "beta": (BetaLaw, {"a": _per_group, "b": _per_group, "spread": _spread}),
     "bernoulli": (BernoulliLaw, {"p": _per_group, "spread": _spread}),
-    "lump": (LumpLaw, {"p": _number, "spread": _spread}),
+    "lump": (LumpLaw, {"p": number, "spread": _spread}),
     "leaving": (LeavingLaw, {"stay": _per_group, "p": _per_group, "spread": _spread}),
-    "empirical": (EmpiricalLaw, {"rows": _listed(_listed(_number))}),
+    "empirical": (EmpiricalLaw, {"rows": listed(listed(number))}),
 }

@@ -12,7 +12,9 @@ import io
 import logging
 import os
 import platform
+import signal
 import socket
+import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -59,7 +61,7 @@ class OnRay:
             yield from self._run(ray, cells, mark)
 
     def _run(self, ray: ModuleType, cells: Sequence[Cell], mark: Path) -> Generator[Cell, None, None]:
-        task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
+        task = ray.remote(max_retries=RETRIES)(_work)
         # A problem made of a log may be large: it goes to each node once, not with every cell.
         problems = {id(cell.problem): ray.put(cell.problem) for cell in cells}
         waiting = list(reversed(cells))
@@ -69,7 +71,9 @@ class OnRay:
             head.check()
             while waiting and len(pending) < (self.jobs or _SPARE + 2 * _cores(ray)):
                 cell = waiting.pop()
-                pending[task.remote(problems[id(cell.problem)], _rest(cell), str(mark))] = cell
+                # On a card, a cell takes all of it.
+                place = task.options(num_cpus=1, num_gpus=1 if cell.device == "cuda" else 0)
+                pending[place.remote(problems[id(cell.problem)], _rest(cell), str(mark))] = cell
             # Short waits let Ctrl-C through.
             finished, _ = ray.wait(list(pending), num_returns=len(pending), timeout=0.2)
             for reference in finished:
@@ -177,13 +181,29 @@ def _connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **given)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         where = "start Ray here" if address is None else f"use the Ray cluster at {address}"
-        ours = f"this machine has Ray {ray.__version__} and Python {platform.python_version()}"
-        raise InputError(f"cannot {where}: {_brief(error)} ({ours})") from None
+        hint = f"this machine has Ray {ray.__version__} and Python {platform.python_version()}"
+        if isinstance(error, ConnectionError) and address != "auto":  # the port answered, Ray did not
+            hint += "; see whether RAY_AUTH_MODE and the token are the cluster's"
+        raise InputError(f"cannot {where}: {_brief(error)} ({hint})") from None
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # where Ray tells of nodes that died
+        # Ray tells of nodes that died on stdout.
+        with contextlib.redirect_stdout(io.StringIO()), _patient():
             yield ray
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _patient() -> Iterator[None]:
+    """Ctrl-C raises and does no more, so that there is time to stop Ray's processes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

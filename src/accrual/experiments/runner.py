@@ -61,7 +61,9 @@ class Local:
 
     def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
         """Compute the cells on threads."""
-        with ThreadPoolExecutor(self.jobs or os.cpu_count() or 1) as pool:
+        # A card computes all of a cell at once; a second cell beside it would only share its memory.
+        jobs = 1 if any(cell.device != "cpu" for cell in cells) else self.jobs or os.cpu_count() or 1
+        with ThreadPoolExecutor(jobs) as pool:
             owners: dict[Future[None], Cell] = {pool.submit(compute, cell, store): cell for cell in cells}
             pending = set(owners)
             try:
@@ -145,7 +147,7 @@ def compute(cell: Cell, store: Path) -> None:
     """Simulate one cell and put its file into `store`, on this thread."""
     with hidden():
         result = simulate(
-            cell.problem, cell.policies, cell.horizon, cell.runs, cell.identity["seed"],
+            cell.problem, cell.policies, cell.horizon, cell.runs, cell.identity["seed"], cell.device,
             checkpoints=cell.identity["checkpoints"], threads=1,
         )  # fmt: skip
     found = rows.CellRows(cell.identity, result.labels, cell.runs, result.rounds, result.regret, result.pulls)

@@ -1,0 +1,85 @@
+"""`accrual sweep`: policies over a grid of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accrual.cli.options import count, with_executor
+from accrual.cli.output import number, show_table, writable
+from accrual.core.errors import need
+
+if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
+    from accrual.report.sweep import Line
+
+
+@with_executor
+def sweep(
+    executor: Executor,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A TOML file with a problem, policies and a grid.")
+    ],
+    runs: Annotated[
+        int | None,
+        typer.Option(parser=count, metavar="COUNT", help="How many runs; the file's unless given."),
+    ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run; the file's unless given."),
+    ] = None,
+    show: Annotated[int, typer.Option(metavar="COUNT", help="How many of the best to print.")] = 5,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where results and picture go.")] = None,
+) -> None:
+    """Policies over a grid of parameters: the best of them, a table and a picture."""
+    need("matplotlib", "plot")
+    need("pyarrow", "frames")
+    from accrual.experiments.cells import gather
+    from accrual.experiments.runner import run_cells
+    from accrual.experiments.sweep import read
+    from accrual.report.sweep import draw, lines, write_csv
+
+    swept = read(file, runs, horizon)
+    folder = Path("out") / Path(file).stem if out is None else out
+    picture, figures = folder / "sweep.png", folder / "sweep.csv"
+    for path in (picture, figures):
+        writable(path, [path.suffix], new_folder=True)
+    cells = swept.cells(device)
+    run_cells([cell for part in cells.values() for cell in part], folder, executor)
+    cases = lines(swept, {block: gather(part, folder) for block, part in cells.items()})
+    for case in cases:
+        _show(case, list(swept.grid), show)
+    write_csv(figures, swept, cases)
+    typer.echo(f"figures: {figures}")
+    if len(swept.grid) <= 2:
+        draw(picture, swept, cases)
+        typer.echo(f"picture: {picture}")
+
+
+def _show(case: Sequence[Line], grid: Sequence[str], most: int) -> None:
+    """The best few of a case, and the policies that use no parameter of the grid."""
+    from accrual.report.sweep import best, title
+
+    first = best(case)
+    ranked = [line for line in case if line.point.place]
+    shown = [line for line in case if not line.point.place or line in ranked[:most]]
+    rows = []
+    for line in shown:
+        over = ["", ""] if line is first else [number(line.over_best), number(line.over_best_se)]
+        places = [str(line.point.place.get(key, "")) for key in grid]
+        rows.append([line.point.label, *places, number(line.mean), number(line.se), *over])
+    alike = sum(
+        line.over_best <= 2 * line.over_best_se for line in ranked if not math.isnan(line.over_best_se)
+    )
+    where = title(first.point.case)
+    show_table(
+        ["policy", *grid, "regret", "s.e.", "over the best", "s.e."],
+        rows,
+        f"{where + ': ' if where else ''}{len(ranked):,} points, {first.runs:,} runs; "
+        f"{alike:,} within two standard errors of the best",
+    )

@@ -1,0 +1,263 @@
+"""Sweeps: policies over a grid of parameters, read from a TOML file; docs/cli.md describes the format.
+
+A parameter is a hole in the file: wherever ``{a}`` stands, in the problem or in a policy, each value
+of `a` is put in its place.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accrual.core.errors import InputError, unknown, whole
+from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
+from accrual.experiments.cells import Cell, cut, on_device
+from accrual.experiments.files import anything, listed, number, policy_of, problem_of, read_toml, table
+from accrual.policy.base import Policy
+from accrual.problem import Problem
+
+HORIZON, RUNS = 100_000, 20
+POINTS_MOST = 100_000
+_POLICIES = 16  # in a cell: they share their draws, which are most of the work of a policy alone
+_ON_CARD = 1024  # policies in a cell on a card, and its runs, which are played at once
+_MARKS = 10  # checkpoints: a sweep looks at the end
+
+_HOLE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One policy at one place of the grid.
+
+    Attributes
+    ----------
+    case : dict
+        The values of the parameters in [each].
+    place : dict
+        The values of those in [grid] that it depends on: none for a policy to compare with.
+    row : int
+        Which [[policy]] it is.
+    block : str
+        Its problem, by which its cells are known.
+    label : str
+    """
+
+    case: dict[str, Any]
+    place: dict[str, Any]
+    row: int
+    block: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a file describes: points, and what to simulate for them."""
+
+    horizon: int
+    runs: int
+    seed: int
+    grid: dict[str, list[Any]]
+    points: list[Point]
+    problems: dict[str, Problem]  # by block
+    policies: dict[str, dict[str, Policy]]  # by block and label
+
+    def cells(self, device: str = "cpu") -> dict[str, list[Cell]]:
+        """The cells of each block."""
+        most, size = (_POLICIES, 10) if device == "cpu" else (_ON_CARD, _ON_CARD)
+        marks = [max(1, self.horizon * mark // _MARKS) for mark in range(1, _MARKS + 1)]
+        return {
+            block: on_device(
+                [
+                    cell
+                    for part in _batches(self.policies[block], most)
+                    for cell in cut(block, problem, part, self.horizon, self.runs, size, self.seed, marks)
+                ],
+                device,
+            )
+            for block, problem in self.problems.items()
+        }
+
+
+def read(path: str | os.PathLike[str], runs: int | None = None, horizon: int | None = None) -> Sweep:
+    """The sweep that a TOML file describes; `runs` and `horizon` take the place of the file's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = '''
+    ... problem = "setting1"
+    ... grid = {a = [1, 2], b = {from = 1, to = 4, steps = 3, log = true}}
+    ... policy = [{name = "TPUCBFRG", alpha = 20, spread = "betabinom({a}, {b})"}]
+    ... '''
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+    ...     _ = file.write(text)
+    ...     file.flush()
+    ...     sweep = read(file.name)
+    >>> sweep.grid["b"], len(sweep.points), sweep.points[-1].label
+    ([1, 2, 4], 6, 'TPUCBFRG(20, begin_middle)')
+    """
+    data = read_toml(path)
+    given = {key: value for key, value in (("runs", runs), ("horizon", horizon)) if value is not None}
+    try:
+        return _sweep(Path(path).stem, {**data, **given})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _sweep(name: str, data: dict[str, Any]) -> Sweep:
+    top = table(
+        "the file",
+        data,
+        {
+            "problem": anything, "policy": listed(anything), "grid": _axes, "each": _axes,
+            "horizon": anything, "runs": anything, "seed": anything,
+        },
+        ["problem", "policy", "grid"],
+    )  # fmt: skip
+    grid, each = top["grid"], top.get("each", {})
+    if not grid:
+        raise InputError("[grid] needs a parameter, as in: a = [1, 2, 4]")
+    for key in grid.keys() & each.keys():
+        raise InputError(f"{key} is in [grid] and in [each]; it can be in one of them")
+    count = math.prod(len(values) for values in (*grid.values(), *each.values())) * len(top["policy"])
+    if not 1 <= count <= POINTS_MOST:
+        raise InputError(f"a sweep needs 1 to {POINTS_MOST:,} points, not {count:,}")
+
+    made = _Made(name)
+    points: dict[str, Point] = {}
+    used: set[str] = set()
+    for case, place in itertools.product(_products(each), _products(grid)):
+        values = {**case, **place}
+        said, problem_uses = fill(top["problem"], values)
+        block = made.block(said)
+        for row, template in enumerate(top["policy"]):
+            filled, uses = fill(template, values)
+            label = made.label(block, row, filled)
+            uses |= problem_uses
+            used |= uses
+            point = Point(case, {key: place[key] for key in grid if key in uses}, row, block, label)
+            points.setdefault(repr(point), point)  # one that does not use all parameters comes again
+    for key in (*grid, *each):
+        if key not in used:
+            raise InputError(f"no problem and no policy has a {{{key}}} where the values of {key} could go")
+    return Sweep(
+        whole("horizon", top.get("horizon", HORIZON), 1, ROUND_MOST),
+        whole("runs", top.get("runs", RUNS), 1, RUN_MOST),
+        whole("seed", top.get("seed", 0), 0, SEED_MOST),
+        grid, list(points.values()), made.problems, made.policies,
+    )  # fmt: skip
+
+
+class _Made:
+    """The problems and policies of a sweep, each made once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._blocks: dict[str, str] = {}
+        self.problems: dict[str, Problem] = {}
+        self.policies: dict[str, dict[str, Policy]] = {}
+
+    def block(self, said: Any) -> str:
+        """The block of the problem that a file describes so."""
+        block = self._blocks.setdefault(repr(said), f"{self._name}/{len(self._blocks) + 1}")
+        if block not in self.problems:
+            self.problems[block], self.policies[block] = problem_of("problem", said), {}
+        return block
+
+    def label(self, block: str, row: int, said: Any) -> str:
+        """The label of the policy that a file describes so, which is now in the block."""
+        label, policy = policy_of(f"policy[{row}]", said)
+        if self.policies[block].setdefault(label, policy) != policy:
+            raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
+        problem = self.problems[block]
+        policy.params(np.array(problem.caps), problem.window)  # one that does not fit says so before any work
+        return label
+
+
+def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """`value` with all its holes filled, and the names of those it has.
+
+    Examples
+    --------
+    >>> fill({"alpha": "{k}", "spread": "zipf({s})"}, {"k": 20, "s": 1.5}) == (
+    ...     {"alpha": 20, "spread": "zipf(1.5)"}, {"k", "s"})
+    True
+    """
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        parts = [(key, *fill(item, values)) for key, item in items]
+        names = {name for _, _, part in parts for name in part}
+        filled = {key: part for key, part, _ in parts}
+        return (filled if isinstance(value, dict) else list(filled.values())), names
+    if not isinstance(value, str):
+        return value, set()
+    names = set(_HOLE.findall(value))
+    for name in sorted(names - values.keys()):
+        raise unknown("parameter", name, values)
+    hole = _HOLE.fullmatch(value)
+    # A hole that is all of a text takes the value as it is: a number stays a number.
+    return (values[hole[1]] if hole else _HOLE.sub(lambda found: str(values[found[1]]), value)), names
+
+
+def _axes(name: str, value: Any) -> dict[str, list[Any]]:
+    """Parameters and their values."""
+    if not isinstance(value, dict):
+        raise InputError(f"{name} must be a table of parameters, not {value!r}")
+    for key in value:
+        if not re.fullmatch(r"\w+", key):
+            raise InputError(f"a parameter's name is letters, figures and underscores, not {key!r}")
+    return {key: _axis(key, given) for key, given in value.items()}
+
+
+def _axis(name: str, value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return _steps(name, value)
+    values: list[Any] = listed(_value)(name, value)
+    if not values or any(values.count(one) > 1 for one in values):
+        raise InputError(f"{name} needs values, each once, not {value!r}")
+    return values
+
+
+def _value(name: str, value: Any) -> Any:
+    return value if isinstance(value, str | list) else number(name, value)
+
+
+def _steps(name: str, value: dict[str, Any]) -> list[Any]:
+    """Values from one number to another, at even steps or (log) at even ratios."""
+    given = table(
+        name,
+        value,
+        {"from": number, "to": number, "steps": anything, "log": anything},
+        ["from", "to", "steps"],
+    )
+    first, last, log = float(given["from"]), float(given["to"]), given.get("log", False)
+    steps = whole(f"the steps of {name}", given["steps"], 2, POINTS_MOST)
+    if not isinstance(log, bool) or not first < last or (log and first <= 0):
+        raise InputError(
+            f"{name} goes from a number up to a greater one (from above 0 if log = true), not {value!r}"
+        )
+    values = np.geomspace(first, last, steps) if log else np.linspace(first, last, steps)
+    digits = 3 if log else 6  # enough to tell them apart, and short labels
+    short = [float(f"{one:.{digits}g}") for one in values]
+    if len({*short}) < steps:
+        raise InputError(f"{name} has steps too small to tell apart: {value!r}")
+    return [int(one) if one == int(one) else one for one in short]
+
+
+def _products(axes: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def _batches(policies: Mapping[str, Policy], most: int) -> Iterator[dict[str, Policy]]:
+    labels = list(policies)
+    for first in range(0, len(labels), most):
+        yield {label: policies[label] for label in labels[first : first + most]}
