@@ -1,0 +1,212 @@
+"""A bandit beside a plain model of it: whatever happens, the same answers, the same log, the same numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from tests.proof.folds import learned, refold, same_bits
+from tests.proof.model import Model
+
+import accrual as ac
+from accrual.core.errors import InputError
+from accrual.live.commit import Ask, Decide
+from accrual.store.base import AddArm, Answer, Choose, Close, Events, Item, Kind, Pay, RetireArm
+from accrual.store.schema import upgrade
+
+WINDOW = 6
+POLICIES = ["AgeIMED", "ThompsonSampling", "TPUCBFR(alpha=3)"]  # groups, totals and pieces
+EXAMPLES = [pytest.param(40, id="quick"), pytest.param(2000, id="long", marks=pytest.mark.slow)]
+
+halves = st.integers(0, 2 * WINDOW + 2).map(lambda n: n / 2)
+keys = st.none() | st.sampled_from("abc")
+decisions = st.integers(-1, 12)
+values = st.sampled_from([0.25, 0.5, 0.75, -0.5, math.nan])
+arms = st.sampled_from(["jazz", "soul", "folk"])
+caps = st.sampled_from([1.0, 2.0])
+pieces = st.tuples(decisions, values, st.none() | halves, st.none(), keys).map(lambda said: Pay(*said))
+dated = st.tuples(decisions, values, st.none(), halves, keys).map(lambda said: Pay(*said))
+choices = st.tuples(st.integers(1, 3), keys).map(lambda said: Decide(*said))
+closings = decisions.map(Close)
+comings = st.tuples(arms, caps).map(lambda said: AddArm(*said, float(WINDOW)))
+goings = st.integers(-1, 3).map(RetireArm)
+asks = st.one_of(choices, pieces, pieces, dated, closings, comings, goings)
+
+
+class BanditMachine(RuleBasedStateMachine):
+    """Of a bandit in the store at `self.url`."""
+
+    url: str
+    bandit: ac.Bandit
+    count = itertools.count()
+
+    def crash(self) -> None:
+        """The process is gone. What it had stored is at `self.url`."""
+        raise NotImplementedError
+
+    def move(self) -> None:
+        """To another place, by a backup; the bandit has been let go."""
+        raise NotImplementedError
+
+    @initialize(
+        window=st.sampled_from([WINDOW, f"{WINDOW}s"]),
+        policy=st.sampled_from(POLICIES),
+        negative=st.booleans(),
+        skew=st.sampled_from([0.0, 1.0]),
+    )
+    def start(self, window, policy, negative, skew) -> None:
+        rounds = window == WINDOW
+        self.now = 0.0
+        self.skew = 0.0 if rounds else skew
+        self.negative = negative
+        self.name = f"bandit {next(self.count)}"
+        self.options = {"clock": lambda: self.now, "skew": skew}
+        self.bandit = ac.Bandit(
+            {"jazz": 1.0, "rock": 2.0}, window, groups=3, policy=policy, store=self.url, name=self.name,
+            allow_negative=negative, **self.options,
+        )  # fmt: skip
+        first = [AddArm("jazz", 1.0, float(WINDOW)), AddArm("rock", 2.0, float(WINDOW))]
+        self.model = Model(rounds, first, self.now)
+        self.said: list[Sequence[Ask]] = []
+
+    @rule(said=st.lists(asks, min_size=1, max_size=5), step=halves)
+    def submit(self, said, step) -> None:
+        self.now += step
+        self.said.append(said)
+        if self.wrong(said):
+            with pytest.raises(InputError):
+                self.bandit.submit(said)
+            return
+        told = self.bandit.submit(said)
+        items = [self.item(ask, answer) for ask, answer in zip(said, told, strict=True)]
+        assert told == self.placed(self.model.append(items, self.now, self.skew))
+
+    @rule(ask=choices, step=halves)
+    def decide(self, ask, step) -> None:
+        self.submit([ask], step)
+
+    @rule(piece=pieces | dated, step=halves)
+    def observe(self, piece, step) -> None:
+        self.now += step
+        expected = [] if self.wrong([piece]) else self.model.append([piece], self.now, self.skew)
+        if not expected or expected[0].seq == 0:
+            with pytest.raises(InputError):
+                self.bandit.observe(*piece)
+        else:
+            told = self.bandit.observe(*piece)
+            assert [told] == self.placed(expected)
+
+    def wrong(self, said: Sequence[Ask]) -> bool:
+        """Whether this is to be refused, all of it."""
+        gone = len(self.model.of(Kind.RETIRE_ARM)) == len(self.model.of(Kind.ADD_ARM))
+        return any(
+            (isinstance(ask, Pay) and (math.isnan(ask.value) or (ask.value < 0 and not self.negative)))
+            or (isinstance(ask, Decide) and gone)
+            for ask in said
+        )
+
+    def item(self, ask: Ask, answer: Answer) -> Item:
+        """What an ask comes to in the log: which arms are chosen is the policy's to say."""
+        if not isinstance(ask, Decide):
+            return ask
+        arms = answer.arms or (0,) * ask.n
+        return Choose(arms, (float(WINDOW),) * len(arms), 0, ask.key)
+
+    @rule(data=st.data())
+    def say_again(self, data) -> None:
+        if self.said:
+            self.submit(data.draw(st.sampled_from(self.said)), 0.0)
+
+    @rule(step=halves)
+    def clock_goes_back(self, step) -> None:
+        self.now = max(0.0, self.now - step)
+
+    @rule(how=st.sampled_from(["let go", "crash", "migrate"]))
+    def reopen(self, how) -> None:
+        if how == "crash":
+            self.crash()
+        else:
+            self.bandit.release()  # which keeps a snapshot
+        if how == "migrate":
+            self.move()
+            upgrade(self.url)
+        self.bandit = ac.Bandit.open(self.url, self.name, **self.options)
+        self.same_as_refolded()
+
+    def log(self) -> Events:
+        return self.bandit._store.read(self.bandit._row.number, 0, 1 << 20)
+
+    def placed(self, answers: list[Answer]) -> list[Answer]:
+        """The model's answers with the positions that there are, which may have gaps."""
+        positions = [0, *self.log().seq.tolist()]
+        return [answer._replace(seq=positions[answer.seq]) for answer in answers]
+
+    @invariant()
+    def same_log(self) -> None:
+        rows = list(zip(*(column.tolist() for column in self.log()[1:]), strict=True))
+        assert rows == [(e.kind, e.at, e.decision, e.arm, e.value, e.age) for e in self.model.log]
+
+    @invariant()
+    def same_numbers(self) -> None:
+        state, log = self.bandit.state(), self.model.log
+        made = self.model.of(Kind.DECISION)
+        closed = {event.decision for event in self.model.of(Kind.CLOSE)}
+        pending = [d for d in made if d.decision not in closed and log[-1].at < d.at + d.age]
+        paid = self.model.of(Kind.PIECE)
+        in_time = [event for event in paid if not event.answer.late]
+        assert state.late == len(paid) - len(in_time)
+        for number, arm in enumerate(state.arms):
+            assert arm.decisions == sum(d.arm == number for d in made)
+            assert arm.pending == sum(d.arm == number for d in pending)
+            assert arm.observed == sum(e.value for e in in_time if made[e.decision].arm == number)
+
+    def same_as_refolded(self) -> None:
+        assert same_bits(learned(self.bandit._follower.ledger), learned(refold(self.bandit)))
+
+    def teardown(self) -> None:
+        if hasattr(self, "bandit"):
+            self.same_as_refolded()
+            self.bandit._store.close()
+
+
+class SQLiteMachine(BanditMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.folders = itertools.count()
+        self.elsewhere()
+
+    def elsewhere(self) -> None:
+        self.folder = self.root / str(next(self.folders))
+        self.folder.mkdir()
+        self.url = f"sqlite:///{self.folder}/plays.db"
+
+    def crash(self) -> None:
+        before = self.folder
+        self.elsewhere()
+        for suffix in ("", "-wal"):  # shared memory is gone with the process
+            shutil.copy(before / f"plays.db{suffix}", self.folder)
+        self.bandit._store.close()
+
+    def move(self) -> None:
+        before = self.folder
+        self.elsewhere()
+        shutil.copy(before / "plays.db", self.folder)
+
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.root)
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_sqlite(examples, say):
+    run_state_machine_as_test(SQLiteMachine, settings=settings(max_examples=examples, stateful_step_count=50))
+    say(f"bandit beside its model, SQLite: {examples} examples of up to 50 steps")
