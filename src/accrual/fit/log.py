@@ -25,7 +25,7 @@ def open_log(
     age_unit: str | None = None,
     strict: bool = False,
     allow_negative: bool = False,
-    memory: str = "2GB",
+    memory: str = "2500MB",
 ) -> Log:
     """Open a log of decisions and pieces.
 

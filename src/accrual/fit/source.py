@@ -71,6 +71,8 @@ def run(connection: Any, query: str, *sources: Source) -> Any:
     parameters = {name: value for source in sources for name, value in source.parameters.items()}
     try:
         return connection.execute(query, parameters) if parameters else connection.execute(query)
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryError(str(error)) from None
     except duckdb.Error as error:
         label = " and ".join(dict.fromkeys(source.label for source in sources))
         raise InputError(_explained(label, sources, str(error))) from None

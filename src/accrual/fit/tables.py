@@ -136,6 +136,8 @@ class Log:
             rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
         except duckdb.OutOfMemoryException as error:
             raise MemoryError(str(error)) from None
+        except duckdb.Error as error:  # numbers or times beyond what can be computed with, say
+            raise InputError(f"the log cannot be read: {str(error).splitlines()[0]}") from None
         return rows
 
     def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:

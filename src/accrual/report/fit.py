@@ -1,0 +1,61 @@
+"""What a fit found, as a picture: the spread of every arm, and the course of arrival."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from accrual.core.errors import need
+from accrual.core.files import replacing
+from accrual.engine.plot import COLOURS
+from accrual.fit.schema import Fitted
+
+_ARMS_MOST = 7  # with intervals; more than there are colours would be a tangle
+_SCALES = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+
+
+def draw(fitted: Fitted, path: str | os.PathLike[str]) -> None:
+    """Draw the spread per arm, and the fraction of the reward that has come by each age, with intervals."""
+    scale, unit = 1.0, "age"
+    if fitted.unit == "seconds":
+        scale, name = next((s, n) for s, n in _SCALES if fitted.window >= 2 * s or s == 1.0)
+        unit = f"age in {name}"
+    figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    paying = [arm for arm in fitted.arms if arm.spread is not None]
+    length = fitted.window / fitted.groups / scale
+    middles = (np.arange(fitted.groups) + 0.5) * length
+    shown = paying[:_ARMS_MOST]
+    for rank, arm in enumerate(shown):
+        assert arm.spread is not None
+        value, low, high = (np.array(x) for x in (arm.spread.value, arm.spread.low, arm.spread.high))
+        offset = length * 0.7 * ((rank + 0.5) / len(shown) - 0.5)
+        left.errorbar(
+            middles + offset, value, yerr=np.maximum([value - low, high - value], 0.0), fmt="o", markersize=3,
+            linewidth=1.2, color=COLOURS[rank % len(COLOURS)], label=arm.name,
+        )  # fmt: skip
+    left.stairs(fitted.spread.value, np.arange(fitted.groups + 1) * length, color="#999999", label="all arms")
+    others = f"; {len(shown)} of {len(paying)} arms" if len(shown) < len(paying) else ""
+    left.set(xlabel=unit, ylabel="share of the reward in each group", xlim=(0, fitted.window / scale))
+    left.set_title(f"Spread, with 95 % intervals{others}", fontsize=10, loc="left")
+    left.set_ylim(bottom=0)
+    left.legend(frameon=False, fontsize=8)
+
+    ages = np.array([0.0, *fitted.arrived["ages"]]) / scale
+    value, low, high = (np.array([0.0, *fitted.arrived[name]]) for name in ("value", "low", "high"))
+    right.fill_between(ages, low, high, color=COLOURS[0], alpha=0.2, linewidth=0)
+    right.plot(ages, value, color=COLOURS[0], linewidth=1.5)
+    right.axhline(0.99, color="#999999", linewidth=0.8, linestyle=":")
+    advice = fitted.recommended.window
+    right.axvspan(advice.low / scale, advice.high / scale, color=COLOURS[1], alpha=0.2, linewidth=0)
+    right.axvline(advice.value / scale, color=COLOURS[1], linewidth=1.2, label="99 % has come, 95 % interval")
+    right.axvline(fitted.window / scale, color="#000000", linewidth=1.0, linestyle="--", label="window")
+    end = min(fitted.recommended.watched, 1.25 * max(fitted.window, advice.high)) / scale
+    right.set(xlabel=unit, ylabel="share of the reward that has come", xlim=(0, end), ylim=(0, 1.03))
+    right.set_title("All arms together", fontsize=10, loc="left")
+    right.legend(frameon=False, fontsize=8, loc="lower center")
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+    with replacing(path) as partial:
+        figure.savefig(partial, dpi=150)
