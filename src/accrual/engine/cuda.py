@@ -182,7 +182,7 @@ class Team:
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
             source.one_law, near.rate, near.arms,
         )  # fmt: skip
-        self._kernel = kernels.chain_kernel(kind)[blocks, lanes, self.stream, near.size]
+        self._kernel, self._grid = kernels.chain_kernel(kind), (blocks, lanes, self.stream, near.size)
 
     def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
         """Each field of all policies' tuples as one array, the policies first."""
@@ -200,7 +200,7 @@ class Team:
     def advance(self, feed: kernels.Feed, span: kernels.Span) -> None:
         """Play a span."""
         marks = kernels.Marks(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
-        self._kernel(
+        self._kernel[self._grid](
             self._params, tuple(self.stats), self._game, self._reader, self._work, feed,
             span._replace(chains=self.chains), marks,
         )  # fmt: skip

@@ -256,7 +256,8 @@ def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats
         for g in range(buckets):
             spread[g] = (top[g] + average * prior[g]) / (bottom[g] + average)
             mass += spread[g]
-        spread /= mass
+        for g in range(buckets):
+            spread[g] /= mass
 
 
 @njit

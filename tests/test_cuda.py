@@ -1,0 +1,146 @@
+"""The CUDA engine against the CPU's: to the bit in numba's simulator, and on a card if there is one."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from own_policy import PieceMOSS
+
+import accrual as ac
+from accrual.core.errors import InputError, MissingExtra
+from accrual.policy.catalog import CATALOG
+from accrual.policy.clusters import Cluster, ClusteredTPUCBFRG
+
+ROUNDS = 60
+
+
+def every_law():
+    rows = np.random.default_rng(3).dirichlet([1.0] * 5, size=7)[:, :4]
+    return ac.Problem(
+        caps=[1.0, 2.0, 1.5, 1.0, 1.2, 1.4, 1.1],
+        window=12,
+        groups=4,
+        laws=[
+            ac.UniformLaw("begin"),
+            ac.BetaLaw([1, 2, 3, 4], 2.0),
+            ac.BernoulliLaw(0.4),
+            ac.LeavingLaw(0.8, 0.7),
+            ac.LumpLaw(0.5, "end"),
+            ac.ScaledLaw(ac.UniformLaw(), 0.7),
+            ac.EmpiricalLaw(rows),
+        ],
+    )
+
+
+def problems():
+    """Every law; one for all arms, drawn from a table; and pieces all in a group's first round."""
+    return {
+        "every law": every_law(),
+        "one law": ac.Problem([1.0, 2.0, 1.5], window=12, groups=12, laws=ac.BetaLaw(2.0, 3.0)),
+        "first": ac.Problem([1.0, 2.0, 1.5], window=12, groups=4, division="first"),
+    }
+
+
+def policies(arms):
+    """Every policy of the catalog, one with clusters, and one of a user's own."""
+    settings = {"alpha": 4, "spread": "begin"}
+    made = {
+        name: kind(**{key: settings[key] for key in settings if key in kind.__annotations__})
+        for name, kind in CATALOG.items()
+        if name != "TPUCBFR"
+    }
+    halves = [Cluster(range(1), 4, "begin", 8), Cluster(range(1, arms), 6, "end")]
+    return {
+        **made,
+        "TPUCBFR": ac.TPUCBFR(4),
+        "two policies of a kind": ac.TPUCBFRG(6, "end"),
+        "fewer buckets": ac.AgeIMED(buckets=3, clusters=[0] + [1] * (arms - 1)),
+        "clusters": ClusteredTPUCBFRG(halves),
+        "own": PieceMOSS(),
+    }
+
+
+def fingerprint(device):
+    """Regret at some rounds and decisions of each arm, in text that keeps every bit."""
+    found = {}
+    for name, problem in problems().items():
+        result = ac.simulate(
+            problem, policies(len(problem.caps)), ROUNDS, range(5, 7), seed=2, device=device, checkpoints=7
+        )
+        found[name] = {
+            label: [regret.tobytes().hex(), pulls.tolist()]
+            for label, regret, pulls in zip(result.labels, result.regret, result.pulls, strict=True)
+        }
+    return found
+
+
+# In the simulator every thread is one of Python's: a few are enough, and show that their number
+# does not matter. Then the same with short spans, a run at a time, and nothing in shared memory.
+SIMULATE = """
+import json, sys
+import test_cuda
+from accrual.engine import cuda
+
+cuda._GRID, cuda._BLOCK = 1, 2
+found = {"plain": test_cuda.fingerprint("cpu"), "simulator": test_cuda.fingerprint("cuda")}
+cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST, cuda._BLOCKS = 3, 7, 0, 1
+sizes = cuda._sizes
+cuda._sizes = lambda *given: sizes(*given)._replace(runs=1)
+found["in parts"] = test_cuda.fingerprint("cuda")
+print(json.dumps(found))
+"""
+
+
+def test_simulator_plain_python_and_compiled_code_agree_to_the_bit():
+    paths = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
+    environment = {
+        **os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", SIMULATE], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    compiled = fingerprint("cpu")
+    for way, found in json.loads(done.stdout).items():
+        for name, rows in compiled.items():
+            for label, row in rows.items():
+                assert found[name][label] == row, (way, name, label)
+
+
+def has_card():
+    from accrual.engine.cuda import cuda
+
+    return cuda.is_available()
+
+
+def test_without_a_card_one_line_says_so():
+    if has_card():
+        pytest.skip("there is a card")
+    with pytest.raises(InputError, match=r"^device 'cuda' needs an NVIDIA card .* use 'cpu'$"):
+        ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
+
+
+def test_without_the_extra_one_line_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)
+    for name in ("accrual.engine.cuda", "accrual.engine.cuda_kernels"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(MissingExtra, match=r"numba_cuda.*pip install 'accrual\[cuda\]'$"):
+        ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
+
+
+def test_on_a_card_regret_is_the_cpus():
+    """On the same draws only choices between indices equal up to rounding differ, if any.
+
+    So the means agree far better than their standard errors; half of one is generous.
+    """
+    if not has_card():
+        pytest.skip("needs an NVIDIA card")
+    learners = [ac.UCB1(), ac.TPUCBFR(20), ac.TPUCBEW(20), ac.AgeIMED()]
+    for problem in (ac.paper.setting1(), ac.paper.setting2(3, "late")):
+        ours = ac.simulate(problem, learners, 5000, runs=20, device="cuda").final_regret
+        theirs = ac.simulate(problem, learners, 5000, runs=20).final_regret
+        error = theirs.std(axis=1, ddof=1) / np.sqrt(20)
+        assert (np.abs(ours.mean(axis=1) - theirs.mean(axis=1)) <= 0.5 * error).all()
