@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills venv test proof lint bench bench-peers age clean
+.PHONY: run paper paper-kills venv test proof lint bench bench-peers bench-fit coverage fuzz age clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -37,6 +37,18 @@ bench: venv
 # The Age policies beside the no-delay floor, and what they cost.
 age: venv
 	$(BIN)/python benchmarks/age.py
+
+# How often a fit's 95 % intervals hold the truth, on simulated logs.
+coverage: venv
+	$(BIN)/python benchmarks/coverage.py
+
+# Logs of up to 50 million pieces: seconds and memory of a fit.
+bench-fit: venv
+	$(BIN)/python benchmarks/fit_size.py
+
+# Ten minutes of broken logs; needs atheris (pip install atheris).
+fuzz: venv
+	$(BIN)/python benchmarks/fuzz_fit.py
 
 bench-peers: venv
 	$(PIP) -e '.[peers]'

@@ -30,7 +30,7 @@ def options() -> list[tuple[str, str]]:
         for name, command in group.commands.items()  # type: ignore[attr-defined]
         for parameter in command.params
         for option in parameter.opts
-        if parameter.param_type_name == "option" and option != "--help"
+        if parameter.param_type_name == "option" and option.startswith("--") and option != "--help"
     ]
 
 

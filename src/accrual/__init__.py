@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from accrual.engine.simulate import simulate as simulate
     from accrual.experiments import gallery as gallery
     from accrual.experiments import paper as paper
+    from accrual.fit.fit import fit_log as fit_log
+    from accrual.fit.log import open_log as open_log
+    from accrual.fit.schema import Fitted as Fitted
     from accrual.laws import BernoulliLaw as BernoulliLaw
     from accrual.laws import BetaLaw as BetaLaw
     from accrual.laws import EmpiricalLaw as EmpiricalLaw
@@ -58,6 +61,7 @@ _WHERE = {
     "ClusteredTPUCBFRG": "accrual.policy.clusters",
     "DelayedUCB1": "accrual.policy.delayed_ucb1",
     "EmpiricalLaw": "accrual.laws",
+    "Fitted": "accrual.fit.schema",
     "IMED": "accrual.policy.imed",
     "InputError": "accrual.core.errors",
     "KLUCB": "accrual.policy.klucb",
@@ -75,7 +79,9 @@ _WHERE = {
     "UCB1": "accrual.policy.ucb1",
     "UniformLaw": "accrual.laws",
     "find_clusters": "accrual.policy.clusters",
+    "fit_log": "accrual.fit.fit",
     "log_rounds": "accrual.engine.simulate",
+    "open_log": "accrual.fit.log",
     "simulate": "accrual.engine.simulate",
 }
 _MODULES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -208,15 +209,12 @@ def _settle_end(log: Log, reading: Reading) -> None:
 
 
 def _given_end(log: Log, given: float | str) -> float:
-    kind = "TIMESTAMPTZ" if log.timestamps else "DOUBLE"
-    found = log.query(f"SELECT TRY_CAST(CAST($1 AS VARCHAR) AS {kind})", [str(given)])[0][0]
-    if found is None:
+    moment = "epoch_us(TRY_CAST($1 AS TIMESTAMPTZ))" if log.timestamps else "TRY_CAST($1 AS DOUBLE)"
+    tick: float | None = log.query(f"SELECT {moment}", [str(given)])[0][0]
+    if tick is None or not math.isfinite(tick):
         needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"
-        raise InputError(f"end must be {needed}, as the log's times are, not {given!r}")
-    if log.timestamps:
-        tick: float = log.query("SELECT epoch_us(CAST($1 AS TIMESTAMPTZ))", [str(given)])[0][0]
-        return tick
-    return float(found)
+        raise InputError(f"end must be {needed}, as the log's times are, not {str(given)!r}")
+    return tick
 
 
 def _cut(log: Log, end: float, unit: int) -> None:

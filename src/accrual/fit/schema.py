@@ -186,6 +186,11 @@ class Fitted:
     warnings: Sequence[str]
     arms: Sequence[Arm]
 
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Fitted:
+        """Read and check a `problem.json`."""
+        return load(path)
+
     @property
     def known(self) -> tuple[Arm, ...]:
         """The arms whose mean is known."""
