@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 
@@ -77,15 +78,13 @@ def create(settings: Settings) -> Front:
         await bandits.read(bandits.measure)
         return Response(metrics.page(), headers={"content-type": METRICS_TYPE})
 
-    described: list[dict[str, object]] = []
+    description = describe(app)
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def openapi() -> dict[str, object]:
-        if not described:
-            described.append(describe(app))
-        return described[0]
+        return description
 
-    _explain_errors(app)
+    _explain_errors(app, description["paths"])
     return Front(app, Hot(bandits.find), Gate(settings, ring), settings)
 
 
@@ -136,8 +135,9 @@ class _Service:
                 await self._bandits.read(self._ring.refresh)
 
 
-def _explain_errors(app: FastAPI) -> None:
+def _explain_errors(app: FastAPI, paths: Mapping[str, Mapping[str, object]]) -> None:
     """Whatever a route raises becomes a problem document."""
+    shapes = [(re.compile(re.sub(r"{\w+}", "[^/]+", path)), operations) for path, operations in paths.items()]
 
     def answer(refusal: Refusal) -> Response:
         headers = {name.decode(): value.decode() for name, value in refusal.headers}
@@ -156,13 +156,14 @@ def _explain_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 405:
-            headers = [
-                (name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()
-            ]
-            return answer(Refusal("method", f"{request.method} cannot be done here", headers))
         if error.status_code == 400:
             return answer(Refusal("malformed", "the body is not JSON"))
+        path = request.scope["path"]
+        methods = {method.upper() for shape, found in shapes if shape.fullmatch(path) for method in found}
+        if error.status_code == 405 or methods:
+            allow = ", ".join(sorted(methods or {"GET"}))
+            refusal = Refusal("method", f"what can be done here: {allow}", [(b"allow", allow.encode())])
+            return answer(refusal)
         return answer(Refusal("not-found", "nothing is here; /v1/openapi.json says what there is"))
 
     @app.exception_handler(StoreError)

@@ -58,6 +58,11 @@ class Front:
         self._seconds = settings.body_seconds
         self._access_log = settings.access_log
 
+    @property
+    def keys_required(self) -> bool:
+        """Whether a request needs a key now."""
+        return self._gate.keys_required
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)

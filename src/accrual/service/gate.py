@@ -56,6 +56,11 @@ class Gate:
         self._rate = settings.rate
         self._buckets: dict[str, tuple[float, float]] = {}  # of each key: requests left, and when
 
+    @property
+    def keys_required(self) -> bool:
+        """Whether a request needs a key now."""
+        return self._ring.required
+
     def admit(self, path: str, asked: Asked) -> Key:
         """Whose request it is."""
         if asked.host not in self._known:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import tempfile
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from accrual.core.errors import InputError
 from accrual.service.app import create, prepare
 from accrual.service.logs import logging_config
 from accrual.service.metrics import DIRECTORY
@@ -17,21 +20,11 @@ from accrual.service.protocol import Protocol
 from accrual.service.settings import Settings
 
 
-def serve(settings: Settings, started: Callable[[str, bool], None]) -> None:
-    """Serve until a signal comes.
-
-    Parameters
-    ----------
-    settings : Settings
-    started : callable
-        Told the address, and whether keys are asked for, before the first request.
-    """
-    ring = prepare(settings)  # here too, so that what is wrong is said before any process starts
-    config = uvicorn.Config(
-        functools.partial(create, settings),
-        factory=True,
-        host=settings.host,
-        port=settings.port,
+def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Config:
+    """How uvicorn is to run the service."""
+    return uvicorn.Config(
+        app,
+        factory=factory,
         http=Protocol,
         ws="none",
         lifespan="on",
@@ -45,14 +38,50 @@ def serve(settings: Settings, started: Callable[[str, bool], None]) -> None:
         timeout_graceful_shutdown=settings.stop_seconds,
         timeout_worker_healthcheck=30,  # a process that compiles is slow to answer, not dead
     )
-    keys = ring.required
-    ring.close()
-    socket = config.bind_socket()
-    host, port = socket.getsockname()[:2]
-    started(f"http://{f'[{host}]' if ':' in host else host}:{port}", keys)
-    if settings.workers == 1:
-        uvicorn.Server(config).run(sockets=[socket])
-        return
+
+
+def serve(settings: Settings, started: Callable[[str, bool], None]) -> None:
+    """Serve until a signal comes.
+
+    Parameters
+    ----------
+    settings : Settings
+    started : callable
+        Told the address, and whether keys are asked for, before the first request.
+    """
+    with bound(settings) as listener:
+        if settings.workers == 1:
+            app = create(settings)
+            started(_address(listener), app.keys_required)
+            uvicorn.Server(config_of(settings, app)).run(sockets=[listener])
+        else:
+            ring = prepare(settings)  # so that what is wrong is said before any process starts
+            started(_address(listener), ring.required)
+            ring.close()
+            _several(settings, listener)
+
+
+def _several(settings: Settings, listener: socket.socket) -> None:
     with tempfile.TemporaryDirectory(prefix="accrual-metrics-") as folder:
         os.environ[DIRECTORY] = folder  # before any process starts: where their counts meet
-        Multiprocess(config, sockets=[socket]).run()
+        config = config_of(settings, functools.partial(create, settings), factory=True)
+        Multiprocess(config, sockets=[listener]).run()
+
+
+def bound(settings: Settings) -> socket.socket:
+    """A socket at the address, or why there can be none."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise InputError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

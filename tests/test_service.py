@@ -1,0 +1,470 @@
+"""The service, route by route, over real connections."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+from tests.serving import BODY, Process, Service, problem, serving
+
+import accrual as ac
+from accrual.service.front import POLICY
+from accrual.store.base import StoreError
+from accrual.store.sqlite import SQLiteStore
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("service")) as service:
+        assert service.post("/v1/bandits", BODY).status_code == 201
+        yield service
+
+
+def fresh(service: Service, name: str, **settings) -> str:
+    """A bandit of one's own; its address."""
+    assert service.post("/v1/bandits", BODY | {"name": name} | settings).status_code == 201
+    return f"/v1/bandits/{name}"
+
+
+def test_a_bandit_is_made_once(service):
+    again = service.post("/v1/bandits", BODY)
+    assert again.status_code == 200
+    assert again.json()["arms"] == ["jazz", "rock"]
+    assert again.json()["policy"].startswith("AgeIMED")
+    other = service.post("/v1/bandits", BODY | {"window": 20})
+    assert other.status_code == 409
+    assert problem(other) == "conflict"
+    assert "window is 1000" in other.json()["detail"]
+    assert "plays" in [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]]
+    assert service.get("/v1/bandits/plays").json() == again.json()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"window": 0}, "window"),
+        ({"window": "ten days"}, "window"),
+        ({"window": 10, "groups": 3}, "divide"),
+        ({"policy": "AgeIMD"}, "did you mean"),
+        ({"policy": "__import__('os')"}, "unknown policy"),
+        ({"arms": []}, "arms"),
+        ({"arms": [{"name": "a"}, {"name": "a"}]}, "different names"),
+        ({"arms": [{"name": "a\x00b"}]}, "arms"),
+        ({"arms": [{"name": "a", "cap": -1}]}, "cap"),
+        ({"name": "a/b"}, "name"),
+        ({"name": "../etc"}, "name"),
+        ({"name": "a" * 101}, "name"),
+        ({"name": "a\n"}, "name"),
+        ({"colour": "red"}, "colour"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+    ],
+)
+def test_a_bandit_that_cannot_be_is_refused(service, wrong, says):
+    answer = service.post("/v1/bandits", BODY | {"name": "wrong"} | wrong)
+    assert answer.status_code == 422
+    assert problem(answer) == "invalid"
+    assert says in answer.json()["detail"]
+    assert "wrong" not in [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]]
+
+
+def test_decisions(service):
+    at = fresh(service, "decisions")
+    one = service.post(f"{at}/decisions")
+    assert one.json() == {"decisions": [{"id": 0, "arm": "jazz", "at": 1.0}], "again": False}
+    many = service.post(f"{at}/decisions", {"n": 3, "key": "k"}).json()
+    assert [made["id"] for made in many["decisions"]] == [1, 2, 3]
+    assert [made["at"] for made in many["decisions"]] == [2.0, 3.0, 4.0]
+    again = service.post(f"{at}/decisions", {"n": 3, "key": "k"}).json()
+    assert again == many | {"again": True}
+    assert problem(service.post(f"{at}/decisions", {"n": 2, "key": "k"})) == "conflict"
+    last = service.get(f"{at}/decisions?limit=2").json()["decisions"]
+    assert last == many["decisions"][:0:-1]
+
+
+@pytest.mark.parametrize(
+    "body", [{"n": 0}, {"n": 1001}, {"n": 1.5}, {"n": "1"}, {"m": 1}, {"key": ""}, [], 3]
+)
+def test_decisions_that_cannot_be(service, body):
+    answer = service.post("/v1/bandits/plays/decisions", body)
+    assert answer.status_code == 422
+    assert problem(answer) == "invalid"
+
+
+def test_pieces_each_with_its_own_answer(service):
+    at = fresh(service, "pieces")
+    service.post(f"{at}/decisions", {"n": 2})
+    piece = {"decision": 0, "value": 0.5, "age": 0, "key": "a"}
+    assert service.post(f"{at}/pieces", piece).json() == {"status": "stored", "age": 0.0, "late": False}
+    assert service.post(f"{at}/pieces", piece).json() == {"status": "again", "age": 0.0, "late": False}
+    told = service.post(
+        f"{at}/pieces",
+        [
+            piece,
+            piece | {"value": 0.6},
+            piece | {"decision": 99},
+            piece | {"age": 500, "key": "b"},
+            {"decision": 0, "value": 0.1, "at": 0, "key": "c"},
+            {"decision": 0, "value": -0.1},
+            {"decision": 0, "value": 0.1, "age": 0, "at": 0},
+            {"decision": 1, "value": 0.25},
+            {"decision": 1, "value": 0.25},
+        ],
+    ).json()
+    outcomes = [one["status"] for one in told]
+    expected = ["again", "conflict", "unknown", "future", "early", "invalid", "invalid", "stored", "stored"]
+    assert outcomes == expected
+    assert all(one["detail"] for one in told[1:7])
+    values = [event["value"] for event in service.events("pieces") if event["kind"] == "piece"]
+    assert values == [0.5, 0.25, 0.25]
+
+
+def test_one_piece_that_cannot_be_stored_is_a_problem(service):
+    at = fresh(service, "refused")
+    service.post(f"{at}/decisions", {"n": 1})
+    piece: dict[str, object] = {"decision": 0, "value": 0.5, "age": 0, "key": "a"}
+    service.post(f"{at}/pieces", piece)
+    changes: list[tuple[dict[str, object], int, str]] = [
+        ({"value": 0.6}, 409, "conflict"),
+        ({"decision": 1}, 404, "unknown-decision"),
+        ({"age": 1, "key": "b"}, 422, "future"),
+        ({"value": -0.5, "key": "b"}, 422, "invalid"),
+        ({"key": "a\tb"}, 422, "invalid"),
+        ({"key": "a" * 201}, 422, "invalid"),
+        ({"key": "a" * 10_000}, 422, "invalid"),
+        ({"decision": -1}, 422, "invalid"),
+        ({"decision": 2**70}, 422, "invalid"),
+        ({"value": "1"}, 422, "invalid"),
+        ({"value": None}, 422, "invalid"),
+    ]
+    for change, status, kind in changes:
+        answer = service.post(f"{at}/pieces", piece | change)
+        assert (answer.status_code, problem(answer)) == (status, kind), change
+    assert len([event for event in service.events("refused") if event["kind"] == "piece"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"decision": 0, "value": NaN}', 400),
+        (b'{"decision": 0, "value": Infinity}', 400),
+        (b'{"decision": 0, "value": 1e999}', 422),
+        (b'{"decision": 0, "value": 0.1', 400),
+        (b"\xff\xfe", 400),
+        (b'{"decision": 0, "value": 1, "key": "\\ud800"}', 400),
+        (b"[" * 100_000, 422),
+        (b"[]", 422),
+        (b"", 400),
+    ],
+)
+def test_bodies_that_are_no_pieces(service, body, status):
+    answer = service.http.post(
+        "/v1/bandits/plays/pieces", content=body, headers={"content-type": "application/json"}
+    )
+    assert answer.status_code == status, answer.text
+    assert problem(answer) in ("malformed", "invalid")
+
+
+def test_a_batch_has_a_most(service):
+    piece = {"decision": 0, "value": 0.5}
+    answer = service.post("/v1/bandits/plays/pieces", [piece] * 1001)
+    assert problem(answer) == "invalid"
+    assert service.post("/v1/bandits/plays/pieces", [piece] * 1000).status_code == 200
+
+
+def test_late_pieces_are_counted_and_not_learned(service):
+    at = fresh(service, "late", window=10)
+    service.post(f"{at}/decisions", {"n": 11})
+    late = {"decision": 0, "value": 0.5, "age": 10, "key": "a"}
+    assert service.post(f"{at}/pieces", late).json() == {"status": "late", "age": 10.0, "late": True}
+    assert service.post(f"{at}/pieces", late).json() == {"status": "again", "age": 10.0, "late": True}
+    state = service.get(f"{at}/state").json()
+    assert (state["late"], state["duplicates"], state["decisions"], state["pending"]) == (1, 1, 11, 10)
+    assert sum(arm["observed"] for arm in state["arms"]) == 0.0
+
+
+def test_refunds_where_they_are_allowed(service):
+    at = fresh(service, "refunds", allow_negative=True)
+    service.post(f"{at}/decisions")
+    assert service.post(f"{at}/pieces", {"decision": 0, "value": -0.5, "age": 0}).json()["status"] == "stored"
+
+
+def test_arms_come_and_go(service):
+    at = fresh(service, "arms", window="7d")
+    assert service.post(f"{at}/arms", {"name": "folk", "cap": 2, "window": "12h"}).json() == {
+        "status": "stored"
+    }
+    assert service.post(f"{at}/arms", {"name": "folk", "cap": 2, "window": "12h"}).json() == {
+        "status": "again"
+    }
+    assert problem(service.post(f"{at}/arms", {"name": "folk", "cap": 3})) == "conflict"
+    assert problem(service.post(f"{at}/arms", {"name": "punk", "window": 5})) == "invalid"
+    assert problem(service.post(f"{at}/arms", {"name": "punk", "window": "8d"})) == "invalid"
+    assert problem(service.post(f"{at}/arms/retire", {"name": "flok"})) == "unknown-arm"
+    for name in ("jazz", "rock"):
+        assert service.post(f"{at}/arms/retire", {"name": name}).json() == {"status": "stored"}
+    assert service.post(f"{at}/arms/retire", {"name": "rock"}).json() == {"status": "again"}
+    made = service.post(f"{at}/decisions", {"n": 5}).json()["decisions"]
+    assert {decision["arm"] for decision in made} == {"folk"}
+    service.post(f"{at}/arms/retire", {"name": "folk"})
+    none = service.post(f"{at}/decisions")
+    assert problem(none) == "invalid"
+    assert "retired" in none.json()["detail"]
+    assert service.post(f"{at}/pieces", {"decision": 0, "value": 1.5}).status_code == 200
+
+
+def test_one_that_cannot_be_served_does_not_hurt_its_company(service):
+    """Requests that share a transaction are refused each for itself."""
+    at = fresh(service, "company")
+    service.post(f"{at}/decisions")
+    for name in ("jazz", "rock"):
+        service.post(f"{at}/arms/retire", {"name": name})
+    answers = []
+
+    def send(i: int) -> None:
+        path, body = (f"{at}/decisions", None) if i % 2 else (f"{at}/pieces", {"decision": 0, "value": 0.5})
+        answers.append((i % 2, service.post(path, body).status_code))
+
+    threads = [threading.Thread(target=send, args=(i,)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [(0, 200)] * 8 + [(1, 422)] * 8
+
+
+def test_closing(service):
+    at = fresh(service, "closing")
+    service.post(f"{at}/decisions")
+    assert service.post(f"{at}/decisions/0/close").json() == {"status": "stored"}
+    assert service.post(f"{at}/decisions/0/close").json() == {"status": "again"}
+    assert problem(service.post(f"{at}/decisions/1/close")) == "unknown-decision"
+    assert problem(service.post(f"{at}/decisions/x/close")) == "invalid"
+    assert service.post(f"{at}/pieces", {"decision": 0, "value": 0.5}).json()["status"] == "late"
+
+
+def test_state_and_reasons_are_the_bandits_own(service, tmp_path):
+    at = fresh(service, "same", window=20)
+    twin = ac.Bandit(arms=["jazz", "rock"], window=20)
+    for i in range(60):
+        made = service.post(f"{at}/decisions").json()["decisions"][0]
+        assert made["arm"] == twin.decide().arm
+        value = 0.9 if made["arm"] == "rock" else 0.2
+        service.post(f"{at}/pieces", {"decision": i, "value": value, "age": 0, "key": "k"})
+        twin.observe(i, value, age=0, key="k")
+    state, expected = service.get(f"{at}/state").json(), twin.state()
+    assert state["pending"] == expected.pending
+    for arm, other in zip(state["arms"], expected.arms, strict=True):
+        assert (arm["estimate"], arm["share"], arm["spread"]) == (other.estimate, other.share, other.spread)
+        assert tuple(arm["interval"]) == other.interval
+        left = arm["decisions"] * arm["estimate"] - arm["observed"]
+        assert arm["expected"] == pytest.approx(max(left, 0.0))
+    why = service.get(f"{at}/decisions/59/explain").json()
+    assert why["exact"]
+    assert why["arm"] == max(why["reasons"], key=lambda reason: reason["index"])["arm"]
+    assert [reason["index"] for reason in why["reasons"]] == [
+        reason.value for reason in twin.explain(59).reasons
+    ]
+    assert problem(service.get(f"{at}/decisions/60/explain")) == "unknown-decision"
+
+
+def test_the_log_in_pages(service):
+    at = fresh(service, "log")
+    service.post(f"{at}/decisions", {"n": 5})
+    service.post(f"{at}/pieces", {"decision": 4, "value": 0.5, "age": 0})
+    page = service.get(f"{at}/export?limit=3").json()
+    assert [event["kind"] for event in page["events"]] == ["add_arm", "add_arm", "decision"]
+    assert (page["next"], page["end"]) == (3, False)
+    rest = service.get(f"{at}/export?after=3").json()
+    assert rest["end"]
+    assert rest["events"][-1]["value"] == 0.5
+    assert problem(service.get(f"{at}/export?limit=0")) == "invalid"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/bandits/nobody/state", "/v1/bandits/nobody/export", "/v1/bandits/nobody/decisions/0/explain"],
+)
+def test_no_such_bandit(service, path):
+    assert problem(service.get(path)) == "unknown-bandit"
+
+
+def test_what_is_not_there(service):
+    assert problem(service.get("/v1/nothing")) == "not-found"
+    wrong = service.http.request("DELETE", "/v1/bandits")
+    assert problem(wrong) == "method"
+    assert wrong.headers["allow"]
+    assert problem(service.http.put("/v1/bandits/plays/pieces", json={})) in ("method", "not-found")
+    text = service.http.post(
+        "/v1/bandits/plays/pieces", content=b"a=b", headers={"content-type": "text/plain"}
+    )
+    assert problem(text) == "media-type"
+
+
+def test_every_answer_has_its_headers(service):
+    paths = ["/healthz", "/v1/bandits", "/v1/nothing", "/metrics", "/v1/openapi.json"]
+    for answer in [*map(service.get, paths), service.post("/v1/bandits/plays/decisions")]:
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "no-store" in answer.headers["cache-control"]
+        assert "server" not in answer.headers
+
+
+def test_the_description_has_every_route(service):
+    found = service.get("/v1/openapi.json").json()
+    assert set(found["paths"]) == {
+        "/healthz", "/readyz", "/v1/bandits", "/v1/bandits/{bandit}", "/v1/bandits/{bandit}/state",
+        "/v1/bandits/{bandit}/arms", "/v1/bandits/{bandit}/arms/retire", "/v1/bandits/{bandit}/decisions",
+        "/v1/bandits/{bandit}/decisions/{id}/explain", "/v1/bandits/{bandit}/decisions/{id}/close",
+        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export",
+    }  # fmt: skip
+    assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
+    assert "PieceIn" in found["components"]["schemas"]
+
+
+def test_metrics(service):
+    at = fresh(service, "<measured>"[1:-1])
+    service.post(f"{at}/arms", {"name": "<img src=x onerror=alert(1)>"})
+    service.post(f"{at}/decisions", {"n": 7})
+    before = service.get("/metrics").text
+    service.post(f"{at}/decisions", {"n": 7})
+    service.post(f"{at}/pieces", [{"decision": 0, "value": 1, "key": "a"}] * 3)
+    after = service.get("/metrics").text
+
+    def grown(name: str) -> float:
+        return value(after, name) - value(before, name)
+
+    assert grown("accrual_decisions_total") == 7
+    assert grown('accrual_pieces_total{outcome="stored"}') == 1
+    assert grown('accrual_pieces_total{outcome="again"}') == 2
+    assert grown("accrual_duplicates_total") == 2
+    assert grown("accrual_commit_seconds_count") == 2
+    assert value(after, "accrual_pending") > 0
+    assert value(after, "accrual_fold_lag_events") == 0
+    assert "img" not in after
+    assert "measured" not in after
+
+
+def value(page: str, name: str) -> float:
+    lines = [line for line in page.splitlines() if line.startswith(name + " ")]
+    return float(lines[0].split()[1]) if lines else 0.0
+
+
+def test_requests_share_transactions(service):
+    """64 at a time need far fewer transactions than requests."""
+    at = fresh(service, "group")
+    service.post(f"{at}/decisions")
+    before = value(service.get("/metrics").text, "accrual_commit_seconds_count")
+
+    def send(part: int) -> None:
+        for i in range(10):
+            service.post(f"{at}/pieces", {"decision": 0, "value": 0.1, "key": f"{part}-{i}"})
+
+    threads = [threading.Thread(target=send, args=(part,)) for part in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert value(service.get("/metrics").text, "accrual_commit_seconds_count") - before < 160
+    assert len(service.events("group")) == 2 + 1 + 160
+
+
+def test_a_store_that_fails_is_said_and_comes_back(service, monkeypatch):
+    at = fresh(service, "failing")
+    service.post(f"{at}/decisions")
+    append = SQLiteStore.append
+
+    def fail(*_):
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(SQLiteStore, "append", fail)
+    answer = service.post(f"{at}/pieces", {"decision": 0, "value": 0.5, "key": "a"})
+    assert answer.status_code == 503
+    assert problem(answer) == "store"
+    assert answer.headers["retry-after"] == "1"
+    assert "disk" not in answer.text  # that is the operator's business
+    monkeypatch.setattr(SQLiteStore, "append", append)
+    assert service.post(f"{at}/pieces", {"decision": 0, "value": 0.5, "key": "a"}).status_code == 200
+
+
+def test_a_fault_is_a_problem_document_too(service, monkeypatch):
+    at = fresh(service, "fault")
+    monkeypatch.setattr(SQLiteStore, "append", lambda *_: math.sqrt(-1))
+    answer = service.post(f"{at}/decisions")
+    assert (answer.status_code, problem(answer)) == (500, "internal")
+    monkeypatch.setattr(ac.Bandit, "explain", lambda *_: math.sqrt(-1))
+    answer = service.get(f"{at}/decisions/0/explain")
+    assert (answer.status_code, problem(answer)) == (500, "internal")
+
+
+def test_a_full_line_says_try_again(tmp_path, monkeypatch):
+    """With the store held up, what fits waits and is stored in the end; the rest is refused at once."""
+    with serving(tmp_path, queue=10) as service:
+        service.post("/v1/bandits", BODY)
+        service.post("/v1/bandits/plays/decisions")
+        append, go = SQLiteStore.append, threading.Event()
+
+        def slow(*given, **named):
+            go.wait(30)
+            return append(*given, **named)
+
+        monkeypatch.setattr(SQLiteStore, "append", slow)
+        answers = []
+
+        def send(part: int) -> None:
+            piece = {"decision": 0, "value": 0.1, "key": str(part)}
+            answers.append(service.post("/v1/bandits/plays/pieces", piece))
+            if sum(answer.status_code == 503 for answer in answers) == 20:
+                go.set()
+
+        threads = [threading.Thread(target=send, args=(part,)) for part in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        statuses = [answer.status_code for answer in answers]
+        assert (statuses.count(200), statuses.count(503)) == (10, 20)
+        refused = next(answer for answer in answers if answer.status_code == 503)
+        assert problem(refused) == "busy"
+        assert refused.headers["retry-after"] == "1"
+        assert len(service.events()) == 2 + 1 + 10
+
+
+def test_stopped_in_order_with_requests_under_way(tmp_path):
+    """SIGTERM: what was asked before is answered, all of that is stored, and the next start has it."""
+    with Process(tmp_path) as process:
+        service = process.ready()
+        service.post("/v1/bandits", BODY)
+        stored, stop = [], threading.Event()
+
+        def send(part: int) -> None:
+            i = 0
+            while not stop.is_set():
+                try:
+                    answer = service.post("/v1/bandits/plays/decisions", {"key": f"{part}-{i}"})
+                except Exception:
+                    return
+                assert answer.status_code == 200
+                stored.append(answer.json()["decisions"][0]["id"])
+                i += 1
+
+        threads = [threading.Thread(target=send, args=(part,)) for part in range(8)]
+        for thread in threads:
+            thread.start()
+        while len(stored) < 100:
+            pass
+        assert process.stop() == -15
+        stop.set()
+        for thread in threads:
+            thread.join()
+    with ac.Bandit.open(f"sqlite:///{tmp_path}/s.db", "plays") as bandit:
+        assert bandit.state().decisions >= len(set(stored)) == len(stored) >= 100
+
+
+def test_a_second_service_on_the_same_file_is_told(tmp_path, capsys):
+    from accrual.cli.app import run
+
+    with serving(tmp_path):
+        assert run(["serve", "--store", f"sqlite:///{tmp_path}/s.db", "--port", "0"]) == 2
+    assert "open for writing already" in capsys.readouterr().err
