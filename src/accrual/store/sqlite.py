@@ -100,8 +100,7 @@ class SQLiteStore:
         try:
             if self._lock is not None:
                 self._prepare()
-                self._writer = self._connect("rw")
-                self._writer.execute("PRAGMA synchronous = FULL")
+                self._writer = self._connect_durably()
             self._reader = self._connect("ro")
         except BaseException:
             self.close()
@@ -119,6 +118,13 @@ class SQLiteStore:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         return schema.connect_sqlite(self.address, mode)
+
+    def _connect_durably(self) -> sqlite3.Connection:
+        """A connection that syncs what it commits. A backup, for one, has no write-ahead log yet."""
+        connection = self._connect("rw")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float) -> BanditRow:  # fmt: skip
@@ -214,8 +220,7 @@ class SQLiteStore:
                 connection.execute("ROLLBACK")
         except sqlite3.Error:
             connection.close()
-            self._writer = self._connect("rw")
-            self._writer.execute("PRAGMA synchronous = FULL")
+            self._writer = self._connect_durably()
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
         return self._read(lambda connection: _events(connection, bandit, after, limit))
