@@ -378,9 +378,9 @@ def test_memory_grows_with_what_is_pending():
         if now % 3:
             ledger.close(decision.id, now)
     assert ledger.pending == WINDOW // 3
-    assert len(ledger._pending.heap) == len(ledger._pending.where) == 64
+    assert len(ledger._pending.queues.rows) == len(ledger._pending.where) == 64
     ledger.decide(now=5000, n=1000)
-    assert len(ledger._pending.heap) == 1024
+    assert len(ledger._pending.queues.rows) == 1024
     ledger.tick(6000)
     assert ledger.pending == 0
     assert ledger.decisions == 6000

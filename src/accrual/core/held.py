@@ -41,8 +41,8 @@ def hold(value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from accrual.core.jit import njit
-    >>> @njit
+    >>> from accrual.core.jit import kernel
+    >>> @kernel
     ... def count(held):
     ...     number, = held.value
     ...     number[0] += 1

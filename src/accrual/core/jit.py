@@ -20,6 +20,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Functions within a kernel borrow its arrays. Left to itself the compiler has each count who uses
+# them, in every call, which for the live side took longer than the work. So they cannot allocate.
+_INNER: dict[str, Any] = {**_OPTIONS, "_nrt": False}
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -37,7 +40,7 @@ def njit(function: F) -> F:
     >>> double(21)
     42
     """
-    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    return numba.njit(forceinline=True, **_INNER)(function)  # type: ignore[no-any-return]
 
 
 def seldom(function: F) -> F:
@@ -45,7 +48,7 @@ def seldom(function: F) -> F:
 
     Taken in whole, a large function crowds the loop around it even while it is not running.
     """
-    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    return numba.njit(**_INNER)(function)  # type: ignore[no-any-return]
 
 
 def kernel(function: F) -> F:

@@ -271,9 +271,8 @@ class Bandit:
     def submit(self, asks: Sequence[Ask]) -> list[Answer]:
         """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
 
-        For those who collect requests of many clients. `Pay` is a piece, `Close` a closing, `Decide`
-        asks for decisions, and `AddArm` and `RetireArm` have the store's meaning: all from
-        `accrual.live.asks`.
+        For those who collect the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
+        decisions; `Pay`, `Close`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be stored.
         """
         for ask in asks:
             if isinstance(ask, Pay):

@@ -10,82 +10,68 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.live.pending import COUNT, ROW, Ints, Pending, Rows, rise, sink
-
-NOWHERE = -1
+from accrual.live.pending import begin
+from accrual.live.queues import HEAP, NONE, USED, Floats, Ints, Queues, no_rows, push, take
 
 
 class Draft(NamedTuple):
-    counts: Ints  # as in `Pending`
-    heap: Ints
-    rows: Rows
-    sources: Ints  # each row's number among the pending ones, or NOWHERE: it has paid nothing
+    queues: Queues
+    places: Ints  # in a heap
 
 
-def room_for(rows: int) -> Draft:
+def room_for(queues: int, rows: int) -> Draft:
     """Memory for that many."""
-    return Draft(np.zeros(4, np.int64), np.arange(rows), np.zeros(rows, ROW), np.zeros(rows, np.int64))
+    return Draft(no_rows(queues, rows), np.zeros(rows, np.int64))
 
 
 @njit
-def copy_due(draft: Draft, pending: Pending, until: float, more: int) -> bool:
+def copy_due(draft: Draft, queues: Queues, ends: Floats, until: float, more: int) -> bool:
     """Copy the decisions of which something is due by `until`. False if `more` others would not fit."""
-    heap, rows = pending.heap, pending.rows
-    most = len(draft.rows) - more
-    places = draft.sources  # in the heap, where whatever is due lies below something that is, too
-    found = 0
-    if pending.counts[COUNT] > 0 and rows[heap[0]]["due"] <= until:
+    trial, places, most = draft.queues, draft.places, len(draft.places) - more
+    trial.counts[USED] = 0
+    trial.counts[HEAP] = 0
+    for number in range(len(trial.free)):
+        trial.free[number] = number
+    for group in range(len(trial.heads)):
+        trial.heads[group] = NONE
+        trial.tails[group] = NONE
+        trial.dues[group] = np.inf
+    for group in range(len(queues.heads)):
+        number = queues.heads[group]
+        while number != NONE and queues.rows[number]["due"] <= until:
+            if trial.counts[USED] >= most:
+                return False
+            _copy(trial, queues, ends, number)
+            number = queues.rows[number]["next"]
+    # In a heap, what is due lies below something that is, too.
+    seen = found = 0
+    if queues.counts[HEAP] > 0 and queues.rows[queues.heap[0]]["due"] <= until:
         places[0] = 0
         found = 1
-    seen = 0
     while seen < found:
-        for below in range(2 * places[seen] + 1, min(2 * places[seen] + 3, pending.counts[COUNT])):
-            if rows[heap[below]]["due"] <= until:
-                if found >= most:
+        if trial.counts[USED] >= most:
+            return False
+        _copy(trial, queues, ends, queues.heap[places[seen]])
+        for below in range(2 * places[seen] + 1, min(2 * places[seen] + 3, queues.counts[HEAP])):
+            if queues.rows[queues.heap[below]]["due"] <= until:
+                if found >= len(places):
                     return False
                 places[found] = below
                 found += 1
         seen += 1
-    if found > most:
-        return False
-    draft.counts[COUNT] = 0
-    for number in range(found):
-        source = heap[places[number]]
-        draft.sources[number] = source
-        draft.rows[number] = rows[source]
-        draft.heap[number] = number
-        draft.counts[COUNT] = number + 1
-        rise(draft.heap, draft.rows, number)
-    for number in range(found, found + more):
-        draft.heap[number] = number
-    return True
+    return trial.counts[USED] <= most
 
 
 @njit
-def add(draft: Draft, id_: int, arm: int, at: float, window: float, due: float) -> None:
-    """One more decision, where there is room for it."""
-    place = draft.counts[COUNT]
-    number = draft.heap[place]
-    row = draft.rows[number]
-    row["id"] = id_
-    row["arm"] = arm
-    row["group"] = 0
-    row["at"] = at
-    row["window"] = window
-    row["due"] = due
-    row["done"] = 0.0
-    draft.sources[number] = NOWHERE
-    draft.counts[COUNT] = place + 1
-    rise(draft.heap, draft.rows, place)
+def _copy(trial: Queues, queues: Queues, ends: Floats, number: int) -> None:
+    copy = take(trial)
+    trial.rows[copy] = queues.rows[number]
+    push(trial, ends, copy)
 
 
 @njit
-def drop(draft: Draft) -> None:
-    """The decision that is due first has closed."""
-    heap, last = draft.heap, draft.counts[COUNT] - 1
-    number = heap[0]
-    heap[0] = heap[last]
-    heap[last] = number
-    draft.counts[COUNT] = last
-    if last > 0:
-        sink(heap, draft.rows, last)
+def add(draft: Draft, ends: Floats, id_: int, arm: int, at: float, window: float) -> None:
+    """One more decision, which has paid nothing, where there is room for it."""
+    number = take(draft.queues)
+    begin(draft.queues, ends, number, id_, arm, at, window)
+    draft.queues.rows[number]["source"] = NONE

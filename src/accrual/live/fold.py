@@ -15,20 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.jit import kernel, njit
-from accrual.live.draft import NOWHERE, Draft, add, copy_due, drop
-from accrual.live.pending import (
-    CLOSED,
-    COUNT,
-    LATE,
-    NEXT,
-    Pending,
-    enter,
-    find,
-    has_room,
-    leave,
-    rise,
-    sink,
-)
+from accrual.live.draft import Draft, add, copy_due
+from accrual.live.pending import CLOSED, LATE, NEXT, Pending, enter, find, has_room, leave
+from accrual.live.queues import NONE, Queues, first, give_back, pull, push
 from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh
 from accrual.store.base import Kind
 
@@ -45,6 +34,7 @@ class Rules(NamedTuple):
     """What the fold needs to know beyond the policy's params."""
 
     edges: Floats  # the ages at which the learner's groups end
+    ends: Floats  # the same; without groups, the longest window alone
     windows: Floats  # arms
     playing: npt.NDArray[np.bool_]  # arms
     seed: int
@@ -88,43 +78,52 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
     grouped = feedback == "groups"
 
     @njit
-    def settle(params: Any, stats: Any, edges: Floats, row: Any, paid: float) -> bool:
+    def settle(params: Any, stats: Any, row: Any, paid: Floats, groups: int) -> bool:
         """What is due of a decision is done: a group, or all of it. Whether the decision has closed."""
         if grouped:
             group = row["group"]
             before = row["done"]
-            after = before + paid
+            after = before
+            if row["source"] != NONE:
+                after += paid[row["source"], group]
             finished(params, stats, row["arm"], group, before, after)
             row["done"] = after
             row["group"] = group + 1
-            if group + 1 < len(edges):
-                row["due"] = row["at"] + min(edges[group + 1], row["window"])
+            if group + 1 < groups:
                 return False
         if totals:
             closed(params, stats, row["arm"], row["done"])
         return True
 
     @njit
-    def pass_time(params: Any, stats: Any, pending: Pending, edges: Floats, now: float, close: int) -> None:
+    def do_next(params: Any, stats: Any, queues: Queues, ends: Floats, number: int, paid: Floats) -> bool:
+        """What a row waits for has come, and is done. Whether its decision has closed."""
+        row = queues.rows[number]
+        last = row["window"] < ends[row["group"]]  # then all its groups end with the window
+        pull(queues, ends, number)
+        while not settle(params, stats, row, paid, len(ends)):
+            if not last:
+                push(queues, ends, number)
+                return False
+        return True
+
+    @njit
+    def pass_time(state: State, now: float, close: int) -> None:
         """All that is due by `now` is done; then decision `close` closes."""
-        counts, heap, rows = pending.counts, pending.heap, pending.rows
+        pending, queues, ends = state.pending, state.pending.queues, state.rules.ends
         while True:
-            if counts[COUNT] == 0 or rows[heap[0]]["due"] > now:
+            number = first(queues)
+            if number == NONE or queues.rows[number]["due"] > now:
                 # All that was due is done. A decision to be closed is due next, all of it.
                 number = find(pending, close) if close >= 0 else CLOSED
                 if number == CLOSED:
                     break
                 close = NOBODY
-                rows[number]["window"] = 0.0
-                rows[number]["due"] = -np.inf
-                rise(heap, rows, rows[number]["place"])
-            number = heap[0]
-            row = rows[number]
-            paid = pending.paid[number, row["group"]] if grouped else 0.0
-            if settle(params, stats, edges, row, paid):
-                leave(pending)
-            else:
-                sink(heap, rows, counts[COUNT])
+                pull(queues, ends, number)
+                queues.rows[number]["window"] = 0.0
+                push(queues, ends, number)
+            if do_next(state.params, state.stats, queues, ends, number, pending.paid):
+                leave(pending, number)
 
     @njit
     def freshen(params: Any, stats: Any) -> None:
@@ -159,16 +158,10 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                     choice = k
         return choice
 
-    @kernel
-    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float) -> bool:
-        """Time goes on to `now`; then decision `close` closes, and `n` are made.
-
-        False where there is no room for them; none is made then.
-        """
-        state = held.value
+    @njit
+    def make(state: State, now: float, n: int, arm: int, window: float) -> bool:
+        """Decisions of `arm`, or of whichever is chosen. False where there is no room for them."""
         params, stats, pending, rules = state.params, state.stats, state.pending, state.rules
-        edges = rules.edges
-        pass_time(params, stats, pending, edges, now, close)
         if not has_room(pending, n):
             return False
         for i in range(n):
@@ -182,17 +175,27 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             count(params, stats, choice)
             state.recent[pending.counts[NEXT] % RECENT] = choice
             own = rules.windows[choice] if window == OF_ARM else window
-            enter(pending, choice, now, own, now + (min(edges[0], own) if grouped else own))
+            enter(pending, rules.ends, choice, now, own)
         return True
 
+    @kernel
+    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float) -> bool:
+        """Time goes on to `now`; then decision `close` closes, and `n` are made.
+
+        False where there is no room for them; none is made then.
+        """
+        state = held.value
+        pass_time(state, now, close)
+        return make(state, now, n, arm, window)
+
     @njit
-    def learn(state: Any, id_: int, value: float, age: float) -> bool:
+    def learn(state: State, id_: int, value: float, age: float) -> bool:
         params, stats, pending, edges = state.params, state.stats, state.pending, state.rules.edges
         number = find(pending, id_)
-        if number == CLOSED or age >= pending.rows[number]["window"]:
+        if number == CLOSED or age >= pending.queues.rows[number]["window"]:
             pending.counts[LATE] += 1
             return False
-        row = pending.rows[number]
+        row = pending.queues.rows[number]
         state.sums[row["arm"]] += value
         if pieces:
             stats.observed[row["arm"]] += value
@@ -213,6 +216,29 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             pending.paid[number, group] += value
         return True
 
+    @njit
+    def learn_all(
+        state: State, ids: Ints, values: Floats, ages: Floats, learned: npt.NDArray[np.bool_]
+    ) -> None:
+        for i in range(len(ids)):
+            learned[i] = learn(state, ids[i], values[i], ages[i])
+
+    @njit
+    def go_on(
+        state: State, i: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats, ages: Floats
+    ) -> int:
+        while i < len(kinds):
+            kind = kinds[i]
+            if kind > _CLOSE:
+                break
+            pass_time(state, ats[i], ids[i] if kind == _CLOSE else NOBODY)
+            if kind == _PIECE:
+                learn(state, ids[i], values[i], ages[i])
+            elif kind == _DECISION and not make(state, ats[i], 1, arms[i], ages[i]):
+                break
+            i += 1
+        return i
+
     @kernel
     def observe(held: Any, id_: int, value: float, age: float) -> bool:
         return learn(held.value, id_, value, age)
@@ -221,9 +247,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
     def observe_many(
         held: Any, ids: Ints, values: Floats, ages: Floats, learned: npt.NDArray[np.bool_]
     ) -> None:
-        state = held.value
-        for i in range(len(ids)):
-            learned[i] = learn(state, ids[i], values[i], ages[i])
+        learn_all(held.value, ids, values, ages, learned)
 
     @kernel
     def extend(
@@ -233,24 +257,32 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
 
         That is an arm's coming or going, or a decision for which there is no room.
         """
-        state = held.value
-        params, stats, pending, edges = state.params, state.stats, state.pending, state.rules.edges
-        for i in range(start, len(kinds)):
-            kind = kinds[i]
-            if kind > _CLOSE:
-                return i
-            pass_time(params, stats, pending, edges, ats[i], ids[i] if kind == _CLOSE else NOBODY)
-            if kind == _DECISION:
-                if not has_room(pending, 1):
-                    return i
-                freshen(params, stats)
-                count(params, stats, arms[i])
-                state.recent[pending.counts[NEXT] % RECENT] = arms[i]
-                own = ages[i]
-                enter(pending, arms[i], ats[i], own, ats[i] + (min(edges[0], own) if grouped else own))
-            elif kind == _PIECE:
-                learn(state, ids[i], values[i], ages[i])
-        return len(kinds)
+        return go_on(held.value, start, kinds, ats, ids, arms, values, ages)
+
+    @njit
+    def think(state: State, now: float, step: float, n: int) -> bool:
+        params, stats, pending, rules = state.params, state.spare, state.pending, state.rules
+        ends, trial = rules.ends, state.draft.queues
+        if not copy_due(state.draft, pending.queues, ends, now + step * (n - 1), n):
+            return False
+        for j in range(len(state.memory)):  # a slice would be copied twice
+            state.spare_memory[j] = state.memory[j]
+        made = pending.counts[NEXT]
+        for i in range(n):
+            time = now + step * i
+            while True:
+                number = first(trial)
+                if number == NONE or trial.rows[number]["due"] > time:
+                    break
+                if do_next(params, stats, trial, ends, number, pending.paid):
+                    give_back(trial, number)
+            freshen(params, stats)
+            choice = select(state.choosing, stats, rules, made + i, state.values)
+            state.arms[i] = choice
+            if i < n - 1:
+                count(params, stats, choice)
+                add(state.draft, ends, made + i, choice, time, rules.windows[choice])
+        return True
 
     @kernel
     def choose(held: Any, now: float, step: float, n: int) -> bool:
@@ -259,32 +291,6 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         It all happens to the spare statistics: afterwards they are as whoever chose the last one saw
         them. False where the draft has no room.
         """
-        state = held.value
-        params, stats, pending, rules = state.params, state.spare, state.pending, state.rules
-        edges = rules.edges
-        trial = state.draft
-        state.spare_memory[:] = state.memory
-        if not copy_due(trial, pending, now + step * (n - 1), n):
-            return False
-        made = pending.counts[NEXT]
-        for i in range(n):
-            time = now + step * i
-            while trial.counts[COUNT] > 0 and trial.rows[trial.heap[0]]["due"] <= time:
-                number = trial.heap[0]
-                row = trial.rows[number]
-                source = trial.sources[number]
-                paid = pending.paid[source, row["group"]] if grouped and source != NOWHERE else 0.0
-                if settle(params, stats, edges, row, paid):
-                    drop(trial)
-                else:
-                    sink(trial.heap, trial.rows, trial.counts[COUNT])
-            freshen(params, stats)
-            choice = select(state.choosing, stats, rules, made + i, state.values)
-            state.arms[i] = choice
-            if i < n - 1:
-                count(params, stats, choice)
-                own = rules.windows[choice]
-                add(trial, made + i, choice, time, own, time + (min(edges[0], own) if grouped else own))
-        return True
+        return think(held.value, now, step, n)
 
     return Fold(advance, observe, observe_many, extend, choose)

@@ -17,7 +17,8 @@ from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
 from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, PEEK, RECENT, Rules, State, fold
 from accrual.live.memory import together
-from accrual.live.pending import COUNT, LATE, NEXT, Pending, none_pending, with_room
+from accrual.live.pending import CLOSED, LATE, NEXT, Pending, none_pending, with_room
+from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended
 from accrual.store.base import Events, Kind
 
@@ -91,11 +92,12 @@ class Ledger:
         edges = policy.edges(self.window).astype(np.float64)
         # The last group ends with the window, to the bit.
         self._edges = np.where(edges == self.window, self.span, edges * (self.span / self.window))
-        self._pending = none_pending(len(self._edges))
+        self._ends = self._edges if len(edges) else np.array([self.span])
+        self._pending = none_pending(len(edges), len(self._ends))
         self.kernels = fold(policy.functions, policy.feedback)
         self._now = -math.inf
         self._arms = np.zeros(1, np.int64)
-        self._draft = room_for(256)
+        self._draft = room_for(len(self._ends), 256)
         self._recent = np.zeros(RECENT, np.int64)
         self.sums = np.zeros(len(caps))
         self._made = 0
@@ -111,7 +113,7 @@ class Ledger:
     @property
     def pending(self) -> int:
         """How many decisions have not closed."""
-        return int(self._pending.counts[COUNT])
+        return int(self._pending.queues.counts[USED])
 
     @property
     def late(self) -> int:
@@ -150,8 +152,8 @@ class Ledger:
     @property
     def pending_by_arm(self) -> Ints:
         """The same for each arm."""
-        rows = self._pending.rows[self._pending.heap[: self.pending]]
-        return np.bincount(rows["arm"], minlength=len(self._caps))
+        numbers = self._pending.where[self._pending.where != CLOSED]
+        return np.bincount(self._pending.queues.rows["arm"][numbers], minlength=len(self._caps))
 
     @property
     def recent(self) -> Ints:
@@ -200,7 +202,7 @@ class Ledger:
             self._arms = np.zeros(n, np.int64)
             self._hold()
         while not self.kernels.choose(self._held, time, float(step), n):
-            self._draft = room_for(2 * len(self._draft.rows) + n)
+            self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
             self._hold()
         return self._arms[:n].tolist()  # type: ignore[no-any-return]
 
@@ -339,7 +341,10 @@ class Ledger:
             "sums": self.sums,
             "recent": self._recent,
             "now": np.array([self._now]),
-            **{f"pending.{name}": array for name, array in self._pending._asdict().items()},
+            "counts": self._pending.counts,
+            "where": self._pending.where,
+            "paid": self._pending.paid,
+            **{f"queues.{name}": array for name, array in self._pending.queues._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
 
@@ -351,7 +356,9 @@ class Ledger:
         self.sums = arrays["sums"].copy()
         self._recent = arrays["recent"].copy()
         self._now = float(arrays["now"][0])
-        self._pending = Pending(*(arrays[f"pending.{name}"].copy() for name in Pending._fields))
+        queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
+        counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
+        self._pending = Pending(counts, where, queues, paid)
         self._made = int(self._pending.counts[NEXT])
         self.params = self.policy.params(self._caps, self.window)
         self._keep(type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields)))
@@ -363,7 +370,7 @@ class Ledger:
             choosing = self.policy.params(np.where(self._playing, self._caps, 0.0), self.window)
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
-        rules = Rules(self._edges, self._windows, self._playing, self._seed)
+        rules = Rules(self._edges, self._ends, self._windows, self._playing, self._seed)
         self._held = hold(
             State(
                 self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,

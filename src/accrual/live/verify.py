@@ -1,0 +1,77 @@
+"""Whether the snapshots in a store are what the events come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.live import config, snapshot
+from accrual.live.ledger import Ledger
+from accrual.policy.age_imed import AgeIMED
+from accrual.store.base import BanditRow, Events, Store
+
+_CHUNK = 1 << 17  # events read at a time
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def learned(ledger: Ledger) -> Arrays:
+    """All that a fold comes to, but for where in memory it lies, which nothing depends on."""
+    arrays = ledger.arrays()
+    counts, heap, rows, paid = (arrays.pop(f"pending.{name}") for name in ("counts", "heap", "rows", "paid"))
+    del arrays["pending.where"]
+    used = heap[: ledger.pending]
+    used = used[np.argsort(rows["id"][used])]
+    names = [name for name in rows.dtype.names or () if name != "place"]
+    return {**arrays, "counts": counts, "pending": rows[used][names], "paid": paid[used]}
+
+
+def same_bits(one: Arrays, other: Arrays) -> bool:
+    """Whether they are equal, to the bit."""
+    return one.keys() == other.keys() and all(
+        one[name].shape == other[name].shape and one[name].tobytes() == other[name].tobytes() for name in one
+    )
+
+
+def refold(store: Store, row: BanditRow, ledger: Ledger, upto: int) -> Ledger:
+    """Fold the log into a new `ledger` of the bandit's, up to a position, with no help from a snapshot."""
+    position = len(ledger.arms)
+    while position < upto:
+        events = store.read(row.number, position, _CHUNK)
+        inside = int(np.searchsorted(events.seq, upto, side="right"))
+        ledger.extend(Events._make(column[:inside] for column in events))
+        position = int(events.seq[-1])
+    return ledger
+
+
+def verify_snapshots(store: Store) -> tuple[int, list[str]]:
+    """How many snapshots were compared with the refold, and what was wrong with them.
+
+    Those of other versions of the code, and of policies that are not of the catalog, are left out:
+    nobody else reads them.
+    """
+    compared, found = 0, []
+    for name in store.names():
+        row = store.find(name)
+        assert row is not None
+        if row.config.get("own_policy", True):
+            continue
+        given = config.read(row.config, None, name)
+        for policy in {repr(policy): policy for policy in (given.policy, AgeIMED())}.values():
+            ledger = given.ledger(policy)
+            form = snapshot.form_of(ledger)
+            kept = store.load_snapshot(row.number, form) if form else None
+            if kept is None:
+                continue
+            compared += 1
+            arrays = snapshot.unpack(kept[1])
+            if arrays is None:
+                found.append(f"the snapshot of {name!r} at {kept[0]:,} is damaged")
+                continue
+            restored = given.ledger(policy)
+            restored.restore(arrays)
+            if not same_bits(learned(restored), learned(refold(store, row, ledger, kept[0]))):
+                found.append(f"the snapshot of {name!r} at {kept[0]:,} is not what the events come to")
+    return compared, found
