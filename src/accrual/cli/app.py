@@ -14,6 +14,7 @@ from accrual.cli import (
     bounds,
     compare,
     convert,
+    db,
     fit,
     gallery,
     headline,
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "compare": compare.compare,
     "replay": replay.replay,
     "bench": bench.bench,
+    "db": db.db,
     "serve": serve.serve,
     "keys": keys.keys,
 }

@@ -120,7 +120,7 @@ def _upgrade_sqlite(address: Address) -> None:
             raise InputError(f"cannot make tables in {address}: {error}") from None
 
 
-def missing(dialect: str, found: str | None, address: Address) -> str:
+def missing(dialect: str, found: str | None, address: Address, to: str = "head") -> str:
     """The SQL that leads from form `found` to the one that is needed."""
     if found is not None and found not in REVISIONS:
         check(found, address)
@@ -129,7 +129,7 @@ def missing(dialect: str, found: str | None, address: Address) -> str:
     config.set_main_option("script_location", "accrual.store:migrations")
     config.set_main_option("path_separator", "os")
     config.attributes.update(dialect=dialect, version_table=VERSION_TABLE)
-    command.upgrade(config, f"{found}:head" if found else "head", sql=True)
+    command.upgrade(config, f"{found}:{to}" if found else to, sql=True)
     return out.getvalue()
 
 

@@ -6,8 +6,10 @@ from accrual.store.address import parse
 from accrual.store.base import Store
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, readonly: bool = False) -> Store:
     """The store at `url`: ``sqlite:///plays.db`` or ``postgresql://user@host/name``.
+
+    One process at a time may write to a SQLite file; any may open it with `readonly`.
 
     Examples
     --------
@@ -22,7 +24,7 @@ def open_store(url: str) -> Store:
     if address.dialect == "sqlite":
         from accrual.store.sqlite import SQLiteStore
 
-        return SQLiteStore(address.place)
+        return SQLiteStore(address.place, readonly)
     from accrual.store.postgres import PostgresStore
 
     return PostgresStore(url)

@@ -1,0 +1,155 @@
+"""Backups: a SQLite file with everything in it, of either database and for either.
+
+A backup holds the database as it was at one moment, between two transactions, and is taken while
+others write. It is a store like any other: it can be opened, verified, exported and upgraded.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from accrual.core.errors import InputError, need
+from accrual.core.files import replacing
+from accrual.store import schema
+from accrual.store.address import Address, parse
+from accrual.store.background import Background
+from accrual.store.columns import pack
+from accrual.store.plain import FLAGS, TABLES, Reader, reading, select
+from accrual.store.tables import event_rows
+
+_BLOCK = 4096  # events
+
+
+def backup(url: str, path: str | os.PathLike[str]) -> None:
+    """Write all that the database at `url` holds to a new file; in place of any that is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from accrual.store.url import open_store
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     open_store(f"sqlite:///{folder}/plays.db").close()  # a new one
+    ...     backup(f"sqlite:///{folder}/plays.db", f"{folder}/monday.db")
+    ...     open_store(f"sqlite:///{folder}/monday.db").names()
+    []
+    """
+    with replacing(path) as partial:
+        if parse(url).dialect == "sqlite":
+            _copy_file(url, partial)
+        else:
+            with reading(url) as reader:
+                _write_file(reader, partial)
+        _sync(partial)
+    _sync(Path(os.path.realpath(path)).parent)
+
+
+def restore(url: str, path: str | os.PathLike[str]) -> None:
+    """Put all that a backup holds into the database at `url`, which must hold nothing yet.
+
+    A backup of an older version is upgraded on the way to a file; for PostgreSQL, upgrade it first.
+    """
+    address = parse(url)
+    source = f"sqlite:///{os.path.abspath(path)}"
+    if not os.path.isfile(path):
+        raise InputError(f"there is no backup at {os.fspath(path)}")
+    if address.dialect == "sqlite":
+        if os.path.exists(address.place):
+            raise InputError(f"{address} is there already; restore to a new place, or move it away")
+        with replacing(address.place) as partial:
+            _copy_file(source, partial)
+            schema.upgrade(f"sqlite:///{partial}")
+            _one_file(partial)
+            _sync(partial)
+        _sync(Path(os.path.realpath(address.place)).parent)
+        return
+    with reading(source) as reader:
+        schema.upgrade(url)
+        _fill(reader, address)
+
+
+def _copy_file(url: str, to: Path) -> None:
+    address = parse(url)
+    if schema.current(url) is None:
+        schema.check(None, address)
+    try:
+        with closing(schema.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
+            source.backup(target)
+    except sqlite3.Error as error:
+        raise InputError(f"cannot copy {address}: {error}") from None
+
+
+def _write_file(reader: Reader, to: Path) -> None:
+    url = f"sqlite:///{to}"
+    schema.upgrade(url)
+    with closing(schema.connect_sqlite(parse(url), "rw")) as target:
+        target.execute("BEGIN")
+        for table, columns in TABLES.items():
+            marks = ", ".join("?" * len(columns))
+            for rows in reader.chunks(select(table)):
+                target.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
+            for start in range(0, last - _BLOCK + 1, _BLOCK):
+                body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
+                target.execute("INSERT INTO block VALUES (?, ?, ?)", [bandit, start + _BLOCK, body])
+        target.execute("COMMIT")
+    _one_file(to)
+
+
+def _one_file(path: Path) -> None:
+    """With no log beside it."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _fill(reader: Reader, address: Address) -> None:
+    asyncpg = need("asyncpg", "postgres")
+    with Background() as background:
+
+        async def begin() -> Any:
+            connection = await asyncpg.connect(address.place, timeout=30)
+            await connection.transaction().start()
+            await connection.execute("LOCK TABLE bandit IN ACCESS EXCLUSIVE MODE")
+            if await connection.fetchval("SELECT count(*) FROM bandit"):
+                connection.terminate()
+                raise InputError(f"{address} holds bandits already; restore to an empty database")
+            return connection
+
+        async def commit() -> None:
+            await connection.execute(
+                "SELECT setval(pg_get_serial_sequence('bandit', 'number'), max(number)) FROM bandit"
+            )
+            await connection.execute("COMMIT")
+
+        connection = background.run(begin())
+        try:
+            for table, columns in TABLES.items():
+                for rows in reader.chunks(select(table)):
+                    records = _with_flags(table, rows)
+                    background.run(connection.copy_records_to_table(table, columns=columns, records=records))
+            background.run(commit())
+        except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise InputError(f"cannot restore to {address}: {error}") from None
+        finally:
+            background.loop.call_soon_threadsafe(connection.terminate)
+
+
+def _with_flags(table: str, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    places = [TABLES[table].index(name) for name in FLAGS.get(table, ())]
+    for row in rows:
+        values = list(row)
+        for place in places:
+            values[place] = bool(values[place])
+        yield tuple(values)
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,279 @@
+"""Databases: their form, backups, checks and exports, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.postgres import server
+
+import accrual as ac
+from accrual.cli.app import run
+from accrual.core.errors import InputError
+from accrual.fit.log import open_log
+from accrual.store import schema
+from accrual.store.address import parse
+from accrual.store.backup import backup, restore
+from accrual.store.base import AddArm, Choose, Close, Pay
+from accrual.store.export import export
+from accrual.store.plain import TABLES, reading
+from accrual.store.url import open_store
+from accrual.store.verify import _CHECKS, verify
+
+VERSIONS = Path(schema.__file__).parent / "migrations" / "versions"
+
+# A released revision never changes: databases were made by it. A new one gets a row here.
+FROZEN = {
+    "0001_append.sql": "436391028f24f93375119185ab8ecce1cd446fe64560f9251cb7135360ec6b88",
+    "0001_first.py": "3512f416684735becdf80fb331c7816b6cd3728e7d2230212d02547113a072d4",
+    "0002_keys.py": "7df00630e84b4a8217f99fdfaeda2734f70996b99218a51c037db44f6a31bff5",
+}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """An empty place."""
+    return f"sqlite:///{tmp_path}/plays.db" if request.param == "sqlite" else server().database()
+
+
+def other(url, tmp_path):
+    """Another empty place, of the other kind."""
+    return server().database() if url.startswith("sqlite") else f"sqlite:///{tmp_path}/other.db"
+
+
+def fill(url, events=5000):
+    """A bandit in rounds, and one with a clock."""
+    schema.upgrade(url)
+    with ac.Bandit(["a", "b"], window=50, groups=10, policy="AgeIMED", store=url, name="rounds") as bandit:
+        for _ in range(events // 500):
+            made = bandit.decide(n=250)
+            bandit.observe_many([d.id for d in made], [0.25] * 250, keys=[f"k{d.id}" for d in made])
+            bandit.close(made[0].id)
+            bandit.observe(made[0].id, 0.5)  # late
+        state = bandit.state()
+    store = open_store(url)
+    arms = [AddArm("ü", 1.0, 60.0), AddArm("b", 2.0, 60.0)]
+    clocked = store.create("clock", {"own_policy": True}, arms, False, 1e9).number
+    store.append(clocked, [Choose((0, 1), (60.0, 60.0)), Pay(0, 0.5, age=0.0), Close(1)], 1e9 + 0.5)
+    store.close()
+    return state
+
+
+def contents(url):
+    with reading(url) as reader:
+        return {
+            table: [
+                tuple(row) for rows in reader.chunks(f"SELECT * FROM {table} ORDER BY 1, 2") for row in rows
+            ]
+            for table in TABLES
+        }
+
+
+@pytest.mark.parametrize("file", sorted(os.listdir(VERSIONS)))
+def test_a_released_revision_never_changes(file):
+    if file != "__pycache__":
+        assert hashlib.sha256((VERSIONS / file).read_bytes()).hexdigest() == FROZEN[file]
+
+
+def test_the_revisions_are_those_there_are():
+    assert list(schema.REVISIONS) == sorted(name[:4] for name in FROZEN if name.endswith(".py"))
+
+
+def test_copies_know_all_columns(url):
+    schema.upgrade(url)
+    for table, columns in TABLES.items():
+        with reading(url) as reader:
+            if url.startswith("sqlite"):
+                found = [row[1] for row in next(reader.chunks(f"PRAGMA table_info({table})"))]
+            else:
+                query = "SELECT attname FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0"
+                found = [row[0] for row in next(reader.chunks(query + " ORDER BY attnum", table))]
+        assert tuple(found) == columns
+
+
+def test_opening_says_what_is_missing(url):
+    if not url.startswith("sqlite"):
+        with pytest.raises(InputError, match="accrual db init"):
+            open_store(url)
+    schema.upgrade(url)
+    for version, word in (("0001", "accrual db upgrade"), ("9999", "newer accrual")):
+        if url.startswith("sqlite"):
+            with closing(sqlite3.connect(parse(url).place)) as connection:
+                connection.execute("UPDATE accrual_version SET version_num = ?", [version])
+                connection.commit()
+        else:
+            server().execute(f"UPDATE accrual_version SET version_num = '{version}'", url)
+        with pytest.raises(InputError, match=word):
+            open_store(url)
+    with pytest.raises(InputError, match="newer accrual"):
+        schema.upgrade(url)
+
+
+def test_upgrade_goes_from_each_revision_and_keeps_all(url, tmp_path, monkeypatch):
+    monkeypatch.setattr(schema, "NEEDED", "0001")
+    statements = schema.missing
+    monkeypatch.setattr(
+        schema, "missing", lambda kind, found, address: statements(kind, found, address, "0001")
+    )
+    schema.upgrade(url)
+    monkeypatch.undo()
+    assert schema.current(url) == "0001"
+    assert schema.upgrade(url) == schema.NEEDED == schema.current(url)
+    fill(url, 500)
+
+
+def test_opening_does_without_alembic(tmp_path):
+    url = f"sqlite:///{tmp_path}/plays.db"
+    schema.upgrade(url)
+    code = (
+        "import sys; from accrual.store.url import open_store; open_store(sys.argv[1]).close(); "
+        "sys.exit(any(name.split('.')[0] in ('alembic', 'sqlalchemy') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, url], check=False).returncode == 0
+
+
+def test_a_backup_restored_is_the_same(url, tmp_path):
+    """To the same kind of database and to the other; and the bandit goes on from there."""
+    state = fill(url)
+    file = tmp_path / "monday.db"
+    backup(url, file)
+    same = server().database() if not url.startswith("sqlite") else f"sqlite:///{tmp_path}/same.db"
+    for target in (same, other(url, tmp_path)):
+        restore(target, file)
+        assert contents(target) == contents(url)
+        with ac.Bandit.open(target, "rounds") as bandit:
+            assert bandit.state() == state
+            assert bandit.decide().id == state.decisions
+        assert run(["db", "verify", target]) == 0
+        with pytest.raises(InputError, match="already"):
+            restore(target, file)
+
+
+def test_a_backup_is_taken_while_another_writes(tmp_path):
+    url = f"sqlite:///{tmp_path}/plays.db"
+    with ac.Bandit(["a", "b"], window=50, store=url) as bandit:
+        bandit.decide(n=10)
+        assert run(["db", "backup", url, str(tmp_path / "backup.db")]) == 0
+        assert run(["db", "verify", url]) == 0
+        assert run(["db", "upgrade", url]) == 2  # that one needs to be alone
+    store = open_store(f"sqlite:///{tmp_path}/backup.db")
+    assert store.names() == ["bandit"]
+    store.close()
+
+
+DAMAGE = [
+    ("UPDATE head SET seq = seq + 1 WHERE bandit = 1", "heads that are not at the last event"),
+    ("UPDATE head SET decisions = decisions - 1 WHERE bandit = 1", "heads that miscount"),
+    ("DELETE FROM head WHERE bandit = 1", "bandits without a head"),
+    ("DELETE FROM bandit WHERE number = 2", "of no bandit"),
+    ("UPDATE piece SET seq = 3 WHERE bandit = 1 AND seq = 260", "positions used twice"),
+    ("UPDATE piece SET at = 0, stated = TRUE WHERE bandit = 1 AND seq = 260", "events before the one before"),
+    ("UPDATE decision SET id = 9999 WHERE bandit = 1 AND id = 7", "decisions out of order"),
+    ("UPDATE decision SET at = at - 0.5 WHERE bandit = 1 AND id = 0", "decisions at a wrong round"),
+    ("UPDATE decision SET arm = 5 WHERE bandit = 1 AND id = 7", "decisions for no arm"),
+    ("UPDATE piece SET decision = 99999 WHERE bandit = 1 AND seq = 260", "pieces of no decision"),
+    ("UPDATE change SET subject = 88888 WHERE bandit = 2 AND kind = 2", "closings of no decision"),
+    ("DELETE FROM change WHERE bandit = 2 AND kind = 3", "arms without an event"),
+    ("UPDATE piece SET late = NOT late WHERE bandit = 1 AND seq = 260", "pieces whose lateness is wrong"),
+    ("UPDATE piece SET age = age + 1 WHERE bandit = 1 AND seq = 260", "pieces whose age"),
+    ("UPDATE snapshot SET seq = 999999", "snapshots beyond the end"),
+]
+
+
+def test_verify_finds_each_kind_of_damage(url, tmp_path):
+    """Every check finds something that no other test of it could have let pass."""
+    assert len(DAMAGE) == len(_CHECKS)
+    fill(url, 1000)
+    with reading(url) as reader:
+        assert verify(reader) == []
+    backup(url, tmp_path / "whole.db")
+    for i, (statement, finding) in enumerate(DAMAGE):
+        if url.startswith("sqlite"):
+            place = tmp_path / f"{i}.db"
+            place.write_bytes((tmp_path / "whole.db").read_bytes())
+            with closing(sqlite3.connect(place)) as connection:
+                connection.execute(statement)
+                connection.commit()
+            with reading(f"sqlite:///{place}") as reader:
+                found = verify(reader)
+        else:
+            with reading(url) as reader:
+                inside: Any = reader  # its own transaction, which is never committed
+                inside._background.run(_damage(inside._connection, statement))
+                found = verify(reader)
+        assert any(finding in line for line in found), (finding, found)
+
+
+async def _damage(connection, statement):
+    await connection.execute("ROLLBACK")
+    await connection.execute("BEGIN")
+    await connection.execute(statement)
+
+
+def test_verify_finds_a_damaged_file_block_and_snapshot(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/plays.db"
+    fill(url, 10_000)
+    whole = (tmp_path / "plays.db").read_bytes()
+    for statement, finding in (
+        ("UPDATE block SET body = zeroblob(length(body))", "blocks of events"),
+        ("UPDATE snapshot SET body = substr(body, 1, length(body) - 99)", "is damaged"),
+        ("UPDATE snapshot SET seq = seq - 1", "is not what the events come to"),
+    ):  # fmt: skip
+        with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+            connection.execute(statement)
+            connection.commit()
+        assert run(["db", "verify", url]) == 1
+        assert finding in capsys.readouterr().out
+        (tmp_path / "plays.db").write_bytes(whole)
+    middle = len(whole) // 2 // 4096 * 4096
+    (tmp_path / "plays.db").write_bytes(whole[:middle] + bytes(4096) + whole[middle + 4096 :])
+    assert run(["db", "verify", url]) == 1
+    assert "damaged" in capsys.readouterr().out
+
+
+def test_what_is_exported_can_be_fitted(url, tmp_path):
+    fill(url, 1000)
+    counts = export(url, "rounds", tmp_path / "out")
+    assert counts == {"decisions.parquet": 500, "pieces.parquet": 502}
+    with open_log(tmp_path / "out" / "decisions.parquet", tmp_path / "out" / "pieces.parquet") as log:
+        assert log.query("SELECT count(*) FROM decisions") == [(500,)]
+        assert log.query("SELECT sum(value) FROM pieces")[0][0] == pytest.approx(500 * 0.25 + 2 * 0.5)
+    export(url, "clock", tmp_path / "clock")
+    with open_log(tmp_path / "clock" / "decisions.parquet", tmp_path / "clock" / "pieces.parquet") as log:
+        assert log.query("SELECT age, value FROM pieces") == [(0.0, 0.5)]
+
+
+def test_wrong_commands_get_one_line(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/plays.db"
+    for arguments, word in (
+        (["inti", url], "did you mean 'init'"),
+        (["upgrade", url], "accrual db init"),
+        (["verify", url], "accrual db init"),
+        (["backup", url], "needs a PATH"),
+        (["backup", url, f"{tmp_path}/b.db"], "accrual db init"),
+        (["restore", url, f"{tmp_path}/none.db"], "no backup"),
+        (["init", url, f"{tmp_path}/b.db"], "takes no PATH"),
+        (["init", url, "--bandit", "a"], "export"),
+        (["init", "mysql://x/y"], "write sqlite:///FILE"),
+        (
+            ["init", "postgresql://nobody:secret@127.0.0.1:1/x"],
+            "cannot open postgresql://nobody@127.0.0.1:1/x",
+        ),
+    ):
+        assert run(["db", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert word in error
+        assert "secret" not in error
+        assert error.count("\n") == 1
+    assert [name for name in os.listdir(tmp_path) if not name.endswith(".lock")] == []
+    fill(url, 500)
+    assert run(["db", "export", url, str(tmp_path / "out")]) == 2
+    assert "rounds, clock" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
