@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills venv test proof lint bench bench-peers bench-fit coverage fuzz age clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit coverage fuzz age clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -15,6 +15,14 @@ paper: venv
 # Twenty SIGKILLs, then the same bytes as without.
 paper-kills: venv
 	$(BIN)/python benchmarks/paper_kills.py
+
+# Nodes of a Ray cluster killed twenty times, and its head; then the same bytes as without Ray.
+ray-kills: venv
+	$(BIN)/python benchmarks/ray_kills.py
+
+# How the cost of a round grows with arms, window, groups, horizon and runs.
+scale: venv
+	$(BIN)/python benchmarks/scale.py
 
 venv: .venv/.all
 
