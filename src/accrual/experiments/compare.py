@@ -70,10 +70,10 @@ def scale(rounds: float, groups: int, arms: int) -> Scale:
     >>> scale(61, 60, arms=4)
     Scale(window=61, alpha=61, part=1)
     >>> scale(5000, 60, arms=4)
-    Scale(window=5040, alpha=60, part=14)
+    Scale(window=5000, alpha=50, part=25)
     """
     wanted = max(1, round(rounds))
-    parts = int(np.clip(_BYTES // (16 * arms * (wanted + 4096)), 20, _PARTS_MOST))
+    parts = int(np.clip(_BYTES // (16 * arms * (wanted + 256)), 20, _PARTS_MOST))
     part = -(-wanted // parts)
     if wanted <= groups + 1:
         return Scale(wanted, wanted, 1)
@@ -249,8 +249,9 @@ def interval(values: npt.NDArray[np.float64]) -> Interval:
 
     Examples
     --------
-    >>> interval(np.array([1.0, 2.0, 3.0]))
-    Interval(value=2.0, low=-0.4841..., high=4.4841...)
+    >>> found = interval(np.array([1.0, 2.0, 3.0]))
+    >>> found.value, round(found.low, 4), round(found.high, 4)
+    (2.0, -0.4841, 4.4841)
     """
     mean, runs = float(values.mean()), len(values)
     if runs < 2:

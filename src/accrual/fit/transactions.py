@@ -1,8 +1,8 @@
 """A table of transactions as a log: a customer's first purchase is the decision, the later ones its pieces.
 
 What a customer buys at the moment of the first row is the first purchase, in however many rows it
-stands. Its arm is the value of a column in the first of those rows, or the range of a number:
-of the amount, that of the whole first purchase.
+stands. Its arm is the value of a column in the first of those rows that has one, or the range of a
+number: of the amount, that of the whole first purchase.
 """
 
 from __future__ import annotations

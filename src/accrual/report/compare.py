@@ -230,34 +230,28 @@ def _arrived(compared: Comparison) -> Picture:
     ages = np.asarray(fitted.arrived["ages"], dtype=np.float64)
     unit = 86400.0 if fitted.unit == "seconds" and fitted.window > 2 * 86400 else 1.0
     name = "days" if unit > 1 else "seconds" if fitted.unit == "seconds" else "the log's unit of time"
-    arms = sorted(fitted.known, key=lambda arm: -arm.decisions)[:_ARMS_DRAWN]
+    paying = [arm for arm in fitted.known if arm.spread is not None]
+    arms = sorted(paying, key=lambda arm: -arm.decisions)[:_ARMS_DRAWN]
     colours = ("#332288", "#4EA3D0", "#44AA99", "#117733", "#999933", "#D4AF37", "#CC6677", "#882255")
 
     def draw(figure: Any, narrow: bool) -> None:
-        axes = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
+        ax = figure.subplots()
         low, mid, high = (100 * np.asarray(fitted.arrived[key]) for key in ("low", "value", "high"))
-        axes[0].plot(ages / unit, mid, color="#222222", lw=2, label="all arms")
-        axes[0].fill_between(ages / unit, low, high, color="#222222", alpha=0.15, lw=0)
-        axes[0].set(xlabel=f"age, {name}", ylabel="arrived, %", ylim=(0, 103), xlim=(0, fitted.window / unit))
+        ax.fill_between(ages / unit, low, high, color="#222222", alpha=0.15, lw=0)
+        ax.plot(ages / unit, mid, color="#222222", lw=2.4, label="all arms")
         edges = np.linspace(0, fitted.window / unit, fitted.groups + 1)
         for arm, colour in zip(arms, colours, strict=False):
             assert arm.spread is not None
-            shares = 100 * np.asarray(arm.spread.value)
-            axes[1].stairs(shares, edges, color=colour, lw=1.6, label=arm.name)
-        axes[1].set(
-            xlabel=f"age, {name}", ylabel="of the arm's reward, %", ylim=(0, None), xlim=(0, edges[-1])
-        )
-        axes[0].set_title("arrived by age")
-        axes[1].set_title("spread over the groups")
+            by_edge = 100 * np.concatenate([[0.0], np.cumsum(arm.spread.value)])
+            ax.plot(edges, by_edge, color=colour, lw=1.4, label=arm.name)
+        ax.set(xlabel=f"age, {name}", ylabel="arrived, %", ylim=(0, 103), xlim=(0, fitted.window / unit))
 
     window = length(fitted.window, fitted.unit)
     caption = (
-        f"Left: the share of a decision's reward that has arrived by an age, with its 95 % interval. Right: "
-        f"how each arm's reward is spread over the {fitted.groups} groups of the window of {window}."
+        f"The share of a decision's reward that has arrived by an age, within the window of {window}: of all "
+        f"arms, with its 95 % interval, and of each arm at the ends of the {fitted.groups} groups."
     )
-    return render(
-        "compare-arrival", "When reward arrives", caption, draw, Shape(4.2, len(arms) + 1, panels=2)
-    )
+    return render("compare-arrival", "When reward arrives", caption, draw, Shape(4.2, len(arms) + 1))
 
 
 def _three(value: Interval) -> tuple[float, float, float]:
