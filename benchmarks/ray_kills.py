@@ -125,21 +125,26 @@ class Paper:
         return (self._said.read_text(errors="replace").splitlines() or [""])[-1]
 
 
-def kill_nodes(words: list[str], out: Path, kills: int, pause: float) -> int:
-    """Run the paper while nodes die; return how many did."""
+def kill_nodes(words: list[str], out: Path, kills: int, total: int) -> int:
+    """Run the paper while nodes die; return how many did, or -1 if the run failed.
+
+    The moments are random numbers of finished cells, so that they cover the run at any speed.
+    """
     chance = random.Random(SEED)
+    moments = sorted(chance.uniform(0, 0.8 * total) for _ in range(kills))
     cluster = Cluster()
     try:
         paper = Paper(words, out, "--engine", "ray", "--address", cluster.address)
-        paper.wait_for(1)
         done = 0
-        while done < kills and paper.running:
-            time.sleep(chance.uniform(0, 2 * pause))
-            if paper.running:
-                number = chance.randrange(NODES)
-                cluster.replace(number)
-                done += 1
-                print(f"{done:2d}: node {number} killed, {cells(out)} cells whole", flush=True)
+        for moment in moments:
+            paper.wait_for(int(moment) + 1)
+            time.sleep(chance.uniform(0, 1))  # somewhere within a cell
+            if not paper.running:
+                break
+            number = chance.randrange(NODES)
+            cluster.replace(number)
+            done += 1
+            print(f"{done:2d}: node {number} killed, {cells(out)} cells whole", flush=True)
         return done if paper.wait() == 0 else -1
     finally:
         cluster.close()
@@ -173,9 +178,8 @@ def main() -> int:
     """Run the comparison; 0 if all bytes are equal, and the control's are not."""
     parser = argparse.ArgumentParser(description="Kill nodes of a Ray cluster; compare every byte.")
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--pause", type=float, default=3.0, help="mean seconds between kills")
     parser.add_argument("--runs", default="100")
-    parser.add_argument("--horizon", default="30000")
+    parser.add_argument("--horizon", default="50000")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--no-head", action="store_true", help="leave the head alone")
     given = parser.parse_args()
@@ -195,7 +199,7 @@ def main() -> int:
         )
 
         began = time.monotonic()
-        kills = kill_nodes(words, nodes, given.kills, given.pause)
+        kills = kill_nodes(words, nodes, given.kills, cells(whole))
         wrong = different(whole, nodes)
         print(
             f"{NODES} Ray nodes, {kills} kills: {time.monotonic() - began:.1f} s, {len(wrong)} files differ",

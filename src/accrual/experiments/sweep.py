@@ -27,6 +27,8 @@ from accrual.problem import Problem
 HORIZON, RUNS = 100_000, 20
 POINTS_MOST = 100_000
 _POLICIES = 16  # in a cell: they share their draws, which are most of the work of a policy alone
+_WORK = 50_000_000  # policy-rounds in a cell, about: some five seconds on one core
+_RUNS_MOST = 100  # in a cell
 _ON_CARD = 1024  # policies in a cell on a card, and its runs, which are played at once
 _MARKS = 10  # checkpoints: a sweep looks at the end
 
@@ -71,7 +73,8 @@ class Sweep:
 
     def cells(self, device: str = "cpu") -> dict[str, list[Cell]]:
         """The cells of each block."""
-        most, size = (_POLICIES, 10) if device == "cpu" else (_ON_CARD, _ON_CARD)
+        size = max(1, min(_RUNS_MOST, _WORK // (_POLICIES * self.horizon)))
+        most, size = (_POLICIES, size) if device == "cpu" else (_ON_CARD, _ON_CARD)
         marks = [max(1, self.horizon * mark // _MARKS) for mark in range(1, _MARKS + 1)]
         return {
             block: on_device(

@@ -19,6 +19,8 @@ from accrual.experiments.sweep import Point, Sweep
 
 Floats = npt.NDArray[np.float64]
 
+_TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)  # of a heat map's colours
+_NAMED = 15  # values of a parameter that are all named on its axis
 _WRITTEN = 200  # a heat map of at most so many squares has its figures written in
 
 
@@ -140,10 +142,10 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
     ax.set(xlabel=x_name, ylabel=y_name)
     best_is = f"best {first.point.label}\n{first.mean:,.0f} ± {first.se:,.0f} (s.e.)"
     ax.set_title(": ".join(filter(None, [title(first.point.case), best_is])), fontsize=10)
-    ticker = need("matplotlib.ticker", "plot")
     bar = figure.colorbar(image, ax=ax, label="mean regret over the best's")
-    bar.ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _ratio(value)))
-    bar.ax.yaxis.set_minor_formatter(ticker.FuncFormatter(lambda value, _: _ratio(value)))
+    ticks = [tick for tick in _TICKS if tick <= norm.vmax]
+    bar.ax.minorticks_off()
+    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
 
 
 def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
@@ -157,7 +159,8 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
         x = np.array(values, dtype=float) if numeric else np.arange(len(values))
         mean, band = (np.array([getattr(line, part) for line in mine]) for part in ("mean", "se"))
         colour, style = COLOURS[rank % len(COLOURS)], STYLES[rank // len(COLOURS) % len(STYLES)]
-        least = min(mine, key=lambda line: line.mean)
+        least = min(mine, key=lambda line: line.mean).point.label
+        label = least if len({line.point.label for line in mine}) == 1 else f"best: {least}"
         ax.plot(
             x,
             mean,
@@ -165,7 +168,7 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
             linestyle=style,
             marker="o",
             markersize=4,
-            label=f"best: {least.point.label}",
+            label=label,
         )
         ax.fill_between(x, mean - 2 * band, mean + 2 * band, color=colour, alpha=0.2, lw=0)
     for line in case:
@@ -173,10 +176,12 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
             ax.axhline(line.mean, color="#666666", linestyle="--", linewidth=1.2)
             ax.annotate(line.point.label, (1, line.mean), xycoords=("axes fraction", "data"), ha="right",
                         va="bottom", fontsize=8, color="#444444")  # fmt: skip
-    if not numeric:
-        ax.set_xticks(range(len(values)), [str(value) for value in values], fontsize=8)
-    elif min(values) > 0 and max(values) / min(values) > 20:
+    if numeric and min(values) > 0 and max(values) / min(values) > 20:
         ax.set_xscale("log")
+        ax.minorticks_off()
+    if not numeric or len(values) <= _NAMED:
+        ax.set_xticks(values if numeric else range(len(values)), [str(value) for value in values], fontsize=8)
+    ax.set_ylim(bottom=0)
     ax.set(xlabel=name, ylabel="regret (mean, ± 2 s.e.)", title=title(case[0].point.case))
     ax.yaxis.set_major_formatter(need("matplotlib.ticker", "plot").EngFormatter(sep=""))
     ax.grid(color="#dddddd", linewidth=0.6)
