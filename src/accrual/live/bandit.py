@@ -16,6 +16,7 @@ from accrual.live.commit import Ask, Commits, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.explain import Explanation, explain
 from accrual.live.follow import Follower
+from accrual.live.following import Following, Staleness
 from accrual.live.state import Observer, State
 from accrual.policy.base import Policy
 from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store
@@ -112,7 +113,7 @@ class Bandit:
             row = place.find(name)
             if row is None:
                 clock = options.get("clock", time.time)
-                row = place.create(name, given.written(), given.arms, given.rounds, float(clock()))
+                row = _made(place, name, given, float(clock()))
             else:
                 playing = [AddArm(*arm[:3]) for arm in place.arms(row.number) if not arm.retired]
                 configuration.compare(name, given, row.config, playing)
@@ -170,6 +171,9 @@ class Bandit:
         self._commits = Commits(store, row.number, self._follower, clock, self._step, skew)
         self._observer = Observer(store, row.number, given, self._follower)
         self._names = [arm.name for arm in store.arms(row.number)]
+        self._following: Following | None = None
+        if owned and store.shared:
+            self.follow()
 
     @property
     def policy(self) -> Policy:
@@ -348,13 +352,32 @@ class Bandit:
         """Fold what other workers have written since. How many events that was."""
         return self._commits.catch_up()
 
+    def follow(self) -> None:
+        """From now on fold what other workers write as they write it, in a thread of its own.
+
+        A bandit that was given the address of a PostgreSQL database does so from the start.
+        """
+        if self._following is None:
+            self._following = Following(
+                self._store, self._row.number, lambda: self._follower.position, self.catch_up
+            )
+
     @property
     def behind(self) -> int:
         """How many events of the log have not been folded here yet."""
         return max(self._store.head(self._row.number) - self._follower.position, 0)
 
+    @property
+    def staleness(self) -> Staleness:
+        """How far this worker is behind the log: in events, and for how long. It must `follow`."""
+        if self._following is None:
+            raise InputError("nobody measures staleness here; call follow() first")
+        return self._following.staleness()
+
     def release(self) -> None:
         """Keep a snapshot for the next start, and let go of the store."""
+        if self._following is not None:
+            self._following.stop()
         with self._commits.turn:
             try:
                 self._follower.keep(now=True)
@@ -409,3 +432,15 @@ def _index(id: Any) -> int:
         return operator.index(id)
     except TypeError:
         raise InputError(_REFUSED[Status.UNKNOWN].format(id=id)) from None
+
+
+def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:
+    """A new bandit in the store; or the one that another worker has made in this moment."""
+    try:
+        return store.create(name, given.written(), given.arms, given.rounds, now)
+    except InputError:
+        row = store.find(name)
+        if row is None:
+            raise
+        configuration.compare(name, given, row.config, given.arms)
+        return row

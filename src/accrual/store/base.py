@@ -177,6 +177,8 @@ class DecisionRow(NamedTuple):
 class Store(Protocol):
     """Where events are kept. One published suite, `accrual.testing.StoreSuite`, holds for all."""
 
+    shared: bool  # whether other processes may write to it too
+
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float) -> BanditRow:  # fmt: skip
         """A new bandit, with its first arms as the first events; one transaction."""

@@ -55,6 +55,8 @@ class MemoryStore:
     3
     """
 
+    shared = False
+
     def __init__(self) -> None:
         self._logs: list[_Log] = []
         self._snapshots: dict[tuple[int, str], tuple[int, bytes]] = {}

@@ -8,7 +8,10 @@ transaction.
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import json
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -95,6 +98,8 @@ class PostgresStore:
         Seconds after which an operation is given up.
     """
 
+    shared = True
+
     def __init__(self, url: str, connections: int = 4, timeout: float = 60.0) -> None:
         self._address = parse(url)
         self._asyncpg = need("asyncpg", "postgres")
@@ -105,6 +110,8 @@ class PostgresStore:
         except BaseException:
             self._background.close()
             raise
+        self._at_exit = functools.partial(_close, weakref.ref(self))
+        atexit.register(self._at_exit)
 
     # What is written.
 
@@ -195,6 +202,7 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the database."""
         if not self._background.closed:
+            atexit.unregister(self._at_exit)
             self._background.run(self._shut())
             self._background.close()
 
@@ -263,3 +271,9 @@ async def _begin(connection: Any) -> None:
 
 async def _leave(connection: Any) -> None:
     """Nothing is ever changed on a connection, so there is nothing to put right."""
+
+
+def _close(store: weakref.ref[PostgresStore]) -> None:
+    found = store()
+    if found is not None:
+        found.close()

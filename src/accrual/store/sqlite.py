@@ -84,6 +84,8 @@ class SQLiteStore:
     (3, False)
     """
 
+    shared = False
+
     def __init__(self, path: str, readonly: bool = False) -> None:
         self.address = Address("sqlite", os.fspath(path))
         self._logs: dict[int, _Log] = {}
