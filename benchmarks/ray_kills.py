@@ -4,8 +4,8 @@
 the paper at a reduced size. Twenty times a node chosen at random is killed (SIGKILL to all its
 processes) and replaced. Then, in a new folder, the head is killed; the next start, on a new
 cluster, must go on from the files that are there. Both folders must hold the same files with the
-same SHA-256 as a run in one process without Ray. As a control, cells of another seed are compared
-in the same way and must all differ.
+same SHA-256 as a run in one process without Ray. Ctrl-C must leave no process and nothing half-written.
+As a control, cells of another seed are compared in the same way and must all differ.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import hashlib
 import os
 import random
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -174,6 +175,22 @@ def kill_head(words: list[str], out: Path, after: int) -> int:
         cluster.close()
 
 
+def interrupt(words: list[str], out: Path) -> list[str]:
+    """Ctrl-C while a Ray of its own is at work; return what is wrong afterwards."""
+    paper = Paper(words, out, "--engine", "ray")
+    paper.wait_for(1)
+    driver = psutil.Process(paper.process.pid)
+    started = driver.children(recursive=True)
+    began = time.monotonic()
+    paper.process.send_signal(signal.SIGINT)
+    code = paper.process.wait(PATIENCE)
+    left = psutil.wait_procs(started, timeout=5)[1]
+    print(f"Ctrl-C: exit code {code} after {time.monotonic() - began:.1f} s, {len(left)} of {len(started)} "
+          f"processes left, {cells(out)} cells whole, saying: {paper.last_line()}", flush=True)  # fmt: skip
+    half = [path.name for path in out.rglob(".*.part*")]
+    return [*half, *(str(process.pid) for process in left)] + ([] if code == 130 else ["Ctrl-C"])
+
+
 def main() -> int:
     """Run the comparison; 0 if all bytes are equal, and the control's are not."""
     parser = argparse.ArgumentParser(description="Kill nodes of a Ray cluster; compare every byte.")
@@ -181,7 +198,7 @@ def main() -> int:
     parser.add_argument("--runs", default="100")
     parser.add_argument("--horizon", default="50000")
     parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--no-head", action="store_true", help="leave the head alone")
+    parser.add_argument("--no-head", action="store_true", help="kill nodes only")
     given = parser.parse_args()
     words = ["paper", "--runs", given.runs, "--horizon", given.horizon]
     words += [word for only in given.only for word in ("--only", only)]
@@ -214,6 +231,8 @@ def main() -> int:
                 f"after the head's death and a new start: exit code {code}, {len(wrong)} files differ", *wrong
             )
             failed += wrong + (["head"] if code else [])
+
+            failed += interrupt(words, Path(place) / "interrupted")
 
         seed = Path(place) / "seed"
         control = [*words[:5], "--only", "audit", "--out", str(seed), "--jobs", "1"]
