@@ -67,7 +67,7 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
             )
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
-        role, needed = "piece_at", f"{moments.needed}, not before its decision's time"
+        role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
     age = Cell(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
     good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
     least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
@@ -92,7 +92,7 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
     if keyed:
         # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")
-        chosen.append(f"coalesce(hash({key}), 0) AS key")
+        chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
     if zoned:
         chosen.append(f"{cells.aware} AS aware")
     run(

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from accrual.core.errors import InputError, need
 
@@ -153,20 +153,33 @@ def _csv(path: Path, files: list[Path], what: str, links: list[str], kind: str) 
 
 
 def _first_line(file: Path, kind: str) -> str:
+    """The header, after a look through the file for what is no text or has no end."""
     try:
         with gzip.open(file) if kind == "csv.gz" else file.open("rb") as stream:
             line = stream.readline(LINE_MOST + 1)
+            if len(line) > LINE_MOST:
+                raise InputError(f"{file}: line 1: longer than {LINE_MOST:,} bytes")
+            text = line.decode("utf-8-sig").rstrip("\r\n")
+            _look_through(file, stream)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{file}: the gzip file is broken or cut short") from None
-    if len(line) > LINE_MOST:
-        raise InputError(f"{file}: line 1 is longer than {LINE_MOST:,} bytes")
-    try:
-        text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise InputError(f"{file}: line 1 is not UTF-8 text (save the file as UTF-8)") from None
+        raise InputError(f"{file}: line 1: not UTF-8 text (save the file as UTF-8)") from None
     if not text.strip():
-        raise InputError(f"{file}: line 1 must name the columns, and it is empty")
+        raise InputError(f"{file}: line 1: it must name the columns, and it is empty")
     return text
+
+
+def _look_through(file: Path, stream: BinaryIO | gzip.GzipFile) -> None:
+    """Complain of what DuckDB would take long to notice; a file is read at the speed of the disk."""
+    lines = 1
+    while block := stream.read(LINE_MOST):
+        if b"\0" in block:
+            lines += block[: block.index(b"\0")].count(b"\n") + 1
+            raise InputError(f"{file}: line {lines}: a byte of zero, which is not text")
+        if len(block) == LINE_MOST and b"\n" not in block:  # so it is within a line longer than that
+            raise InputError(f"{file}: line {lines + 1}: longer than {LINE_MOST:,} bytes")
+        lines += block.count(b"\n")
 
 
 def _split(line: str, delimiter: str) -> list[str]:
