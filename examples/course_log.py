@@ -5,8 +5,8 @@ eight lectures, one a week. Some visitors never start, and before every further 
 for good. Courses differ in how many start and in how many stay: the one that most
 people start is not the one that is watched most in the end.
 
-python examples/course_log.py FOLDER writes two tables: decisions.csv (visit, course, shown_at) and
-pieces.csv (visit, lecture, watched_at, minutes). The same bytes every time.
+python examples/course_log.py FOLDER writes two tables: decisions.csv (id, course, shown_at) and
+pieces.csv (id, lecture, time, minutes). The same bytes every time.
 """
 
 import csv
@@ -53,8 +53,8 @@ def write(folder: Path, visits: int = VISITS, seed: int = SEED) -> None:
         open(folder / "pieces.csv", "w", newline="", encoding="utf-8") as watched,
     ):
         decisions, pieces = (csv.writer(file, lineterminator="\n") for file in (shown, watched))
-        decisions.writerow(["visit", "course", "shown_at"])
-        pieces.writerow(["visit", "lecture", "watched_at", "minutes"])
+        decisions.writerow(["id", "course", "shown_at"])
+        pieces.writerow(["id", "lecture", "time", "minutes"])
         for visit in range(visits):
             course = COURSES[int(u[visit, LECTURES, 1] * len(COURSES))]
             decisions.writerow([f"v{visit:05d}", course.name, _moment(at[visit])])

@@ -17,7 +17,7 @@ from accrual.cli.app import run
 from accrual.core.jit import njit
 from accrual.engine.record import record
 from accrual.engine.simulate import simulate
-from accrual.experiments import compare
+from accrual.experiments import compare, comparison
 from accrual.experiments.cells import gather
 from accrual.experiments.runner import Local, run_cells
 from accrual.fit.fit import fit_log
@@ -28,9 +28,7 @@ from accrual.policy.base import Functions
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.problem import Problem
 
-COLUMNS = [f"--column={text}" for text in (
-    "id=visit", "arm=course", "at=shown_at", "decision=visit", "value=minutes", "piece_at=watched_at",
-)]  # fmt: skip
+COLUMNS = ["--column=arm=course", "--column=value=minutes"]
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ def test_lines_and_costs_by_hand(tmp_path):
     cells = compare.cells(setup, compared, 1500, 6, seed=2)
     run_cells(cells, tmp_path, Local(1))
     result = gather(cells, tmp_path)
-    found = {line.policy: line for line in compare.lines(setup, result)}
+    found = {line.policy: line for line in comparison.lines(setup, result)}
     best = int(setup.problem.means.argmax())
     for p, label in enumerate(result.labels):
         line = found[label]
@@ -180,7 +178,7 @@ def test_lines_and_costs_by_hand(tmp_path):
         difference = (result.final_regret[p] - result.final_regret[0]) / 1.5
         half = 2.5706 * difference.std(ddof=1) / 6**0.5  # Student's t for six runs
         assert line.more.high == pytest.approx(difference.mean() + half, abs=1e-3)
-    ways = compare.waiting(result)
+    ways = comparison.waiting(result)
     assert [cost.policy for cost in ways] == ["IMED(immediate)", "AgeIMED", "IMED(waiting)"]
     assert ways[2].more.value == pytest.approx(ways[2].lost.value - ways[0].lost.value)
 
@@ -193,6 +191,16 @@ def test_names_and_policies_that_do_not_fit():
         compare.policies(setup, ["DelayedUCB1", "DelayedUCB1"])
     with pytest.raises(ac.InputError, match="alpha must divide the window: 7 does not divide 60"):
         compare.policies(setup, ["TPUCBFR(7)"])
+
+
+@pytest.mark.parametrize("name", ["AgeIMED", "TPUCBFRG", "TPUCBFR(20)", "DelayedUCB1"])
+def test_the_live_configuration_is_one(name):
+    setup = compare.set_up(fitted_to(problem_of("uniform"), 2000))
+    policy = compare.policies(setup, [name])[name.replace("FRG", "FRG(10, fitted)")]
+    bandit = eval(comparison.live(setup, policy), {"ac": ac})
+    assert bandit.arms == list("abcd")
+    assert bandit.policy == policy
+    assert bandit.decide().arm == "a"
 
 
 # The command.
@@ -213,7 +221,7 @@ def line_of(course: Path, *more: str) -> list[str]:
 def test_straight_from_the_log_as_from_the_fit(course, tmp_path, capsys):
     assert run(line_of(course, f"--out={tmp_path / 'a'}")) == 0
     with open_log(course / "decisions.csv", course / "pieces.csv",
-                  dict(text.removeprefix("--column=").split("=") for text in COLUMNS)) as log:  # fmt: skip
+                  {"arm": "course", "value": "minutes"}) as log:  # fmt: skip
         fit_log(log, window="60d").save(tmp_path / "problem.json")
     printed = capsys.readouterr().out
     saved = ["compare", str(tmp_path / "problem.json"), "--runs=3", "--horizon=400"]

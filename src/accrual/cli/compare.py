@@ -14,9 +14,9 @@ from accrual.cli.output import number, show_table, writable
 from accrual.core.errors import need
 
 if TYPE_CHECKING:
+    from accrual.experiments.comparison import Comparison
     from accrual.experiments.runner import Executor
     from accrual.fit.schema import Interval
-    from accrual.report.compare import Comparison
 
 
 @with_log
@@ -44,8 +44,9 @@ def compare(
     need("matplotlib", "plot")
     from accrual.experiments import compare as on_log
     from accrual.experiments.cells import gather
+    from accrual.experiments.comparison import comparison
     from accrual.experiments.runner import run_cells
-    from accrual.report.compare import comparison, write_csv, write_page
+    from accrual.report.compare import write_csv, write_page
 
     page, figures = out / "report.html", out / "comparison.csv"
     for path in (page, figures):
@@ -59,20 +60,21 @@ def compare(
     command = ["accrual", "compare", *source.words(), *(f"--policy={text}" for text in policy or ())]
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
-    found = comparison(setup, result, shlex.join(command))
+    found = comparison(setup, result, compared, shlex.join(command))
     result.save(out / "comparison.parquet")
     write_csv(figures, found)
     write_page(page, found)
     _show(found, f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
     for note in on_log.notes(setup):
         typer.echo(note)
+    typer.echo(f"to play {found.best.policy} live: {found.live}")
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
 
 
 def _show(found: Comparison, title: str) -> None:
     from accrual.experiments.compare import BASELINE
-    from accrual.report.compare import pieces_save
+    from accrual.experiments.comparison import pieces_save
 
     show_table(
         ["policy", "regret", "95 %", "lost per 1000", "best arm", f"per 1000 vs {BASELINE}", "95 %"],

@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from accrual.core.errors import InputError
-from accrual.engine.result import Result
 from accrual.experiments.cells import Cell, cut
-from accrual.fit.schema import Fitted, Interval
+from accrual.fit.schema import Fitted
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
@@ -211,70 +209,3 @@ def cells(setup: Setup, compared: Mapping[str, Policy], horizon: int, runs: int,
     weight = len(compared) * horizon * (1 + setup.problem.groups / 20)
     size = int(np.clip(_WORK // weight, 1, 50))
     return cut("compare", setup.problem, compared, horizon, runs, size, seed)
-
-
-class Line(NamedTuple):
-    """What is said of one policy; intervals of 95 % over the runs."""
-
-    policy: str
-    regret: Interval
-    lost: Interval  # reward per 1000 decisions, against the best arm alone
-    share: Interval  # of decisions for the best arm, in percent
-    more: Interval  # lost per 1000 decisions than the baseline loses, run by run
-    runs: int
-
-
-def lines(setup: Setup, result: Result, baseline: str = BASELINE) -> list[Line]:
-    """One line for each policy, the least regret first."""
-    per_mille = 1000.0 / int(result.rounds[-1])
-    final = result.final_regret
-    base = final[result.labels.index(baseline)]
-    shares = 100.0 * result.pulls[:, :, setup.best].sum(axis=2) / result.pulls.sum(axis=2)
-    found = [
-        Line(
-            label,
-            interval(final[p]),
-            interval(per_mille * final[p]),
-            interval(shares[p]),
-            interval(per_mille * (final[p] - base)),
-            len(base),
-        )
-        for p, label in enumerate(result.labels)
-    ]
-    return sorted(found, key=lambda line: line.regret.value)
-
-
-def interval(values: npt.NDArray[np.float64]) -> Interval:
-    """The mean over runs with its 95 % interval; only the mean for a single run.
-
-    Examples
-    --------
-    >>> found = interval(np.array([1.0, 2.0, 3.0]))
-    >>> found.value, round(found.low, 4), round(found.high, 4)
-    (2.0, -0.4841, 4.4841)
-    """
-    mean, runs = float(values.mean()), len(values)
-    if runs < 2:
-        return Interval(mean, math.nan, math.nan)
-    half = float(stdtrit(runs - 1, 0.975) * values.std(ddof=1) / math.sqrt(runs))
-    return Interval(mean, mean - half, mean + half)
-
-
-class Cost(NamedTuple):
-    """One way to learn, and what it costs."""
-
-    way: str
-    policy: str
-    lost: Interval  # per 1000 decisions
-    more: Interval  # than seeing everything at once, run by run
-
-
-def waiting(result: Result) -> list[Cost]:
-    """What waiting costs: one rule, seeing everything at once, using pieces, or waiting for totals."""
-    ways = {"at once": AT_ONCE.label, "pieces": BASELINE, "totals": WAITING.label}
-    per_mille = 1000.0 / int(result.rounds[-1])
-    final = {way: per_mille * result.final_regret[result.labels.index(label)] for way, label in ways.items()}
-    floor = next(iter(final.values()))
-    return [
-        Cost(way, label, interval(final[way]), interval(final[way] - floor)) for way, label in ways.items()
-    ]

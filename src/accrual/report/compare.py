@@ -5,47 +5,20 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from accrual.core.files import replacing
-from accrual.engine.result import Result
-from accrual.experiments.compare import (
-    BASELINE,
-    Cost,
-    Line,
-    Setup,
-    length,
-    lines,
-    notes,
-    waiting,
-)
+from accrual.experiments.compare import BASELINE, length, notes
+from accrual.experiments.comparison import Comparison, pieces_save
 from accrual.fit.schema import Interval
 from accrual.report import style
 from accrual.report.drawing import Picture, Shape, axis, render, short
 from accrual.report.html import boxes, document, figure, table
 
 _ARMS_DRAWN = 8
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Everything that the page, the table and the CSV say."""
-
-    setup: Setup
-    result: Result
-    lines: list[Line]
-    waiting: list[Cost]
-    command: str  # that gives these numbers
-
-
-def comparison(setup: Setup, result: Result, command: str) -> Comparison:
-    """What a comparison's rows say."""
-    return Comparison(setup, result, lines(setup, result), waiting(result), command)
 
 
 def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
@@ -73,6 +46,7 @@ def page(compared: Comparison) -> str:
         ("policies", "Which policy", _policies(compared)),
         ("waiting", "What waiting costs", _waiting(compared)),
         ("arrival", "How reward arrives in the log", _arrival(compared)),
+        ("live", "To play it live", f"<pre><code>{escape(compared.live)}</code></pre>"),
         ("simulated", "What was simulated", _simulated(compared)),
         ("limits", "What this does not tell", _LIMITS),
     ]
@@ -80,8 +54,7 @@ def page(compared: Comparison) -> str:
 
 
 def _opening(compared: Comparison) -> str:
-    playable = [line for line in compared.lines if "immediate" not in line.policy]
-    best, log = playable[0], compared.setup.fitted.log
+    best, log = compared.best, compared.setup.fitted.log
     saved = pieces_save(compared.waiting)
     tiles = [
         (escape(best.policy), "loses least of the policies that can be played"),
@@ -99,17 +72,6 @@ def _opening(compared: Comparison) -> str:
         f"{horizon:,} decisions, in which every decision pays what a logged decision of its arm paid, when "
         f"it paid it.</p>{boxes(tiles)}"
     )
-
-
-def pieces_save(costs: Sequence[Cost]) -> float | None:
-    """How much of what waiting costs is saved by using pieces, in percent.
-
-    None where waiting costs nothing that could be told from chance.
-    """
-    _, pieces, totals = costs
-    if not totals.more.low > 0:
-        return None
-    return 100 * (1 - pieces.more.value / totals.more.value)
 
 
 def _policies(compared: Comparison) -> str:
