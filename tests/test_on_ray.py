@@ -188,9 +188,10 @@ def test_a_head_that_is_gone_is_noticed(monkeypatch):
         moment = [head._seen]
         monkeypatch.setattr(time, "monotonic", lambda: moment[0])
         moment[0] += 100
-        head.check()
+        assert head.check()
+        assert not head.check()  # it is not asked again at once
     moment[0] += on_ray._GONE - 1
-    head.check()  # it may still come back
+    assert not head.check()  # it may still come back
     moment[0] += 3
     with pytest.raises(ac.InputError, match="the Ray head does not answer any more"):
         head.check()

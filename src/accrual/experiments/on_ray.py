@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import math
 import os
 import platform
 import signal
@@ -63,19 +64,22 @@ class OnRay:
     def _run(self, ray: ModuleType, cells: Sequence[Cell], mark: Path) -> Generator[Cell, None, None]:
         task = ray.remote(max_retries=RETRIES)(_work)
         # A problem made of a log may be large: it goes to each node once, not with every cell.
-        problems = {id(cell.problem): ray.put(cell.problem) for cell in cells}
+        distinct = {id(cell.problem): cell.problem for cell in cells}
+        problems = {key: ray.put(problem) for key, problem in distinct.items()}
         waiting = list(reversed(cells))
         pending: dict[Any, Cell] = {}
-        head = _Head(ray.get_runtime_context().gcs_address)
+        head, room = _Head(ray.get_runtime_context().gcs_address), 0
         while waiting or pending:
-            head.check()
-            while waiting and len(pending) < (self.jobs or _SPARE + 2 * _cores(ray)):
+            if head.check():
+                room = self._room(ray)
+            while waiting and len(pending) < room:
                 cell = waiting.pop()
                 # On a card, a cell takes all of it.
                 place = task.options(num_cpus=1, num_gpus=1 if cell.device == "cuda" else 0)
                 pending[place.remote(problems[id(cell.problem)], _rest(cell), str(mark))] = cell
-            # Short waits let Ctrl-C through.
-            finished, _ = ray.wait(list(pending), num_returns=len(pending), timeout=0.2)
+            # The first that is ready, by short waits that let Ctrl-C through; then all that are.
+            ray.wait(list(pending), timeout=0.2)
+            finished, _ = ray.wait(list(pending), num_returns=len(pending), timeout=0)
             for reference in finished:
                 cell = pending.pop(reference)
                 try:
@@ -85,6 +89,12 @@ class OnRay:
                 if refused:
                     raise InputError(refused)
                 yield cell
+
+    def _room(self, ray: ModuleType) -> int:
+        """How many cells Ray should have at a time; the cores of a cluster may change."""
+        if self.jobs is not None and self.address is not None:  # a Ray of our own has no more cores
+            return self.jobs
+        return _SPARE + 2 * int(ray.cluster_resources().get("CPU", 1))
 
 
 def _work(problem: Problem, rest: dict[str, Any], mark: str) -> str | None:
@@ -115,20 +125,22 @@ class _Head:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._seen = self._asked = time.monotonic()
+        self._seen, self._asked = time.monotonic(), -math.inf
 
-    def check(self) -> None:
-        """Ask every other second; an `InputError` when it is gone for good."""
+    def check(self) -> bool:
+        """Ask every other second: whether it just answered; an `InputError` when it is gone for good."""
         now = time.monotonic()
         if now - self._asked < 2:
-            return
+            return False
         self._asked = now
         if _reachable(self._address):
             self._seen = now
-        elif now - self._seen > _GONE:
+            return True
+        if now - self._seen > _GONE:
             raise InputError(
                 "the Ray head does not answer any more; what is done is kept: start it and run again"
             )
+        return False
 
 
 def _reachable(address: str) -> bool:
@@ -220,10 +232,7 @@ def _hushed() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _cores(ray: ModuleType) -> int:
-    return int(ray.cluster_resources().get("CPU", 1))
-
-
 def _brief(error: Exception) -> str:
-    """An error of Ray's, without its tables and traces."""
-    return " ".join(str(error).split())[:300]
+    """An error of Ray's in a line; that of a task ends with the worker's own, after its traces."""
+    said = str(error).strip()
+    return " ".join(said.splitlines()[-1:] if "Traceback" in said else said.split())[:300]
