@@ -67,7 +67,7 @@ def draw(dice: np.random.Generator, size: int, law: str, spreads: tuple[str, ...
         part = (dice.random(shape) < 0.3).astype(np.float64)
     else:
         stays = np.cumprod(dice.random(shape) < 0.9, axis=1)
-        part = stays * (dice.random(shape) < 0.8).astype(np.float64)
+        part = np.asarray(stays * (dice.random(shape) < 0.8), dtype=np.float64)
     return Draw(arm, done, cap * share * part)
 
 

@@ -98,18 +98,17 @@ class Totals:
         self.arm = np.concatenate([self.arm, arm])
         self.total = np.concatenate([self.total, total])
         if len(self.number) > self._most:
-            self._thin()
-
-    def _thin(self) -> None:
-        order = np.lexsort((_hash(self.number), self.arm))
-        arm = self.arm[order]
-        rank = np.arange(len(arm)) - np.searchsorted(arm, arm)
-        kept = np.sort(order[rank < self._limit])
-        self.number, self.arm, self.total = self.number[kept], self.arm[kept], self.total[kept]
+            order = np.lexsort((_hash(self.number), self.arm))
+            by_arm = self.arm[order]
+            rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
+            kept = order[rank < self._limit]
+            self.number, self.arm, self.total = self.number[kept], self.arm[kept], self.total[kept]
 
     def of(self, arm: int) -> tuple[Ints, Floats]:
         """Numbers and totals of an arm's decisions, from the smallest total; ties by the hash."""
         mine = np.flatnonzero(self.arm == arm)
+        if len(mine) < self.count[arm]:  # then only those of the lowest hash stand for all
+            mine = mine[np.argsort(_hash(self.number[mine]))[: self._limit]]
         order = mine[np.lexsort((_hash(self.number[mine]), self.total[mine]))]
         return self.number[order], self.total[order]
 

@@ -204,6 +204,9 @@ class Fitted:
     def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
         """A problem whose decisions pay what logged ones did.
 
+        Where values are negative, what a decision paid back is taken off all it was paid, in
+        proportion, and a total below 0 is 0; the arms' means are kept as far as that allows.
+
         Parameters
         ----------
         window : int, optional
@@ -221,16 +224,26 @@ class Fitted:
         caps, laws = [], []
         for arm in self.known:
             assert arm.cap is not None
-            rows = arm.sample.rows(self.window, groups)
+            rows = _settled(arm.sample.rows(self.window, groups))
             cap = max(arm.cap.used, float(rows.sum(axis=1).max()))
             caps.append(cap)
-            laws.append(EmpiricalLaw(np.maximum(rows, 0.0) / cap))
+            laws.append(EmpiricalLaw(rows / cap))
         return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `problem.json`."""
         with replacing(path) as partial:
             partial.write_text(_written(self), encoding="utf-8")
+
+
+def _settled(rows: Floats) -> Floats:
+    """Rows without negative pay: what is paid back is taken off what was paid."""
+    if (rows >= 0.0).all():
+        return rows
+    paid = np.maximum(rows, 0.0)
+    before = paid.sum(axis=1, keepdims=True)
+    after = np.maximum(rows.sum(axis=1, keepdims=True), 0.0)
+    return np.asarray(np.divide(paid * after, before, out=np.zeros_like(paid), where=before > 0.0))
 
 
 def _written(fitted: Fitted) -> str:
