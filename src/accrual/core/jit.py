@@ -60,9 +60,9 @@ def kernel(function: F) -> F:
     """
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
-        fingerprint = _fingerprint(function)
-        if fingerprint is not None:
-            dispatcher._cache = _KernelCache(function, fingerprint)
+        code = _fingerprint(function)
+        if code is not None and Path(function.__code__.co_filename).is_file():
+            dispatcher._cache = _KernelCache(function, code)
     return dispatcher  # type: ignore[no-any-return]
 
 

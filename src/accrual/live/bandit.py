@@ -399,7 +399,7 @@ class Bandit:
 
     def _piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> Pay:
         """A piece, checked."""
-        if not math.isfinite(value):
+        if not _finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if value < 0 and not self._config.allow_negative:
             raise InputError(
@@ -408,11 +408,11 @@ class Bandit:
         if age is not None:
             if at is not None:
                 raise InputError("say when a piece came by age= or by at=, not both")
-            if not 0 <= age < math.inf:
+            if not _finite(age) or age < 0:
                 raise InputError(f"a piece's age must be 0 or more, not {age!r}")
             age = float(age)
         elif at is not None:
-            if not math.isfinite(at):
+            if not _finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             at = float(at)
         if key is not None:
@@ -444,3 +444,10 @@ def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:
             raise
         configuration.compare(name, given, row.config, given.arms)
         return row
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except (TypeError, OverflowError):
+        return False

@@ -159,23 +159,30 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         return choice
 
     @njit
+    def note(state: State, now: float, choice: int, window: float) -> None:
+        """A decision has been made."""
+        pending, rules = state.pending, state.rules
+        count(state.params, state.stats, choice)
+        state.recent[pending.counts[NEXT] % RECENT] = choice
+        own = rules.windows[choice] if window == OF_ARM else window
+        enter(pending, rules.ends, choice, now, own)
+
+    @njit
     def make(state: State, now: float, n: int, arm: int, window: float) -> bool:
         """Decisions of `arm`, or of whichever is chosen. False where there is no room for them."""
-        params, stats, pending, rules = state.params, state.stats, state.pending, state.rules
-        if not has_room(pending, n):
+        if not has_room(state.pending, n):
             return False
         for i in range(n):
-            freshen(params, stats)
+            freshen(state.params, state.stats)
             choice = arm
             if choice == CHOOSE:
-                choice = select(state.choosing, stats, rules, pending.counts[NEXT], state.values)
+                choice = select(
+                    state.choosing, state.stats, state.rules, state.pending.counts[NEXT], state.values
+                )
             state.arms[i] = choice
             if window == PEEK:
                 return True
-            count(params, stats, choice)
-            state.recent[pending.counts[NEXT] % RECENT] = choice
-            own = rules.windows[choice] if window == OF_ARM else window
-            enter(pending, rules.ends, choice, now, own)
+            note(state, now, choice, window)
         return True
 
     @kernel
@@ -234,8 +241,11 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             pass_time(state, ats[i], ids[i] if kind == _CLOSE else NOBODY)
             if kind == _PIECE:
                 learn(state, ids[i], values[i], ages[i])
-            elif kind == _DECISION and not make(state, ats[i], 1, arms[i], ages[i]):
-                break
+            elif kind == _DECISION:
+                if not has_room(state.pending, 1):
+                    break
+                freshen(state.params, state.stats)
+                note(state, ats[i], arms[i], ages[i])
             i += 1
         return i
 

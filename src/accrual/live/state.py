@@ -19,9 +19,10 @@ _SIGMAS = 1.96  # of a normal distribution, for 95 %
 class ArmState(NamedTuple):
     """An arm, by what has arrived.
 
-    The estimate is of the mean total of one decision, from the means per age of all decisions that
-    have reached it (as the Age policies estimate it; see docs/policies.md). The interval is that
-    estimate and 1.96 standard errors to both sides, a heuristic: about 95 % once windows have closed.
+    The estimate is of what one decision pays on average by the age `reached`, the greatest that one
+    has reached: of its total, once a window has closed. It comes from the means per age of the
+    decisions that have reached each (as in the Age policies; see docs/policies.md). The interval is
+    1.96 standard errors to both sides, a heuristic: about 95 % once some windows have closed.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ArmState(NamedTuple):
     observed: float  # all that arrived in time
     estimate: float | None  # None while nothing is known
     interval: tuple[float, float] | None
+    reached: float
     share: float  # of the last 1,000 decisions
     spread: list[float]  # how its pay divides over the ages between `State.ages`
 
@@ -81,12 +83,13 @@ class Observer:
             cap = float(ledger.caps[arm])
             found = estimate(watched.params, watched.stats, arm)
             mean = interval = None
+            reached = 0.0
             if found is not None:
-                mean = cap * found.mean
+                low, high = (-np.inf, np.inf) if self._config.allow_negative else (0.0, cap)
                 most = _SIGMAS * cap * found.error
-                interval = (max(mean - most, 0.0), min(mean + most, cap))
-                if self._config.allow_negative:
-                    interval = (mean - most, mean + most)
+                mean = min(cap * found.mean, high)
+                interval = (max(mean - most, low), min(mean + most, high))
+                reached = float(watched.edges[found.reached - 1])
             arms.append(
                 ArmState(
                     name_of(arm),
@@ -97,6 +100,7 @@ class Observer:
                     float(ledger.sums[arm]),
                     mean,
                     interval,
+                    reached,
                     float(recent[arm]),
                     [] if found is None else found.spread.tolist(),
                 )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from accrual.live import config, snapshot
 from accrual.live.ledger import Ledger
+from accrual.live.pending import CLOSED
 from accrual.policy.age_imed import AgeIMED
 from accrual.store.base import BanditRow, Events, Store
 
@@ -20,12 +21,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 def learned(ledger: Ledger) -> Arrays:
     """All that a fold comes to, but for where in memory it lies, which nothing depends on."""
     arrays = ledger.arrays()
-    counts, heap, rows, paid = (arrays.pop(f"pending.{name}") for name in ("counts", "heap", "rows", "paid"))
-    del arrays["pending.where"]
-    used = heap[: ledger.pending]
+    rows, where, paid = (arrays.pop(name) for name in ("queues.rows", "where", "paid"))
+    used = where[where != CLOSED]
     used = used[np.argsort(rows["id"][used])]
-    names = [name for name in rows.dtype.names or () if name != "place"]
-    return {**arrays, "counts": counts, "pending": rows[used][names], "paid": paid[used]}
+    names = [name for name in rows.dtype.names or () if name not in ("next", "before", "source")]
+    return {
+        **{name: array for name, array in arrays.items() if not name.startswith("queues.")},
+        **{f"pending.{name}": rows[name][used] for name in names},
+        "pending.paid": paid[used],
+    }
 
 
 def same_bits(one: Arrays, other: Arrays) -> bool:

@@ -315,28 +315,37 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
 class Estimate(NamedTuple):
     """What the statistics say of an arm, in units of its cap."""
 
-    mean: float  # of a decision's total
+    mean: float  # of what a decision has paid by the greatest age that one has reached
     error: float  # its standard error
-    spread: Floats  # buckets: how the total divides over them
+    reached: int  # the buckets up to that age
+    spread: Floats  # all buckets: how the total divides over them
 
 
 def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
-    """An arm's mean total, and how sure it is; None before any bucket has been finished.
+    """An arm's mean, and how sure it is; None before any bucket has been finished.
 
-    The mean is the policies' own, but not held below the cap. Its error takes the decisions for
-    independent and the spread for known, so it is too small while only few windows have closed.
+    It is the policies' own mean, less the share of it that is guessed for ages that no decision has
+    reached. Its error takes the decisions for independent and the spread for known, so it is too
+    small while few windows have closed.
     """
     if stats.known[arm] <= 0.0:
         return None
+    buckets = len(params.prior)
+    cells = slice(params.cell[arm], params.cell[arm] + buckets)
+    spread = stats.spread[cells]
+    reached = int(np.count_nonzero(stats.seen[arm]))  # a bucket is finished after those before it
+    seen = float(spread[:reached].sum())
     mean = max(float(stats.sum[arm] / stats.known[arm]), 0.0)
     second = max(float(stats.sum2[arm] / stats.known2[arm]), mean * mean)
     weight = float(stats.counted[arm] / stats.known[arm])
     _, variance = plain(regularised)(weight, mean, second, params.k0, float(stats.shared[RANGE]))
-    cells = slice(params.cell[arm], params.cell[arm] + len(params.prior))
-    shares = (stats.paid[arm] + stats.kappa[cells] * mean * stats.spread[cells]) * stats.inverse[arm]
-    total = shares.sum()
+    shares = (stats.paid[arm] + stats.kappa[cells] * mean * spread) * stats.inverse[arm]
+    total = float(shares.sum())
     return Estimate(
-        mean, math.sqrt(max(variance, 0.0) / weight), shares / total if total > 0.0 else stats.spread[cells]
+        mean * seen,
+        math.sqrt(max(variance, 0.0) / weight) * seen,
+        reached,
+        shares / total if total > 0.0 else spread.copy(),
     )
 
 

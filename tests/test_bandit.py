@@ -1,0 +1,728 @@
+"""The live bandit: the same on a store in memory and in SQLite, and the same as the simulator."""
+
+import math
+import runpy
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.engine.record import record
+from accrual.live.commit import Decide
+from accrual.live.config import policy_text
+from accrual.live.follow import Follower
+from accrual.policy.base import Policy
+from accrual.policy.catalog import CATALOG, make
+from accrual.store.base import AddArm, Choose, Close, Pay, RetireArm, Status, Store, StoreError
+from accrual.store.memory import MemoryStore
+from accrual.store.sqlite import SQLiteStore
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "AgeUCB": {"alpha": 4},
+    "TPUCBEW": {"alpha": 4},
+    "TPUCBFR": {"alpha": 6},
+    "TPUCBFRG": {"alpha": 12, "spread": "begin"},
+}
+WINDOW = 12
+ARMS = ["jazz", "rock", "talk"]
+
+
+def policy_of(name: str) -> Policy:
+    return make(name, **SETTINGS.get(name, {}))
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path):
+    if request.param == "memory":
+        yield MemoryStore()
+    else:
+        store = SQLiteStore(str(tmp_path / "plays.db"))
+        yield store
+        store.close()
+
+
+def arrays(bandit: ac.Bandit) -> dict[str, Any]:
+    """All that the ledger is."""
+    return {name: array.copy() for name, array in bandit._follower.ledger.arrays().items()}
+
+
+def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """To the bit, but for memory that nobody is using."""
+    for name, array in one.items():
+        if name.startswith("stats.") or name in ("caps", "windows", "playing", "sums", "recent", "counts"):
+            assert array.tobytes() == other[name].tobytes(), name
+    assert_same_pending(one, other)
+
+
+def assert_same_pending(one: dict[str, Any], other: dict[str, Any]) -> None:
+    fields = ["id", "arm", "group", "at", "window", "due", "done"]
+
+    def rows(of: dict[str, Any]) -> Any:
+        numbers = of["where"][of["where"] >= 0]
+        found = of["queues.rows"][fields][numbers]
+        order = np.argsort(found["id"])
+        return found[order], of["paid"][numbers][order]
+
+    for a, b in zip(rows(one), rows(other), strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def refolded(bandit: ac.Bandit, store: Store) -> dict[str, Any]:
+    """The ledger, from the log alone."""
+    number = bandit._row.number
+    log: Any = store
+
+    class Forgetful:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(log, name)
+
+        def load_snapshot(self, bandit: int, form: str) -> None:
+            return None
+
+    follower = Follower(Forgetful(), number, bandit._config.ledger, bandit._step)
+    return {name: array.copy() for name, array in follower.ledger.arrays().items()}
+
+
+def play(bandit: ac.Bandit, rounds: int, seed: int = 0) -> list[str]:
+    """Decisions and pieces of all sorts."""
+    dice = np.random.default_rng(seed)
+    arms = []
+    for _ in range(rounds):
+        d = bandit.decide()
+        arms.append(d.arm)
+        for back in dice.integers(0, 15, 2):
+            if d.id - back >= 0:
+                age = int(dice.integers(0, back + 1))
+                bandit.observe(int(d.id - back), float(dice.random() / 4), age=age)
+        if d.id % 7 == 3:
+            bandit.close(d.id - 2)
+    return arms
+
+
+# The simulator and the live bandit are the same thing.
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_a_recorded_run_replayed_makes_the_same_choices(name):
+    """Where totals are seen at once in the simulation, they are observed at once and the decision is
+    closed. Chosen by a copy, as with every store that can fail; memory's short cut is compared with
+    that below. Not to the bit: the engine adds rates where the ledger adds pieces."""
+    problem = ac.Problem(
+        caps=[1.0, 2.0, 1.5, 1.8],
+        window=WINDOW,
+        groups=6,
+        laws=[ac.BetaLaw(1.0, b, spread="begin_middle") for b in (0.6, 2.0, 1.2, 1.5)],
+    )
+    policy, horizon = policy_of(name), 600
+    recording = record(problem, policy, horizon, seed=4)
+    names = ["a", "b", "c", "d"]
+    bandit = ac.Bandit(
+        dict(zip(names, problem.caps, strict=True)), window=WINDOW, groups=6, policy=policy, seed=4
+    )
+    bandit._volatile = False
+    for t in range(horizon):
+        d = bandit.decide()
+        assert (d.id, d.arm, d.at) == (t, names[recording.arms[t]], t + 1)
+        if policy.immediate:
+            bandit.observe(d.id, recording.pieces[t].sum(), age=0)
+            bandit.close(d.id)
+            continue
+        back = range(max(t - WINDOW + 1, 0), t + 1)
+        paying = [s for s in back if recording.pieces[s, t - s] > 0.0]
+        answers = bandit.observe_many(
+            paying, [recording.pieces[s, t - s] for s in paying], ages=[t - s for s in paying]
+        )
+        assert all(a.status is Status.STORED and not a.late for a in answers)
+    ledger = bandit._follower.ledger
+    ledger.tick(horizon + 1)
+    for field, value in recording.stats._asdict().items():
+        np.testing.assert_allclose(getattr(ledger.stats, field), value, rtol=1e-9, atol=1e-12, err_msg=field)
+
+
+# The fold: whichever way the events come, the same bits.
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_a_snapshot_and_its_tail_equal_the_refold_to_the_bit(name):
+    store = MemoryStore()
+    bandit = ac.Bandit(ARMS, window=WINDOW, policy=policy_of(name), store=store, seed=2)
+    play(bandit, 120)
+    bandit._follower.keep(now=True)
+    ((seq, _),) = store._snapshots.values()
+    assert seq == store.head(0)
+    bandit.add_arm("news", cap=2.0, window=5)
+    play(bandit, 80, seed=1)
+    again = ac.Bandit.open(store)
+    assert again._follower._kept == seq  # it did start there
+    live = arrays(bandit)
+    assert_same(live, arrays(again))
+    assert_same(live, refolded(bandit, store))
+    assert play(bandit, 50, seed=2) == play(again_on_a_copy(again), 50, seed=2)
+
+
+def again_on_a_copy(bandit: ac.Bandit) -> ac.Bandit:
+    """A bandit like this one, whose events go nowhere else."""
+    import copy
+
+    twin = copy.copy(bandit)
+    store = copy.deepcopy(bandit._store._logs), MemoryStore()  # type: ignore[attr-defined]
+    store[1]._logs = store[0]
+    twin._start(store[1], True, bandit._row, bandit._config, {})
+    return twin
+
+
+def test_memory_and_sqlite_choose_and_fold_the_same_to_the_bit(tmp_path):
+    one = ac.Bandit(ARMS, window=WINDOW, groups=6)
+    with ac.Bandit(ARMS, window=WINDOW, groups=6, store=f"sqlite:///{tmp_path}/plays.db") as other:
+        assert play(one, 100) == play(other, 100)
+        batch = one.decide(n=40), other.decide(n=40)
+        assert batch[0] == batch[1]
+        assert_same(arrays(one), arrays(other))
+        assert_same(arrays(other), refolded(other, other._store))
+        assert one.state() == other.state()
+        last = arrays(other)
+    with ac.Bandit.open(f"sqlite:///{tmp_path}/plays.db") as other:
+        assert_same(last, arrays(other))
+
+
+def test_a_batch_in_rounds_is_as_many_rounds_without_news():
+    together, apart = (ac.Bandit(ARMS, window=WINDOW, policy=ac.AgeTS()) for _ in range(2))
+    together._volatile = False
+    for i in range(30):
+        batch = together.decide(n=20)  # more than the window: some close on the way
+        assert batch == [apart.decide() for _ in range(20)]
+        for bandit in (together, apart):
+            bandit.observe(20 * i + 15, 0.1 * (i % 5), age=2)
+    assert_same(arrays(together), arrays(apart))
+
+
+def test_choosing_changes_nothing():
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    play(bandit, 60)
+    before, ledger = arrays(bandit), bandit._follower.ledger
+    first = ledger.choose(ledger.now + 1, 30, 1.0)
+    assert first == ledger.choose(ledger.now + 1, 30, 1.0)
+    assert_same(before, arrays(bandit))
+
+
+def test_late_is_the_same_to_the_store_and_to_the_ledger(store):
+    """The store says late when it accepts a piece; the ledger counts late pieces by its own rule."""
+    clock = Clock()
+    bandit = ac.Bandit(ARMS, window="60s", groups=60, store=store, clock=clock)
+    bandit.add_arm("short", window="7s")
+    dice = np.random.default_rng(5)
+    late = 0
+    for _ in range(300):
+        clock.now += dice.choice([0.0, 0.1, 1.0, 3.0])
+        made = bandit.decide(n=2)[1].id
+        for _ in range(3):
+            id_ = int(dice.integers(max(made - 60, 0), made + 1))
+            if dice.integers(4) == 0:
+                bandit.close(id_)
+            row = store.decision(bandit._row.number, id_)
+            when = clock.now - float(dice.integers(0, 3))
+            answer = bandit.observe(id_, 0.1, at=when if when >= row.at else None)
+            late += answer.late and answer.status is Status.STORED
+    assert late > 50
+    assert bandit.state().late == late
+    assert_same(arrays(bandit), refolded(bandit, store))
+
+
+# What is said of a piece, and what becomes of it.
+
+
+def test_the_same_key_and_piece_is_answered_like_the_first_time(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    d = bandit.decide()
+    first = bandit.observe(d.id, 0.7, age=0, key="play-991")
+    assert first.status is Status.STORED
+    again = bandit.observe(d.id, 0.7, age=0, key="play-991")
+    assert again == first._replace(status=Status.AGAIN)
+    with pytest.raises(ac.InputError, match="the key 'play-991' was used for another piece of decision 0"):
+        bandit.observe(d.id, 0.8, age=0, key="play-991")
+    other = bandit.decide()
+    assert (
+        bandit.observe(other.id, 0.8, age=0, key="play-991").status is Status.STORED
+    )  # keys are a decision's
+    assert bandit.state().arms[0].observed == 0.7
+
+
+def test_without_a_key_a_stated_age_makes_one(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    bandit.decide(n=5)
+    assert bandit.observe(0, 0.25, age=3).status is Status.STORED
+    assert bandit.observe(0, 0.25, age=3).status is Status.AGAIN
+    assert bandit.observe(0, 0.25, at=4).status is Status.AGAIN  # decided in round 1, so of age 3
+    assert bandit.observe(0, 0.25, age=2).status is Status.STORED
+    assert bandit.observe(0, 0.25).status is Status.STORED  # now: each call is a piece
+    assert bandit.observe(0, 0.25).status is Status.STORED
+    assert bandit.state().arms[0].observed == 1.0
+
+
+def test_a_piece_past_the_window_is_stored_and_counted_and_not_learned(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    bandit.decide(n=WINDOW)
+    assert not bandit.observe(0, 0.5, age=11).late
+    bandit.decide()
+    answer = bandit.observe(0, 0.5, key="late")
+    assert answer.status is Status.STORED
+    assert answer.late
+    assert bandit.observe(0, 0.5, key="late") == answer._replace(status=Status.AGAIN)
+    bandit.close(5)
+    assert bandit.observe(5, 0.5, age=0).late
+    state = bandit.state()
+    assert state.late == 2
+    assert sum(arm.observed for arm in state.arms) == 0.5
+
+
+def test_time_by_the_clock(store):
+    clock = Clock(5000.0)
+    bandit = ac.Bandit(ARMS, window="1h", groups=60, store=store, clock=clock)
+    d = bandit.decide()
+    assert d.at == 5000.0
+    clock.now += 600
+    assert bandit.observe(d.id, 0.1).age == 600
+    assert bandit.observe(d.id, 0.1, at=5060.0).age == 60
+    assert bandit.observe(d.id, 0.1, age=604).age == 604  # ahead by no more than the skew
+    assert bandit.observe(d.id, 0.1, at=4997.0).age == 0  # before the decision, by no more than the skew
+    with pytest.raises(ac.InputError, match="decision 0 has not reached the age of that piece"):
+        bandit.observe(d.id, 0.1, age=606)
+    with pytest.raises(ac.InputError, match="from before decision 0 was made"):
+        bandit.observe(d.id, 0.1, at=4994.0)
+    clock.now = 100.0  # a clock that goes back does not take the log with it
+    assert bandit.decide().at == 5600.0
+    clock.now = 5000.0 + 3600
+    assert bandit.observe(d.id, 0.1).late
+    assert len(store.read(bandit._row.number, 0, 100).seq) == 3 + 1 + 4 + 1 + 1
+
+
+def test_rounds_have_no_skew(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    bandit.decide(n=3)
+    assert bandit.observe(0, 0.1, age=2).status is Status.STORED
+    with pytest.raises(ac.InputError, match="has not reached the age"):
+        bandit.observe(0, 0.1, age=3)
+
+
+def test_refunds_and_corrections(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store, name="plain")
+    bandit.decide()
+    with pytest.raises(
+        ac.InputError, match=r"must not be negative, as -0.5 is, unless .* allow_negative=True"
+    ):
+        bandit.observe(0, -0.5, age=0)
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store, name="refunds", allow_negative=True)
+    bandit.decide()
+    bandit.observe(0, 0.75, age=0, key="sale")
+    bandit.observe(0, -0.75, age=0, key="sale reversed")
+    bandit.observe(0, 0.5, age=0, key="sale corrected")
+    assert bandit.state().arms[0].observed == 0.5
+
+
+def test_decisions_with_a_key(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    first = bandit.decide(key="visit-1")
+    assert bandit.decide(key="visit-1") == first
+    batch = bandit.decide(n=3, key="visit-2")
+    assert bandit.decide(n=3, key="visit-2") == batch
+    with pytest.raises(
+        ac.InputError, match="the key 'visit-2' was used for another number of decisions than 2"
+    ):
+        bandit.decide(n=2, key="visit-2")
+    assert bandit.state().decisions == 4
+
+
+def test_many_pieces_have_an_answer_each(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    bandit.decide(n=2)
+    answers = bandit.observe_many(
+        [0, 0, 7, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.1], ages=[0, 0, 0, 5, None], keys=["a", "a", None, None, "a"]
+    )
+    assert [a.status.value for a in answers] == ["stored", "conflict", "unknown", "future", "conflict"]
+    assert bandit.observe_many([], []) == []
+    head = store.head(bandit._row.number)
+    with pytest.raises(ac.InputError, match="finite"):
+        bandit.observe_many([0, 0], [0.1, math.nan])
+    with pytest.raises(ac.InputError, match="of one length"):
+        bandit.observe_many([0, 0], [0.1])
+    assert store.head(bandit._row.number) == head
+
+
+def test_a_mixed_batch(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    answers = bandit.submit(
+        [
+            Decide(2),
+            Pay(0, 0.5, 0.0),
+            Close(1),
+            Pay(1, 0.5),
+            AddArm("news", 1.0, 12.0),
+            RetireArm(0),
+            Decide(1, "k"),
+        ]
+    )
+    assert [a.status for a in answers] == [Status.STORED] * 7
+    assert [a.arms for a in answers][::6] == [(0, 1), (2,)]
+    assert answers[3].late
+    assert bandit.arms == ["rock", "talk", "news"]
+    assert bandit.decide().arm == "news"
+    assert bandit.submit([]) == []
+    assert_same(arrays(bandit), refolded(bandit, store))
+
+
+# Arms.
+
+
+def test_arms_come_and_go(store):
+    bandit = ac.Bandit({"jazz": 1.0, "rock": 2.0}, window=WINDOW, store=store)
+    bandit.decide(n=2)
+    bandit.add_arm("talk", cap=3.0, window=6)
+    bandit.add_arm("talk", cap=3.0, window=6)  # once more is no other arm
+    assert bandit.decide().arm == "talk"
+    bandit.retire_arm("jazz")
+    assert bandit.arms == ["rock", "talk"]
+    assert "jazz" not in {d.arm for d in bandit.decide(n=30)}
+    with pytest.raises(
+        ac.InputError, match="there has been an arm 'talk' already, with another cap or window"
+    ):
+        bandit.add_arm("talk")
+    with pytest.raises(ac.InputError, match="unknown arm 'rok'; did you mean 'rock'"):
+        bandit.retire_arm("rok")
+    again = ac.Bandit.open(store)
+    assert again.arms == ["rock", "talk"]
+    assert [arm.retired for arm in again.state().arms] == [True, False, False]
+    again.retire_arm("rock")
+    again.retire_arm("talk")
+    with pytest.raises(ac.InputError, match="every arm has retired"):
+        again.decide()
+    assert again.submit([Pay(0, 0.1, 0.0)])[0].status is Status.STORED
+
+
+def test_a_policy_may_refuse_an_arm_and_nothing_is_stored(store):
+    clusters = [ac.Cluster(arms=(0, 1), alpha=4, spread="begin")]
+    bandit = ac.Bandit(["a", "b"], window=WINDOW, policy=ac.ClusteredTPUCBFRG(clusters), store=store)
+    head = store.head(bandit._row.number)
+    with pytest.raises(ac.InputError, match="arm 2 is in no cluster"):
+        bandit.add_arm("c")
+    with pytest.raises(ac.InputError, match="at most the ledger's 12"):
+        bandit.add_arm("c", window=13)
+    assert store.head(bandit._row.number) == head
+
+
+# Opening again.
+
+
+def test_what_differs_is_said_in_one_line(store):
+    ac.Bandit(ARMS, window=80, groups=20, store=store, name="plays")
+    ac.Bandit(ARMS, window=80, groups=20, store=store, name="plays")
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"window": 60}, "window is 80.0, not 60.0"),
+        ({"window": "80s"}, "window is 80.0, not 80.0"),
+        ({"groups": 40}, "groups is 20, not 40"),
+        (
+            {"policy": ac.AgeTS()},
+            "policy is AgeIMED(buckets=32, k0=1.0, prior=uniform, clusters=None), not AgeTS(",
+        ),
+        (
+            {"arms": ["jazz", "rock"]},
+            "arms is [jazz (cap 1), rock (cap 1), talk (cap 1)], not [jazz (cap 1), rock (cap 1)]",
+        ),
+        ({"seed": 3}, "seed is 0, not 3"),
+        ({"allow_negative": True}, "allow_negative is False, not True"),
+    ]
+    for changes, text in cases:
+        given = {"arms": ARMS, "window": 80, "groups": 20, **changes}
+        with pytest.raises(ac.InputError) as error:
+            ac.Bandit(**given, store=store, name="plays")
+        assert "there is a bandit 'plays' in this store already, and it differs: " in str(error.value)
+        assert text in str(error.value)
+        assert "\n" not in str(error.value)
+    assert store.names() == ["plays"]
+
+
+def test_arms_may_be_given_as_they_were_or_as_they_are(store):
+    bandit = ac.Bandit(ARMS, window=80, store=store)
+    bandit.add_arm("news", cap=2.0)
+    bandit.retire_arm("talk")
+    for arms in (ARMS, {"jazz": 1.0, "rock": 1.0, "news": 2.0}):
+        assert ac.Bandit(arms, window=80, store=store).arms == ["jazz", "rock", "news"]
+
+
+def test_open(store, tmp_path):
+    bandit = ac.Bandit(
+        ARMS, window=timedelta(days=2), policy="TPUCBFRG(alpha=20, spread=begin)", store=store, name="x"
+    )
+    bandit.decide()
+    again = ac.Bandit.open(store, "x")
+    assert again.policy == ac.TPUCBFRG(alpha=20, spread="begin")
+    assert again.state() == bandit.state()
+    with pytest.raises(ac.InputError, match="unknown bandit 'y'"):
+        ac.Bandit.open(store, "y")
+    with pytest.raises(ac.InputError, match=r"unknown database 'plays\.db'"):
+        ac.Bandit(ARMS, window=80, store="plays.db")
+
+
+@dataclass(frozen=True)
+class Mine(ac.AgeTS):
+    """A policy of one's own."""
+
+    @property
+    def label(self) -> str:
+        return "Mine"
+
+
+def test_a_policy_of_one_s_own(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, policy=Mine(k0=3.0), store=store)
+    play(bandit, 20)
+    with pytest.raises(ac.InputError, match=r"has a policy of its own; pass it: policy=Mine\(.*k0=3.0"):
+        ac.Bandit.open(store)
+    again = ac.Bandit.open(store, policy=Mine(k0=3.0))
+    assert_same(arrays(bandit), arrays(again))
+    assert ac.Bandit(ARMS, window=WINDOW, policy=Mine(k0=3.0), store=store).arms == ARMS
+    with pytest.raises(ac.InputError, match="policy is Mine"):
+        ac.Bandit(ARMS, window=WINDOW, policy=Mine(k0=2.0), store=store)
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_policy_of_the_catalog_reads_back(name):
+    policy = policy_of(name)
+    text = policy_text(policy)
+    assert text is not None
+    assert ac.Bandit(ARMS, window=WINDOW, policy=text).policy == policy
+
+
+def test_spreads_given_as_shares_read_back():
+    policy = ac.TPUCBFRG(alpha=4, spread=[0.1, 0.2, 0.3, 0.4])
+    assert policy_text(policy) == "TPUCBFRG(alpha=4, spread=[0.1, 0.2, 0.3, 0.4])"
+
+
+# Why, and how things stand.
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_an_explanation_is_of_the_moment_of_its_decision(name):
+    """The largest index is the arm that was chosen, for every decision, alone or in a batch. Where the
+    policy is an upper confidence bound, its terms add up to the index."""
+    bandit = ac.Bandit(ARMS, window=WINDOW, policy=policy_of(name))
+    bandit._volatile = False
+    play(bandit, 40)
+    bandit.decide(n=5)
+    bandit.retire_arm("talk")
+    bandit.decide(n=2)
+    for id_ in [0, 1, 2, 3, 17, 39, 40, 42, 44, 45, 46]:
+        why = bandit.explain(id_)
+        assert why.exact
+        assert why.first == (id_ < 3)
+        assert [reason.arm for reason in why.reasons] == (ARMS if id_ < 45 else ["jazz", "rock"])
+        if not why.first:
+            most = max(reason.value or 0.0 for reason in why.reasons if reason.value is not None)
+            assert why.arm == next(reason.arm for reason in why.reasons if reason.value == most)
+        if name in ("UCB1", "DelayedUCB1", "TPUCBEW", "TPUCBFR", "TPUCBFRG"):
+            for reason in why.reasons:
+                assert why.first or sum(reason.terms.values()) == pytest.approx(reason.value)
+    with pytest.raises(ac.InputError, match="no decision has the id 47"):
+        bandit.explain(47)
+
+
+def test_an_explanation_starts_from_the_nearest_resting_place(monkeypatch):
+    monkeypatch.setattr("accrual.live.follow._OFTEN", 50)
+    monkeypatch.setattr("accrual.live.follow._DEAR", 10**9)
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    play(bandit, 200)
+    assert len(bandit._follower._places) == 3
+    assert all(bandit.explain(id_).exact for id_ in range(0, 200, 9))
+
+
+@pytest.mark.parametrize("policy", [ac.AgeIMED(), ac.DelayedUCB1()])
+def test_state_by_hand(store, policy):
+    bandit = ac.Bandit({"jazz": 1.0, "rock": 2.0}, window=4, groups=2, policy=policy, store=store)
+    bandit.decide(n=2)
+    assert [arm.estimate for arm in bandit.state().arms] == [None, None]
+    bandit.observe(0, 0.5, age=0)
+    bandit.observe(1, 0.75, age=0)
+    bandit.close(0)
+    bandit.close(1)
+    state = bandit.state()
+    assert (state.name, state.decisions, state.pending, state.late) == ("bandit", 2, 0, 0)
+    jazz, rock = state.arms
+    assert (jazz.decisions, jazz.pending, jazz.observed, jazz.share) == (1, 0, 0.5, 0.5)
+    # One closed decision each, all paid at age 0: what it paid is the estimate.
+    assert jazz.estimate == pytest.approx(0.5)
+    assert rock.estimate == pytest.approx(0.75)
+    assert jazz.interval is not None
+    assert 0.0 <= jazz.interval[0] < 0.5 < jazz.interval[1] <= 1.0
+    assert state.ages == [1.0, 2.0, 3.0, 4.0]
+    assert sum(jazz.spread) == pytest.approx(1.0)
+    assert np.argmax(jazz.spread) == 0
+    bandit.decide(n=3)
+    assert bandit.state().pending == 3
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """300 arms with 60 closed decisions each, whose totals are uniform on [0, 0.8] in two pieces. Of
+    95 % intervals that hold independently, fewer than 90 % or all of 300 would be a 4 sigma event."""
+    dice = np.random.default_rng(0)
+    store = MemoryStore()
+    bandit = ac.Bandit([str(i) for i in range(300)], window=4, store=store)
+    items: list[Any] = []
+    for id_ in range(60 * 300):
+        items.append(Choose((id_ % 300,), (4.0,)))
+        items += [
+            Pay(id_, value, 0.0, None, str(i)) for i, value in enumerate(dice.uniform(0, 0.4, 2).tolist())
+        ]
+    store.append(0, items, 0.0)
+    bandit.catch_up()
+    inside = [arm.interval[0] <= 0.4 <= arm.interval[1] for arm in bandit.state().arms if arm.interval]
+    assert len(inside) == 300
+    assert 0.90 <= np.mean(inside) < 1.0
+
+
+# Threads, and failures.
+
+
+def test_threads_share_commits_and_nothing_is_lost(tmp_path):
+    store = SQLiteStore(str(tmp_path / "plays.db"))
+    bandit = ac.Bandit(ARMS, window=1000, store=store)
+    appends = []
+    append = store.append
+
+    def counted(bandit: int, items: Any, now: float, skew: float = 0.0) -> Any:
+        appends.append(len(items))
+        return append(bandit, items, now, skew)
+
+    store.append = counted  # type: ignore[method-assign]
+    acknowledged: list[int] = []
+
+    def work() -> None:
+        for _ in range(25):
+            d = bandit.decide()
+            acknowledged.append(d.id)
+            assert bandit.observe(d.id, 0.01, age=0, key="a").status is Status.STORED
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(acknowledged) == list(range(200))
+    assert sum(appends) == 400
+    assert len(appends) < 400  # some shared a transaction
+    assert bandit.state().decisions == 200
+    assert_same(arrays(bandit), refolded(bandit, store))
+    store.close()
+
+
+def test_a_failed_commit_changes_nothing_and_the_next_one_works(tmp_path, monkeypatch):
+    """Whether the events came through is not known then; if they did, they are found."""
+    store = SQLiteStore(str(tmp_path / "plays.db"))
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    play(bandit, 5)
+    before, append = arrays(bandit), store.append
+
+    def fails(*_: Any) -> Any:
+        raise StoreError("disk full")
+
+    def vanishes(*args: Any) -> Any:
+        append(*args)
+        raise StoreError("gone")
+
+    monkeypatch.setattr(store, "append", fails)
+    for action in (bandit.decide, lambda: bandit.observe(0, 0.1)):
+        with pytest.raises(StoreError, match="disk full"):
+            action()
+    assert_same(before, arrays(bandit))
+    monkeypatch.setattr(store, "append", vanishes)
+    with pytest.raises(StoreError, match="gone"):
+        bandit.decide(key="once")
+    monkeypatch.setattr(store, "append", append)
+    assert bandit.decide(key="once").id == 5
+    assert bandit.decide().id == 6
+    assert_same(arrays(bandit), refolded(bandit, store))
+    store.close()
+
+
+def test_an_error_amid_a_fold_is_made_good(monkeypatch):
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    bandit._volatile = False
+    play(bandit, 30)
+    ledger = bandit._follower.ledger
+    monkeypatch.setattr(ledger, "extend", lambda events: (_ for _ in ()).throw(MemoryError))
+    assert bandit.decide().id == 30  # stored, so acknowledged
+    assert bandit.decide().id == 31
+    assert bandit._follower.ledger is not ledger
+    assert_same(arrays(bandit), refolded(bandit, bandit._store))
+
+
+# Refusals.
+
+
+def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    bandit.decide()
+    head = store.head(bandit._row.number)
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: bandit.observe(9, 0.5), "no decision has the id 9; nothing was stored"),
+        (lambda: bandit.observe(-1, 0.5), "no decision has the id -1"),
+        (lambda: bandit.observe(2**70, 0.5), "no decision has the id"),
+        (lambda: bandit.observe("0", 0.5), "no decision has the id '0'"),  # type: ignore[arg-type]
+        (lambda: bandit.observe(0, math.nan), "must be a finite number, not nan"),
+        (lambda: bandit.observe(0, math.inf), "must be a finite number, not inf"),
+        (lambda: bandit.observe(0, -0.1), "must not be negative"),
+        (lambda: bandit.observe(0, "much"), "must be a finite number, not 'much'"),  # type: ignore[arg-type]
+        (lambda: bandit.observe(0, 0.5, age=-1), "age must be 0 or more, not -1"),
+        (lambda: bandit.observe(0, 0.5, age=math.nan), "age must be 0 or more, not nan"),
+        (lambda: bandit.observe(0, 0.5, at=math.inf), "time must be a finite number, not inf"),
+        (lambda: bandit.observe(0, 0.5, age=0, at=1), "by age= or by at=, not both"),
+        (lambda: bandit.observe(0, 0.5, key=""), "text of 1 to 200 characters, not ''"),
+        (lambda: bandit.observe(0, 0.5, key="x" * 201), "not 201 characters"),
+        (lambda: bandit.observe(0, 0.5, key="a\0b"), "text of 1 to 200 characters"),
+        (lambda: bandit.observe(0, 0.5, key="\ud800"), "text of 1 to 200 characters"),
+        (lambda: bandit.decide(n=0), "n must be a whole number from 1 to 100000, not 0"),
+        (lambda: bandit.decide(key=7), "text of 1 to 200 characters, not 7"),  # type: ignore[call-overload]
+        (lambda: bandit.close(1), "no decision has the id 1"),
+        (lambda: bandit.add_arm(""), "text of 1 to 200 characters"),
+        (lambda: bandit.add_arm("x", cap=0), "a cap must be a positive number, not 0"),
+        (lambda: bandit.add_arm("x", window="3s"), "the bandit counts rounds, unlike '3s'"),
+        (lambda: bandit.explain(1), "no decision has the id 1"),
+        (lambda: ac.Bandit([], window=3), "arms must be names"),
+        (lambda: ac.Bandit("jazz", window=3), "arms must be names"),
+        (lambda: ac.Bandit(["a", "a"], window=3), "arms must have different names; 'a' is there twice"),
+        (lambda: ac.Bandit({"a": -1.0}, window=3), "a cap must be a positive number, not -1.0"),
+        (lambda: ac.Bandit(["a"], window=0), "window must be a whole number"),
+        (
+            lambda: ac.Bandit(["a"], window="60 days"),
+            "or a time, such as '60d' (or s, m, h, w), not '60 days'",
+        ),
+        (lambda: ac.Bandit(["a"], window=80, groups=30), "groups must divide the window"),
+        (lambda: ac.Bandit(["a"], window=80, policy="AgeMED"), "did you mean 'AgeIMED'"),
+        (lambda: ac.Bandit(["a"], window=80, policy=ac.TPUCBFR(alpha=30)), "alpha must divide the window"),
+        (lambda: ac.Bandit(["a"], window=80, seed=-1), "seed must be a whole number"),
+        (lambda: ac.Bandit(["a"], window=80, name=""), "text of 1 to 200 characters"),
+    ]
+    for action, text in wrong:
+        with pytest.raises(ac.InputError) as error:
+            action()
+        assert text in str(error.value)
+        assert "\n" not in str(error.value)
+    assert store.head(bandit._row.number) == head
+
+
+def test_the_example_runs(capsys):
+    runpy.run_path(str(Path(__file__).parent.parent / "examples" / "live.py"), run_name="__main__")
+    assert len(capsys.readouterr().out.splitlines()) > 8
