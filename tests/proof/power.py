@@ -36,6 +36,7 @@ def main(root: Path, cuts: int, synchronous: str, survival: str) -> None:
     at: Counter[str] = Counter()
     for number in range(cuts):
         if number % FRESH == 0:
+            shutil.rmtree(left, ignore_errors=True)
             seen.mkdir()
             acknowledged = 0
         else:

@@ -13,12 +13,15 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from tests.proof.folds import learned, refold, same_bits
+from tests.postgres import server
+from tests.proof.folds import refold
 from tests.proof.model import Model
 
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live.commit import Ask, Decide
+from accrual.live.verify import learned, same_bits
+from accrual.store.backup import backup, restore
 from accrual.store.base import AddArm, Answer, Choose, Close, Events, Item, Kind, Pay, RetireArm
 from accrual.store.schema import upgrade
 
@@ -52,8 +55,8 @@ class BanditMachine(RuleBasedStateMachine):
         """The process is gone. What it had stored is at `self.url`."""
         raise NotImplementedError
 
-    def move(self) -> None:
-        """To another place, by a backup; the bandit has been let go."""
+    def elsewhere(self) -> None:
+        """Let `self.url` be another, empty place."""
         raise NotImplementedError
 
     @initialize(
@@ -136,7 +139,10 @@ class BanditMachine(RuleBasedStateMachine):
         else:
             self.bandit.release()  # which keeps a snapshot
         if how == "migrate":
-            self.move()
+            with tempfile.TemporaryDirectory() as folder:
+                backup(self.url, f"{folder}/backup.db")
+                self.elsewhere()
+                restore(self.url, f"{folder}/backup.db")
             upgrade(self.url)
         self.bandit = ac.Bandit.open(self.url, self.name, **self.options)
         self.same_as_refolded()
@@ -196,17 +202,26 @@ class SQLiteMachine(BanditMachine):
             shutil.copy(before / f"plays.db{suffix}", self.folder)
         self.bandit._store.close()
 
-    def move(self) -> None:
-        before = self.folder
-        self.elsewhere()
-        shutil.copy(before / "plays.db", self.folder)
-
     def teardown(self) -> None:
         super().teardown()
         shutil.rmtree(self.root)
 
 
+class PostgresMachine(BanditMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.elsewhere()
+
+    def elsewhere(self) -> None:
+        self.url = server().tables()
+
+    def crash(self) -> None:
+        server().kill_backends()
+        self.bandit._store.close()
+
+
 @pytest.mark.parametrize("examples", EXAMPLES)
-def test_sqlite(examples, say):
-    run_state_machine_as_test(SQLiteMachine, settings=settings(max_examples=examples, stateful_step_count=50))
-    say(f"bandit beside its model, SQLite: {examples} examples of up to 50 steps")
+@pytest.mark.parametrize("machine", [SQLiteMachine, PostgresMachine])
+def test_whatever_happens(machine, examples, say):
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=50))
+    say(f"{machine.__name__}: {examples} examples of up to 50 steps, like the model")
