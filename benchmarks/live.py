@@ -1,18 +1,34 @@
-"""How long the ledger takes for a decision and for a piece.
+"""How long the live side takes: a decision, a piece, a durable event, a start.
 
-Ten arms and a window of 100. Every round makes one decision, which finishes as many groups as a
-decision has, and then sends four pieces of decisions up to a window old: most out of order. Run
-it on a quiet machine: the median of single calls is what is shown.
+    python benchmarks/live.py                       # all of it, with a store of 1 million events
+    python benchmarks/live.py store --events 10000000
+
+`ledger` and `bandit`: ten arms and a window of 100. Every round makes one decision, which finishes as
+many groups as a decision has, and then sends four pieces of decisions up to a window old: most out of
+order. Medians of single calls. `store`: durable pieces through a bandit on SQLite, beside sqlite3
+itself with the same rows in the same tables, in turns in one run; then how long a store takes to open,
+with its snapshot and without. Run it on a quiet machine; ratios stand noise better than times.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import sqlite3
+import tempfile
+import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+import accrual as ac
 from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG, make
+from accrual.store.base import Choose, Item, Pay
+from accrual.store.sqlite import SQLiteStore
+from accrual.store.tables import ADD_PIECE
 
 SETTINGS: dict[str, dict[str, object]] = {
     "AgeUCB": {"alpha": 20},
@@ -21,21 +37,23 @@ SETTINGS: dict[str, dict[str, object]] = {
     "TPUCBFRG": {"alpha": 20, "spread": "begin"},
 }
 ARMS, WINDOW, ROUNDS, PIECES = 10, 100, 20_000, 4
+NAMES = [f"arm {i}" for i in range(ARMS)]
+clock = time.perf_counter
 
 
-def main() -> None:
-    print(f"{'':18s}{'decide':>10s}{'observe':>10s}{'observe_many':>14s}   microseconds, median")
+def micros(times: list[float]) -> float:
+    return 1e6 * float(np.median(times))
+
+
+def ledger() -> None:
+    print(f"{'ledger':18s}{'decide':>10s}{'observe':>10s}{'observe_many':>14s}   microseconds, median")
     for name in CATALOG:
-        policy = make(name, **SETTINGS.get(name, {}))
-        if policy.immediate:
-            continue
-        ledger = Ledger(policy, [1.0] * ARMS, WINDOW)
+        ledger = Ledger(make(name, **SETTINGS.get(name, {})), [1.0] * ARMS, WINDOW)
         dice = np.random.default_rng(0)
         back = dice.integers(0, WINDOW, (ROUNDS, PIECES))
         values = dice.random((ROUNDS, PIECES)) / PIECES
         ages = (back * dice.random((ROUNDS, PIECES))).astype(np.int64)
         decide, observe, many = [], [], []
-        clock = time.perf_counter
         for now in range(ROUNDS):
             start = clock()
             ledger.decide(now)
@@ -53,8 +71,148 @@ def main() -> None:
             start = clock()
             ledger.observe_many(ids, np.full(len(ids), 1e-6), dice.integers(0, WINDOW, len(ids)))
             many.append((clock() - start) / len(ids))
-        figures = [1e6 * float(np.median(times)) for times in (decide[1000:], observe[1000:], many[1:])]
+        figures = [micros(times) for times in (decide[1000:], observe[1000:], many[1:])]
         print(f"{name:18s}{figures[0]:10.2f}{figures[1]:10.2f}{figures[2]:14.3f}", flush=True)
+
+
+def bandit() -> None:
+    bandit, plain = ac.Bandit(NAMES, WINDOW), Ledger(ac.AgeIMED(), [1.0] * ARMS, WINDOW)
+    dice = np.random.default_rng(0)
+    times: dict[str, list[float]] = {"decide": [], "observe": [], "Ledger.decide": []}
+    for now in range(ROUNDS):
+        start = clock()
+        decision = bandit.decide()
+        times["decide"].append(clock() - start)
+        start = clock()
+        plain.decide(now + 1)
+        times["Ledger.decide"].append(clock() - start)
+        for back in dice.integers(0, WINDOW, PIECES).tolist():
+            id_ = max(decision.id - back, 0)
+            value, age = float(dice.random()) / PIECES, int(dice.integers(0, decision.id - id_ + 1))
+            start = clock()
+            bandit.observe(id_, value, age=age)
+            times["observe"].append(clock() - start)
+    print("\nin memory, AgeIMED, microseconds, median; limit for decide 15")
+    for name, found in times.items():
+        print(f"  {name:16s}{micros(found[1000:]):8.2f}")
+
+
+def store(events: int) -> None:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("ACCRUAL_BENCH_DIR")) as folder:
+        durable(Path(folder))
+        start_up(Path(folder) / "large.db", events)
+
+
+def durable(folder: Path) -> None:
+    """Pieces in batches, in turns with sqlite3 alone."""
+    bandit = ac.Bandit(NAMES, window=10**6, store=f"sqlite:///{folder}/ours.db")
+    bandit.decide(n=1000)
+    SQLiteStore(str(folder / "bare.db")).close()  # the same tables
+    bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    bare.execute("PRAGMA synchronous = FULL")
+    dice, sent = np.random.default_rng(0), 0
+    print("\ndurable pieces a second   bandit      sqlite3   ratio; limit 0.5")
+    for size in (1, 10, 100, 1000):
+        ours, theirs = [], []
+        for _ in range(min(400, 40_000 // size)):
+            ids, keys = dice.integers(0, 1000, size).tolist(), [f"key-{sent + i}" for i in range(size)]
+            values = dice.random(size).tolist()
+            start = clock()
+            bandit.observe_many(ids, values, ages=[0.0] * size, keys=keys)
+            ours.append(clock() - start)
+            rows = [
+                (1, sent + i, id_, key, value, 0.0, True, 1.0, False)
+                for i, (id_, key, value) in enumerate(zip(ids, keys, values, strict=True))
+            ]
+            start = clock()
+            bare.execute("BEGIN IMMEDIATE")
+            bare.executemany(ADD_PIECE, rows)
+            bare.execute("COMMIT")
+            theirs.append(clock() - start)
+            sent += size
+        rates = [size * len(times) / sum(times) for times in (ours, theirs)]
+        print(
+            f"  batches of {size:4d}     {rates[0]:12,.0f} {rates[1]:12,.0f} {rates[0] / rates[1]:7.2f}",
+            flush=True,
+        )
+    for threads in (1, 8, 32):
+        print(f"  one by one, {threads:2d} threads {together(bandit, threads):8,.0f}")
+    bare.close()
+    bandit.release()
+
+
+def together(bandit: ac.Bandit, threads: int) -> float:
+    """Single pieces a second from so many threads, which share transactions."""
+    each = 2000 // threads
+
+    def work(mine: int) -> None:
+        for i in range(each):
+            bandit.observe(i % 1000, 0.5, age=0, key=f"{threads} {mine} {i}")
+
+    crowd = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+    start = clock()
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    return threads * each / (clock() - start)
+
+
+def start_up(path: Path, events: int) -> None:
+    """A store of so many events: a decision and four pieces at a time."""
+    with ac.Bandit(NAMES, window=1000, store=f"sqlite:///{path}") as bandit:
+        fill(bandit, events)
+
+    def opened() -> float:
+        start = clock()
+        with ac.Bandit.open(f"sqlite:///{path}") as bandit:
+            took = clock() - start
+            assert bandit._follower.position == bandit._store.head(1)
+        return took
+
+    size = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+    opened()  # compiles
+    with_snapshot = opened()
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM snapshot")
+    connection.commit()
+    connection.close()
+    without = opened()
+    print(f"\na store of {events:,} events, {size / 1e6:,.0f} MB")
+    print(f"  opened with its snapshot in {with_snapshot:.2f} s; limit 2")
+    print(f"  opened without: {without:.2f} s, {events / without:,.0f} events a second; limit 1,000,000")
+
+
+def fill(bandit: ac.Bandit, events: int) -> None:
+    dice, made, store = np.random.default_rng(0), 0, bandit._store
+    number = bandit._row.number
+    while made * (PIECES + 1) < events:
+        n = 2000
+        arms, back = dice.integers(0, ARMS, n).tolist(), dice.integers(0, 1000, (n, PIECES))
+        values = (dice.random((n, PIECES)) / PIECES).tolist()
+        items: list[Item] = []
+        for i in range(n):
+            items.append(Choose((arms[i],), (1000.0,)))
+            for piece in range(PIECES):
+                id_ = max(made + i - int(back[i, piece]), 0)
+                age = float((made + i - id_) // (piece + 1))
+                items.append(Pay(id_, values[i][piece], age, None, f"{made + i}-{piece}"))
+        store.append(number, items, 0.0)
+        made += n
+        bandit.catch_up()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=["ledger", "bandit", "store"])
+    parser.add_argument("--events", type=int, default=1_000_000, help="in the store to be opened")
+    given = parser.parse_args()
+    parts: dict[str, Callable[[], None]] = {
+        "ledger": ledger, "bandit": bandit, "store": lambda: store(given.events),
+    }  # fmt: skip
+    for name, part in parts.items():
+        if given.part in (None, name):
+            part()
 
 
 if __name__ == "__main__":

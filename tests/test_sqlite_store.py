@@ -165,7 +165,7 @@ def test_bandits_of_one_store_do_not_meet(store):
 def test_an_open_database_needs_no_alembic(store, tmp_path):
     store.close()
     code = (
-        f"import sys; from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r}); "
+        f"import sys; from accrual.store.sqlite import SQLiteStore as S; S({str(tmp_path / 'plays.db')!r}); "
         "print('alembic' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
