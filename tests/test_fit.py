@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -311,7 +312,7 @@ def test_totals_are_thinned_evenly():
 
 def test_problem_json_reads_back(example, tmp_path):
     example.save(tmp_path / "problem.json")
-    again = load(tmp_path / "problem.json")
+    again: Any = load(tmp_path / "problem.json")
     again.save(tmp_path / "again.json")
     assert (tmp_path / "problem.json").read_text() == (tmp_path / "again.json").read_text()
     assert again.window == example.window
