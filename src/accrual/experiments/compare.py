@@ -75,12 +75,13 @@ def scale(rounds: float, groups: int, arms: int) -> Scale:
     part = -(-wanted // parts)
     if wanted <= groups + 1:
         return Scale(wanted, wanted, 1)
-    # Of the numbers of groups nearby, the one that stretches the window least.
+    # Nearby numbers of groups stretch the window more or less; a tenth of them is worth a hundredth of it.
     most = min(groups, parts)
-    window, alpha = min(
-        (alpha * part * -(-wanted // (alpha * part)), -alpha) for alpha in range((most + 1) // 2, most + 1)
-    )
-    return Scale(window, -alpha, part)
+    stretched = {
+        alpha: alpha * part * -(-wanted // (alpha * part)) for alpha in range((most + 1) // 2, most + 1)
+    }
+    alpha = min(stretched, key=lambda alpha: stretched[alpha] / wanted - 0.1 * alpha / most)
+    return Scale(stretched[alpha], alpha, part)
 
 
 @dataclass(frozen=True)
