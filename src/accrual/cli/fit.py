@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +36,7 @@ def fit(
     if plot is not None:
         writable(plot, PICTURES)
         need("matplotlib", "plot")
-    with source.opened() as log:
+    with _waiting("reading the log and fitting"), source.opened() as log:
         fitted = source.fit(log)
     show(fitted)
     if out is not None:
@@ -48,6 +49,14 @@ def fit(
         typer.echo(f"picture: {plot}")
 
 
+def _waiting(what: str) -> AbstractContextManager[object]:
+    """Something that turns while a terminal's user waits."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console.status(what) if console.is_terminal else nullcontext()
+
+
 def show(fitted: Fitted) -> None:
     """Print what a fit found."""
     _show_log(fitted)
@@ -58,9 +67,10 @@ def show(fitted: Fitted) -> None:
         f"recommended window: {_length(fitted, advice.window)}, by which 99 % has come of the reward that "
         f"comes within {time(fitted, advice.watched)}, as far as a tenth of the decisions were followed"
     )
-    after = (
-        f"{100 * advice.beyond.value:.2g} % ({100 * advice.beyond.low:.2g} to {100 * advice.beyond.high:.2g})"
+    share, low, high = (
+        f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
     )
+    after = f"{share} % ({low} to {high})"
     if advice.faded:
         typer.echo(f"after that: {after} of all reward, if it goes on fading as it does")
     else:
@@ -70,9 +80,9 @@ def show(fitted: Fitted) -> None:
     typer.echo(f"recommended groups: {advice.groups}")
     typer.echo("")
     for finding in fitted.findings:
-        figures = (
-            "too little to tell" if finding.p is None else f"{finding.statistic:.3g}, p = {finding.p:.3g}"
-        )
+        figures = "too little to tell"
+        if finding.p is not None:
+            figures = f"{finding.statistic:.3g}, p {'< 0.0001' if finding.p < 1e-4 else f'= {finding.p:.4f}'}"
         answer = "yes" if finding.yes else "no sign of it"
         typer.echo(f"{finding.question} {answer} ({finding.test}: {figures})")
     for warning in fitted.warnings:
@@ -95,7 +105,7 @@ def _show_log(fitted: Fitted) -> None:
     }
     for what, count in left_out.items():
         if count:
-            typer.echo(f"left out: {count:,} {what}")
+            typer.echo(f"left out, {what}: {count:,}")
     typer.echo(
         f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
         f"({share:.1f} %) were still open at the end; they count as far as they were followed"
