@@ -19,7 +19,7 @@ from accrual.experiments.sweep import Point, Sweep
 
 Floats = npt.NDArray[np.float64]
 
-_TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)  # of a heat map's colours
+_TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)  # of a heat map's colours
 _NAMED = 15  # values of a parameter that are all named on its axis
 _WRITTEN = 200  # a heat map of at most so many squares has its figures written in
 
@@ -143,9 +143,12 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
     best_is = f"best {first.point.label}\n{first.mean:,.0f} ± {first.se:,.0f} (s.e.)"
     ax.set_title(": ".join(filter(None, [title(first.point.case), best_is])), fontsize=10)
     bar = figure.colorbar(image, ax=ax, label="mean regret over the best's")
-    ticks = [tick for tick in _TICKS if tick <= norm.vmax]
+    apart = [1.0]  # no two in one place
+    for tick in _TICKS:
+        if tick <= norm.vmax and norm(tick) - norm(apart[-1]) > 0.05:
+            apart.append(tick)
     bar.ax.minorticks_off()
-    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    bar.set_ticks(apart, labels=[f"{tick:g}" for tick in apart])
 
 
 def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
