@@ -46,10 +46,10 @@ def compare(
     from accrual.experiments.cells import gather
     from accrual.experiments.comparison import comparison
     from accrual.experiments.runner import run_cells
-    from accrual.report.compare import write_csv, write_page
+    from accrual.report.compare import PAGE, TABLE, write_csv, write_report
 
-    page, figures = out / "report.html", out / "comparison.csv"
-    for path in (page, figures):
+    figures = out / TABLE
+    for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
     setup = on_log.set_up(source.fitted(), rate)
     compared = on_log.policies(setup, policy or ())
@@ -63,7 +63,7 @@ def compare(
     found = comparison(setup, result, compared, shlex.join(command))
     result.save(out / "comparison.parquet")
     write_csv(figures, found)
-    write_page(page, found)
+    page = write_report(out, found)
     _show(found, f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
     for note in on_log.notes(setup):
         typer.echo(note)

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from accrual.report import style
 from accrual.report.drawing import Picture, Shape, axis, render, short
 from accrual.report.html import boxes, document, figure, table
 
+PAGE, TABLE = "report.html", "comparison.csv"
 _ARMS_DRAWN = 8
 
 
@@ -34,18 +36,22 @@ def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
             rows.writerow([line.policy, line.runs, *figures])
 
 
-def write_page(path: str | os.PathLike[str], compared: Comparison) -> None:
-    """The page, whole or not at all."""
-    with replacing(path) as partial:
-        partial.write_text(page(compared), encoding="utf-8")
+def write_report(folder: Path, compared: Comparison) -> Path:
+    """The page, and its pictures beside it as PNG; each file whole or not at all."""
+    drawn = {picture.name: picture for picture in (_regret(compared), _costs(compared), _arrived(compared))}
+    for picture in drawn.values():
+        with replacing(folder / f"{picture.name}.png") as partial:
+            partial.write_bytes(picture.png)
+    with replacing(folder / PAGE) as partial:
+        partial.write_text(_page(compared, drawn), encoding="utf-8")
+    return folder / PAGE
 
 
-def page(compared: Comparison) -> str:
-    """The whole page as HTML."""
+def _page(compared: Comparison, drawn: dict[str, Picture]) -> str:
     sections = [
-        ("policies", "Which policy", _policies(compared)),
-        ("waiting", "What waiting costs", _waiting(compared)),
-        ("arrival", "How reward arrives in the log", _arrival(compared)),
+        ("policies", "Which policy", _policies(compared, drawn["regret"])),
+        ("waiting", "What waiting costs", _waiting(compared, drawn["waiting"])),
+        ("arrival", "How reward arrives in the log", _arrival(compared, drawn["arrival"])),
         ("live", "To play it live", f"<pre><code>{escape(compared.live)}</code></pre>"),
         ("simulated", "What was simulated", _simulated(compared)),
         ("limits", "What this does not tell", _LIMITS),
@@ -58,7 +64,7 @@ def _opening(compared: Comparison) -> str:
     saved = pieces_save(compared.waiting)
     tiles = [
         (escape(best.policy), "loses least of the policies that can be played"),
-        (short(best.lost.value), "reward lost per 1000 decisions, against the best arm alone"),
+        (_digits(best.lost.value), "reward lost per 1000 decisions, against the best arm alone"),
         (f"{best.share.value:.0f}&nbsp;%", "of its decisions are for the best arm"),
         (
             "&ndash;" if saved is None else f"{saved:.0f}&nbsp;%",
@@ -74,7 +80,7 @@ def _opening(compared: Comparison) -> str:
     )
 
 
-def _policies(compared: Comparison) -> str:
+def _policies(compared: Comparison, drawn: Picture) -> str:
     body = "".join(
         f"<tr><td>{escape(line.policy)}</td>"
         + "".join(f"<td>{_span(value)}</td>" for value in (line.regret, line.lost, line.share))
@@ -86,14 +92,14 @@ def _policies(compared: Comparison) -> str:
         for name in ("policy", "regret", "lost per 1000", "best arm, %", f"per 1000 against {BASELINE}")
     )
     return (
-        f"{figure(_regret(compared))}{table(head, body)}"
+        f"{figure(drawn)}{table(head, body)}"
         "<p>Regret is what the best arm alone would have paid more, in the mean. In brackets: 95&nbsp;% "
         f"intervals over the runs. Differences to {BASELINE} are taken run by run, on the same draws. "
         "IMED(immediate) sees every total at once, which nobody can: it is a yardstick.</p>"
     )
 
 
-def _waiting(compared: Comparison) -> str:
+def _waiting(compared: Comparison, drawn: Picture) -> str:
     body = "".join(
         f"<tr><td>{escape(cost.way)}</td><td>{escape(cost.policy)}</td><td>{_span(cost.lost)}</td>"
         f"<td>{_span(cost.more, signed=True) if i else ''}</td></tr>"
@@ -103,11 +109,11 @@ def _waiting(compared: Comparison) -> str:
     return (
         "<p>The same rule for choosing (IMED), given three kinds of sight. The first cannot be had; the "
         "difference between the other two is what it is worth to use pieces before a decision is "
-        f"complete.</p>{figure(_costs(compared))}{table(head, body)}"
+        f"complete.</p>{figure(drawn)}{table(head, body)}"
     )
 
 
-def _arrival(compared: Comparison) -> str:
+def _arrival(compared: Comparison, drawn: Picture) -> str:
     setup = compared.setup
     body = "".join(
         f"<tr><td>{escape(arm.name)}</td><td>{arm.decisions:,}</td><td>{arm.closed:,}</td>"
@@ -116,7 +122,7 @@ def _arrival(compared: Comparison) -> str:
         if arm.mean is not None and arm.cap is not None
     )
     head = "<th>arm</th><th>decisions</th><th>closed</th><th>mean total</th><th>cap</th>"
-    return figure(_arrived(compared)) + table(head, body)
+    return figure(drawn) + table(head, body)
 
 
 def _simulated(compared: Comparison) -> str:
@@ -158,7 +164,7 @@ def _regret(compared: Comparison) -> Picture:
         "Mean regret over the runs, bands of two standard errors; the figure beside each name is the regret "
         "at the last decision. The dashed line is one window: until then nobody has seen a whole total."
     )
-    return render("compare-regret", "Regret as decisions are made", caption, draw, Shape(4.6, len(order) + 1))
+    return render("regret", "Regret as decisions are made", caption, draw, Shape(4.6, len(order) + 1))
 
 
 def _costs(compared: Comparison) -> Picture:
@@ -182,7 +188,7 @@ def _costs(compared: Comparison) -> Picture:
 
     caption = "What is lost against playing the best arm alone, with 95 % intervals over the runs."
     return render(
-        "compare-waiting", "The same rule with three kinds of sight", caption, draw,
+        "waiting", "The same rule with three kinds of sight", caption, draw,
         Shape(2.7, len(costs), left=1.1, left_narrow=0.95),
     )  # fmt: skip
 
@@ -213,7 +219,7 @@ def _arrived(compared: Comparison) -> Picture:
         f"The share of a decision's reward that has arrived by an age, within the window of {window}: of all "
         f"arms, with its 95 % interval, and of each arm at the ends of the {fitted.groups} groups."
     )
-    return render("compare-arrival", "When reward arrives", caption, draw, Shape(4.2, len(arms) + 1))
+    return render("arrival", "When reward arrives", caption, draw, Shape(4.2, len(arms) + 1))
 
 
 def _three(value: Interval) -> tuple[float, float, float]:
@@ -228,7 +234,7 @@ def _span(value: Interval, signed: bool = False) -> str:
     return f"{shown[0]} <small>[{shown[1]}, {shown[2]}]</small>"
 
 
-def _digits(value: float, signed: bool) -> str:
+def _digits(value: float, signed: bool = False) -> str:
     text = (
         f"{value:{'+' if signed else ''},.0f}"
         if abs(value) >= 1000
