@@ -101,12 +101,31 @@ class SQLiteStore:
             )
         try:
             if self._lock is not None:
+                self._settle()
                 self._prepare()
                 self._writer = self._connect_durably()
             self._reader = self._connect("ro")
         except BaseException:
             self.close()
             raise
+
+    def _settle(self) -> None:
+        """Write the write-ahead log again, as it is.
+
+        After a sync that failed, the system may show what was written and yet never put it on the disk.
+        SQLite would take it for committed and write on behind it.
+        """
+        try:
+            with open(f"{self.address.place}-wal", "r+b") as log:
+                body = log.read()
+                log.seek(0)
+                log.write(body)
+                log.flush()
+                os.fsync(log.fileno())
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StoreError(f"{self.address} cannot be written: {error.strerror}") from error
 
     def _prepare(self) -> None:
         """A new file gets its tables; an old one must have those that are needed."""
