@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.proof import disk
 
-FAULTS = [pytest.param(20, id="quick"), pytest.param(500, id="long", marks=pytest.mark.slow)]
+FAULTS = [pytest.param(24, id="quick"), pytest.param(500, id="long", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("faults", FAULTS)
