@@ -2,7 +2,8 @@
 
 A notification is a hint. It is sent after the commit, on a connection of its own, so that no append
 waits for it, and several appends share one; it may be lost with the process or the connection. So
-whoever waits for events looks into the database itself, on a hint or every half second.
+whoever waits for events looks into the database itself, on a hint or every half second. A store does
+not heed its own hints: whoever wrote the events knows of them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ class News:
         """There are new events."""
         self._unsaid.add(bandit)
         self._any.set()
-        self._wake(bandit)
 
     async def wait(self, bandit: int, look: Callable[[], Awaitable[bool]], timeout: float) -> bool:
         """Whether `look` finds something within `timeout` seconds."""
@@ -65,7 +65,7 @@ class News:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def _heard(self, connection: Any, process: int, channel: str, payload: str) -> None:
-        if payload.isdecimal():
+        if process != connection.get_server_pid() and payload.isdecimal():
             self._wake(int(payload))
 
     def _wake(self, bandit: int) -> None:

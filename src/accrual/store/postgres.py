@@ -104,6 +104,13 @@ class PostgresStore:
         self._address = parse(url)
         self._asyncpg = need("asyncpg", "postgres")
         self._timeout = timeout
+        self._failures = (
+            self._asyncpg.PostgresError,
+            self._asyncpg.InterfaceError,
+            self._asyncpg.InternalClientError,  # what a connection may say that broke while it was in use
+            TimeoutError,
+            OSError,
+        )
         self._background = Background()
         try:
             self._background.run(self._open(connections))
@@ -243,7 +250,7 @@ class PostgresStore:
         try:
             async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
                 return await job(connection)
-        except (self._asyncpg.PostgresError, self._asyncpg.InterfaceError, TimeoutError, OSError) as error:
+        except self._failures as error:
             raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
 
     async def _twice(self, query: str, *values: Any) -> list[Any]:

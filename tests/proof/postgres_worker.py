@@ -1,0 +1,122 @@
+"""A worker process of the PostgreSQL proofs: `python -m tests.proof.postgres_worker JOB URL ...`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+
+import accrual as ac
+from accrual.live.verify import learned
+from accrual.store.base import Pay, Status
+from accrual.store.postgres import PostgresStore
+
+CONNECTIONS = 16
+_BATCH = 20
+
+
+def pieces(own: range, raced: range, worker: int) -> list[tuple[int, float]]:
+    """(number, value) of what a worker sends: its own, and those that all send, evenly among them.
+
+    Every third raced piece has a value that depends on the worker: only one body may win.
+    """
+    many = max(len(own) // max(len(raced), 1), 1)
+    sent = []
+    for i, number in enumerate(own):
+        sent.append((number, 0.5))
+        if i % many == 0 and i // many < len(raced):
+            shared = raced[i // many]
+            sent.append((shared, 0.5 if shared % 3 else worker + 1.0))
+    return sent
+
+
+def race(url: str, decisions: int, sent: list[tuple[int, float]]) -> dict[str, Any]:
+    """Send all, over 16 connections; what was answered to each."""
+    store = PostgresStore(url, connections=CONNECTIONS)
+    bandit = store.find("raced")
+    assert bandit is not None
+    answers: dict[str, Any] = {}
+
+    def send(part: list[tuple[int, float]]) -> None:
+        for start in range(0, len(part), _BATCH):
+            items = [
+                Pay(number % decisions, value, key=str(number))
+                for number, value in part[start : start + _BATCH]
+            ]
+            for item, answer in zip(items, store.append(bandit.number, items, 0.0), strict=True):
+                answers[str(item.key)] = [answer.status.value, answer.seq]
+
+    _in_threads(send, sent)
+    store.close()
+    return answers
+
+
+def race_naively(url: str, decisions: int, sent: list[tuple[int, float]]) -> dict[str, Any]:
+    """The same by looking first and inserting then, with no constraint: the control."""
+    answers: dict[str, Any] = {}
+
+    async def send(part: list[tuple[int, float]]) -> None:
+        connection = await asyncpg.connect(url)
+        for number, value in part:
+            key = str(number)
+            async with connection.transaction():
+                found = await connection.fetchval("SELECT count(*) FROM naive WHERE key = $1", key)
+                if not found:
+                    await connection.execute("INSERT INTO naive VALUES ($1, $2)", key, value)
+            answers[key] = [Status.AGAIN.value if found else Status.STORED.value, 0]
+        await connection.close()
+
+    _in_threads(lambda part: asyncio.run(send(part)), sent)
+    return answers
+
+
+def _in_threads(send: Callable[[list[tuple[int, float]]], None], sent: list[tuple[int, float]]) -> None:
+    threads = [threading.Thread(target=send, args=(sent[i::CONNECTIONS],)) for i in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def share(url: str, worker: int, rounds: int) -> dict[str, Any]:
+    """Decide and observe beside other workers; then wait for all, and say what was learned."""
+    bandit = ac.Bandit(["a", "b", "c"], window=40, groups=8, store=url, name="shared")
+    lags, seconds = [], []
+    for i in range(rounds):
+        made = bandit.decide(n=5)
+        bandit.observe_many(
+            [d.id for d in made], [((worker + 3) * d.id % 7) / 8 for d in made], keys=[f"{worker}"] * 5
+        )
+        if i % 10 == 0:
+            stale = bandit.staleness
+            lags.append(stale.events)
+            seconds.append(stale.seconds)
+    total = int(sys.argv[5])
+    while bandit._follower.position < total:  # nothing but following
+        time.sleep(0.01)
+    found = {name: array.tobytes().hex() for name, array in learned(bandit._follower.ledger).items()}
+    bandit.release()
+    return {"learned": found, "lags": lags, "seconds": seconds}
+
+
+def main() -> None:
+    job, url, worker, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if job == "share":
+        print(json.dumps(share(url, worker, size)))
+        return
+    workers, total, raced = int(sys.argv[5]), int(sys.argv[6]), int(sys.argv[7])
+    each = (total - raced) // workers
+    own = range(raced + worker * each, raced + (worker + 1) * each)
+    sent = pieces(own, range(raced), worker)
+    sys.stdin.readline()  # all start at once
+    print(json.dumps((race if job == "race" else race_naively)(url, size, sent)))
+
+
+if __name__ == "__main__":
+    main()
