@@ -18,7 +18,6 @@ import pandas as pd
 
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.fit import fit_log
-from accrual.fit.gather import add
 from accrual.fit.intervals import Estimate, Sums
 from accrual.fit.log import open_log
 from accrual.spread import as_spread
@@ -79,19 +78,15 @@ def truth(law: str, spreads: tuple[str, ...]) -> Floats:
     return np.asarray(share * {"uniform": 0.5, "beta": 0.2, "bernoulli": 0.3, "lump": 0.3}[law])
 
 
-def sums_of(log: Draw, control: bool) -> list[Sums]:
-    """By arm; as the fit has them, or with open decisions counted as if nothing more came."""
-    found = []
-    for a in range(len(CAPS)):
-        mine = log.arm == a
-        sums = Sums.none(GROUPS)
-        if control:
-            arrived = np.where(np.arange(GROUPS) < log.done[mine, None], log.pay[mine], 0.0)
-            add(sums, arrived, np.full(mine.sum(), GROUPS))
-        else:
-            add(sums, log.pay[mine], log.done[mine])
-        found.append(sums)
-    return found
+def sums_of(log: Draw, control: bool) -> Sums:
+    """As the fit has them, or with open decisions counted as if nothing more came."""
+    sums = Sums(len(CAPS), GROUPS)
+    if control:
+        arrived = np.where(np.arange(GROUPS) < log.done[:, None], log.pay, 0.0)
+        sums.add(arrived, np.full(len(log.arm), GROUPS), log.arm)
+    else:
+        sums.add(log.pay, log.done, log.arm)
+    return sums
 
 
 @dataclass
@@ -105,24 +100,23 @@ class Coverage:
     speed: list[bool] = field(default_factory=list)
     dependence: list[bool] = field(default_factory=list)
 
-    def judge(self, sums: list[Sums], true: Floats) -> None:
+    def judge(self, sums: Sums, true: Floats) -> None:
         """Count the intervals of one log."""
         pooled = true.sum(axis=0) / true.sum()
-        known = [(s, t) for s, t in zip(sums, true, strict=True) if s.closed >= 2]
-        self.skipped += len(sums) - len(known)
-        for one, means in known:
-            estimate = Estimate(one)
+        known = [(Estimate(sums.of(a)), true[a]) for a in np.flatnonzero(sums.closed >= 2).tolist()]
+        self.skipped += len(true) - len(known)
+        for estimate, means in known:
             _, low, high = estimate.mean()
             if estimate.total <= 0.0:
                 self.skipped += 1
                 continue
             self.mean.append(low <= means.sum() <= high)
             self.arm.append(_hit(estimate.shares(), means / means.sum()))
-        everything = Estimate(sums[0] + sums[1])
+        everything = Estimate(sums.together())
         if everything.seen[-1] >= 2 and everything.total > 0.0:
             self.pooled.append(_hit(everything.shares(), pooled))
-        self.speed.append(arms_differ_in_speed([Estimate(s) for s, _ in known]).yes)
-        self.dependence.append(groups_depend(sums).yes)
+        self.speed.append(arms_differ_in_speed([estimate for estimate, _ in known]).yes)
+        self.dependence.append(groups_depend([sums.of(a) for a in range(len(true))]).yes)
 
     def figures(self) -> dict[str, float]:
         """Coverage of the means, of the pooled spread and of the arms' spreads, over all groups."""

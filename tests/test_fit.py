@@ -17,10 +17,11 @@ import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
 from accrual.fit.fit import fit_log
-from accrual.fit.gather import Totals, add, curve, even_edges, fine_edges
+from accrual.fit.gather import Totals, curve
 from accrual.fit.intervals import Estimate, Sums
 from accrual.fit.log import open_log
 from accrual.fit.schema import load
+from accrual.fit.walk import Grid
 from accrual.fit.window import recommended_groups
 
 EXAMPLE = "examples/views.csv"
@@ -78,9 +79,11 @@ def test_open_decisions_count_in_the_groups_they_have_completed():
 
 
 def test_the_variance_of_a_mean_by_hand():
-    a = Sums.none(2)
-    add(a, np.array([[4.0, 2], [2, 0], [0, 1], [1, 9]]), np.array([2, 2, 2, 1]))  # the 9 is not complete
-    estimate = Estimate(a)
+    a = Sums(1, 2)
+    a.add(
+        np.array([[4.0, 2], [2, 0], [0, 1], [1, 9]]), np.array([2, 2, 2, 1]), np.zeros(4, int)
+    )  # the 9 is not complete
+    estimate = Estimate(a.of(0))
     assert estimate.group_means == pytest.approx([7 / 4, 1])
     first = sum((x - 7 / 4) ** 2 for x in (4, 2, 0, 1)) / (4 * 3)
     second = sum((x - 1) ** 2 for x in (2, 0, 1)) / (3 * 2)
@@ -92,9 +95,9 @@ def test_the_variance_of_a_mean_by_hand():
 def test_without_open_decisions_it_is_the_t_interval_of_the_totals(size, groups, seed):
     dice = np.random.default_rng(seed)
     pay = 100 + dice.random((size, groups))  # far from 0, where the interval is as good as normal
-    sums = Sums.none(groups)
-    add(sums, pay, np.full(size, groups))
-    estimate = Estimate(sums)
+    sums = Sums(1, groups)
+    sums.add(pay, np.full(size, groups), np.zeros(size, int))
+    estimate = Estimate(sums.of(0))
     totals = pay.sum(axis=1)
     assert estimate.total == pytest.approx(totals.mean())
     assert estimate.variance(np.ones((1, groups)))[0] == pytest.approx(totals.var(ddof=1) / size, rel=1e-5)
@@ -105,13 +108,14 @@ def test_the_two_ways_to_the_sums_agree():
     # Through files, DuckDB and blocks, as through arrays: the coverage study measures the fit itself.
     log = draw(np.random.default_rng(3), 300, "bernoulli", CASES["differing"])
     fitted = fitted_of(log)
-    for arm, sums in zip(fitted.arms, sums_of(log, control=False), strict=True):
-        estimate = Estimate(sums)
+    sums = sums_of(log, control=False)
+    for a, arm in enumerate(fitted.arms):
+        estimate = Estimate(sums.of(a))
         assert (arm.mean.value, arm.mean.low, arm.mean.high) == pytest.approx(estimate.mean())
         assert np.array([arm.spread.value, arm.spread.low, arm.spread.high]) == pytest.approx(
             estimate.shares()
         )
-    pooled = Estimate(sums_of(log, control=False)[0] + sums_of(log, control=False)[1])
+    pooled = Estimate(sums.together())
     assert fitted.spread.value == pytest.approx(pooled.shares()[0])
 
 
@@ -149,9 +153,9 @@ def test_the_tests_have_power():
 
 
 def test_a_group_without_pay_has_an_upper_end():
-    sums = Sums.none(2)
-    add(sums, np.array([[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 10), np.full(20, 2))
-    share, low, high = Estimate(sums).shares()
+    sums = Sums(1, 2)
+    sums.add(np.array([[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 10), np.full(20, 2), np.zeros(20, int))
+    share, low, high = Estimate(sums.of(0)).shares()
     assert share.tolist() == low.tolist() == [1.0, 0.0] or low[0] < 1.0
     assert 0.1 < high[1] < 0.4  # nothing in about ten payments: about 2.5 of them at most
 
@@ -200,7 +204,7 @@ def test_groups_follow_the_shape_and_the_data():
     log = draw(np.random.default_rng(1), 5000, "uniform", CASES["even"])
     decisions, pieces, end = frames(log)
     with open_log(decisions, pieces, end=end) as opened:
-        fine = curve(opened, fine_edges(40.0, 0.0))
+        fine = curve(opened, 40.0)
     assert recommended_groups(fine, 40.0, 3500, 0.0) > recommended_groups(fine, 40.0, 14, 0.0)
     assert recommended_groups(fine, 40.0, 4, 0.0) == 2
     assert 40 % recommended_groups(fine, 40.0, 3500, 1.0) == 0
@@ -386,5 +390,18 @@ def test_the_command_with_options(capsys):
     assert "like 10 or jazz=10, not 'guided=lots'" in capsys.readouterr().err
 
 
-def test_even_edges():
-    assert even_edges(10.0, 4).tolist() == [2.5, 5.0, 7.5, 10.0]
+def test_a_grid_places_ages():
+    grid = Grid(10.0, 5, ends=[1, 3, 5])
+    assert grid.edges.tolist() == [2.0, 6.0, 10.0]
+    assert grid.place(np.array([0.0, 1.9, 2.0, 5.9, 6.0, 10.0, 1e300, np.inf])).tolist() == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        3,
+        3,
+        3,
+    ]
+    thirds = Grid(0.9, 3)
+    assert thirds.place(np.array([0.3, 0.6, 0.1 * 3])).tolist() == [1, 2, 1]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.intervals import ArmSums, Estimate
 from accrual.fit.schema import Finding
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ def _welch(means: Floats, variances: Floats, freedoms: Floats) -> tuple[float | 
     return statistic, float(special.fdtrc(k - 1, second, statistic))
 
 
-def groups_depend(sums: Sequence[Sums]) -> Finding:
+def groups_depend(sums: Sequence[ArmSums]) -> Finding:
     """A z test of the average correlation between two groups of a decision, within arms.
 
     If the groups of a decision are independent, all pairings of what was paid in one group with
@@ -74,15 +74,14 @@ def groups_depend(sums: Sequence[Sums]) -> Finding:
     )  # fmt: skip
 
 
-def _correlations(sums: Sums) -> tuple[float, int]:
+def _correlations(sums: ArmSums) -> tuple[float, int]:
     """The sum of sqrt(n - 1) r over pairs of groups, and how many pairs."""
-    seen = np.cumsum(sums.completed[::-1])[::-1][1:]
-    paid, square = sums.among(sums.paid), sums.among(sums.square)
+    seen, paid, square = sums.seen, sums.paid, sums.square
     with np.errstate(all="ignore"):
         varied = square - paid**2 / seen  # of group g, among those that have completed h
         together = sums.product - paid * (np.diag(paid) / seen)
         correlation = together / np.sqrt(varied * np.diag(varied))
         steady = varied > 1e-9 * square
-    usable = np.triu(steady & np.diag(steady) & (seen >= 4) & np.isfinite(correlation), 1)
-    scores = np.where(usable, np.sqrt(np.maximum(seen - 1.0, 0.0)) * correlation, 0.0)
+        usable = np.triu(steady & np.diag(steady) & (seen >= 4) & np.isfinite(correlation), 1)
+        scores = np.where(usable, np.sqrt(seen - 1.0) * correlation, 0.0)
     return float(scores.sum()), int(usable.sum())

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, unknown, whole
 from accrual.fit.columns import duration
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
-from accrual.fit.gather import Gathered, curve, even_edges, fine_edges, gather
-from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.gather import Gathered, curve, gather
+from accrual.fit.intervals import Estimate
 from accrual.fit.sample import draw_samples, sample_size
 from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
 from accrual.fit.tables import Log
-from accrual.fit.window import course_edges, first_guess, recommend, recommended_groups, watched
+from accrual.fit.walk import Grid
+from accrual.fit.window import course_grid, first_guess, recommend, recommended_groups, watched
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,17 +65,18 @@ def fit_log(
     """
     given = None if window is None else duration(window, log.timestamps)
     length = given or (log.longest_window if log.has_window else None)
-    fine = curve(log, fine_edges(watched(log, length), log.resolution))
-    bins = course_edges(fine)
+    fine = curve(log, watched(log, length))
+    bins = course_grid(fine)
     length = length or first_guess(fine, log)
     closed = _closed(log, length)
     suggested = recommended_groups(fine, length, closed, log.resolution)
     parts = suggested if groups is None else whole("groups", groups, 1, GROUPS_MOST)
     size = sample_size(log)
-    found = gather(log, even_edges(length, parts), bins, size)
-    recommended, arrived = recommend(found.course, bins, suggested)
-    pooled = Estimate(_together(found.sums))
-    known = {a: Estimate(sums) for a, sums in enumerate(found.sums) if sums.closed >= 2}
+    found = gather(log, Grid(length, parts), bins, size)
+    recommended, arrived = recommend(found.course.of(0), bins.edges, suggested)
+    pooled = Estimate(found.sums.together())
+    sums = [found.sums.of(a) for a in range(len(log.arms))]
+    known = {a: Estimate(sums[a]) for a in np.flatnonzero(found.sums.closed >= 2).tolist()}
     if len(known) < 2:
         raise InputError(
             f"fewer than two arms have two decisions that were followed for the whole window of {length:g}; "
@@ -85,10 +87,10 @@ def fit_log(
     samples = draw_samples(log, found.closed, length, [m.value if m else None for m in means], size)
     arms = [
         Arm(
-            name, int(sums.completed.sum()), sums.closed, mean, caps[a] if mean else None,
+            name, int(one.completed.sum()), int(one.seen[-1]), mean, caps[a] if mean else None,
             _shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None, samples[a],
         )
-        for a, (name, sums, mean) in enumerate(zip(log.arms, found.sums, means, strict=True))
+        for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
     ]  # fmt: skip
     return Fitted(
         unit="seconds" if log.timestamps else "the log's own",
@@ -99,10 +101,10 @@ def fit_log(
         late=found.late,
         log=log.describe(),
         spread=_shares(pooled, log.signed),
-        arrived={"ages": tuple(bins.tolist())}
+        arrived={"ages": tuple(bins.edges.tolist())}
         | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
         recommended=recommended,
-        findings=(arms_differ_in_speed(list(known.values())), groups_depend(found.sums)),
+        findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
         warnings=tuple(_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
     )
@@ -119,13 +121,6 @@ def _closed(log: Log, window: float) -> int:
             f"{longest:g}; give a shorter window or a longer log"
         )
     return int(count)
-
-
-def _together(sums: list[Sums]) -> Sums:
-    total = sums[0]
-    for one in sums[1:]:
-        total = total + one
-    return total
 
 
 def _mean(estimate: Estimate | None, pooled: Estimate, signed: bool) -> Interval | None:

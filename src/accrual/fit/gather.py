@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accrual.fit.intervals import Sums
 from accrual.fit.tables import Log
-from accrual.fit.walk import completed, paid_in, walk
+from accrual.fit.walk import Grid, paid_in, walk
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,39 +23,29 @@ _SPARE = 20  # totals kept for each decision of a sample, at least
 class Curve:
     """How reward comes in, arms together: fine, without intervals.
 
-    `edges` are the ages at which bins end, `means` what a decision pays in them on average.
+    `edges` are the ages at which even bins end, `means` what a decision pays in them on average.
     """
 
     edges: Floats
     means: Floats
 
 
-def even_edges(window: float, groups: int) -> Floats:
-    """The ages at which equal groups of a window end."""
-    return np.asarray(np.arange(1, groups + 1) * (window / groups), dtype=np.float64)
-
-
-def fine_edges(watched: float, resolution: float) -> Floats:
-    """Ages to cut `watched` at: each step of time where there are few, otherwise evenly."""
-    steps = watched / resolution if resolution > 0.0 else np.inf
+def curve(log: Log, watched: float) -> Curve:
+    """The mean cumulative function of all decisions, in steps of the log's own or in many even ones."""
+    steps = watched / log.resolution if log.resolution > 0.0 else np.inf
     bins = round(steps) if steps <= BINS_MOST else BINS_MOST
-    return even_edges(watched, bins)
-
-
-def curve(log: Log, edges: Floats) -> Curve:
-    """The mean cumulative function of all decisions."""
-    bins = len(edges)
+    grid = Grid(watched, bins)
     finished, paid = np.zeros(bins + 1), np.zeros(bins)
     for block in walk(log):
-        done = completed(block.followed, edges)
+        done = grid.place(block.followed)
         finished += np.bincount(done, minlength=bins + 1)
         for decision, age, value in block.pieces:
-            at = completed(age, edges)
+            at = grid.place(age)
             # A bin that the log's end cut off is left out; so is what came after the own window.
             fine = at < done[decision]
-            paid += np.bincount(at[fine], value[fine], minlength=bins)
+            np.add.at(paid, at[fine], value[fine])
     seen = np.cumsum(finished[::-1])[::-1][1:]
-    return Curve(edges, paid / np.maximum(seen, 1.0))
+    return Curve(grid.edges, paid / np.maximum(seen, 1.0))
 
 
 @dataclass
@@ -64,7 +54,7 @@ class Gathered:
 
     Attributes
     ----------
-    sums : list of Sums
+    sums : Sums
         By arm, over the groups of the window.
     course : Sums
         Of all arms, over the bins of the course of arrival.
@@ -74,7 +64,7 @@ class Gathered:
     closed : Totals
     """
 
-    sums: list[Sums]
+    sums: Sums
     course: Sums
     largest: Floats
     late: int
@@ -113,43 +103,26 @@ class Totals:
         return self.number[order], self.total[order]
 
 
-def gather(log: Log, groups: Floats, bins: Floats, limit: int) -> Gathered:
-    """Sums over the groups that end at `groups` and over the bins that end at `bins`.
+def gather(log: Log, groups: Grid, bins: Grid, limit: int) -> Gathered:
+    """Sums over the groups of the window, by arm, and over the bins of the course of arrival.
 
     `limit` is how many decisions of an arm a sample will have.
     """
     arms = len(log.arms)
     found = Gathered(
-        [Sums.none(len(groups)) for _ in range(arms)], Sums.none(len(bins)), np.full(arms, -np.inf), 0,
-        Totals(arms, limit),
-    )  # fmt: skip
+        Sums(arms, len(groups)), Sums(1, len(bins)), np.full(arms, -np.inf), 0, Totals(arms, limit)
+    )
     for block in walk(log):
-        (paid, late), (course, _) = paid_in(block, groups, bins)
+        (paid, course), late = paid_in(block, groups, bins)
         found.late += late
-        total = paid.sum(axis=1)
+        total = paid[:, :-1].sum(axis=1)
         np.maximum.at(found.largest, block.arm, total)
-        done = completed(block.followed, groups)
+        done = groups.place(block.followed)
         closed = np.flatnonzero(done == len(groups))
         found.closed.add(block.first + closed, block.arm[closed], total[closed])
-        order = np.argsort(block.arm, kind="stable")
-        starts = np.flatnonzero(np.diff(block.arm[order], prepend=-1))
-        for rows in np.split(order, starts[1:]):
-            add(found.sums[block.arm[rows[0]]], paid[rows], done[rows])
-        add(found.course, course, completed(block.followed, bins))
+        found.sums.add(paid, done, block.arm)
+        found.course.add(course, bins.place(block.followed), np.zeros_like(block.arm))
     return found
-
-
-def add(sums: Sums, paid: Floats, done: Ints) -> None:
-    """Add decisions that paid `paid` (decisions x groups) and have completed `done` groups."""
-    groups = paid.shape[1]
-    paid = np.where(np.arange(groups) < done[:, None], paid, 0.0)
-    order = np.argsort(done, kind="stable")
-    starts = np.flatnonzero(np.diff(done[order], prepend=-1))
-    present = done[order][starts]
-    sums.completed += np.bincount(done, minlength=groups + 1)
-    sums.paid[present] += np.add.reduceat(paid[order], starts, axis=0)
-    sums.square[present] += np.add.reduceat(paid[order] ** 2, starts, axis=0)
-    sums.product += paid.T @ paid
 
 
 def _hash(numbers: Ints) -> npt.NDArray[np.uint64]:

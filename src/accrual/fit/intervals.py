@@ -18,14 +18,17 @@ that is the t interval; with none in a group it is still one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from accrual.core.grouped import add_grouped
+
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _LOW, _HIGH = 0.025, 0.975
 _Z = float(special.ndtri(_HIGH))
@@ -33,46 +36,69 @@ _MANY = 1e7  # payments, from which on everything is normal
 _FREEDOM_LEAST, _FREEDOM_MOST = 1.0, 1e6
 
 
-@dataclass
 class Sums:
-    """What decisions paid in the groups they have completed, added up.
+    """What decisions paid in the groups they have completed, added up arm by arm.
+
+    Attributes
+    ----------
+    count : ndarray
+        arms x r: how many decisions have completed exactly r groups, r from 0.
+    paid, square : ndarray
+        arms x r x groups: what those paid in each group, and the squares of it.
+    product : ndarray
+        arms x groups x groups: pay in one times pay in another, the second not before the first.
+    """
+
+    def __init__(self, arms: int, groups: int) -> None:
+        self.count = np.zeros((arms, groups + 1))
+        self.paid, self.square = np.zeros((2, arms, groups + 1, groups))
+        self.product = np.zeros((arms, groups, groups))
+
+    def add(self, pay: Floats, done: Ints, arm: Ints) -> None:
+        """Add decisions that paid `pay` (decisions x groups) and have completed `done` groups."""
+        add_grouped(pay, done, arm, self.count, self.paid, self.square, self.product)
+
+    @property
+    def closed(self) -> Ints:
+        """Decisions of each arm that have completed every group."""
+        return self.count[:, -1].astype(np.int64)
+
+    def of(self, arm: int) -> ArmSums:
+        return ArmSums.made(self.count[arm], self.paid[arm], self.square[arm], self.product[arm])
+
+    def together(self) -> ArmSums:
+        """Of all arms."""
+        return ArmSums.made(*(x.sum(axis=0) for x in (self.count, self.paid, self.square, self.product)))
+
+
+class ArmSums(NamedTuple):
+    """The sums of one arm, or of all.
 
     Attributes
     ----------
     completed : ndarray
         How many decisions have completed exactly r groups, r from 0.
+    seen : ndarray
+        How many have completed each group.
     paid, square : ndarray
-        r x groups: what those paid in each group, and the squares of it; 0 from group r on.
+        groups x groups: what those that have completed the second group (and so all before it) paid
+        in the first, and the squares of it.
     product : ndarray
-        groups x groups: over all decisions, pay in one times pay in the other.
+        groups x groups: pay in one times pay in the other, for the second not before the first.
     """
 
     completed: Floats
+    seen: Floats
     paid: Floats
     square: Floats
     product: Floats
 
     @classmethod
-    def none(cls, groups: int) -> Sums:
-        return cls(
-            np.zeros(groups + 1), np.zeros((groups + 1, groups)), np.zeros((groups + 1, groups)),
-            np.zeros((groups, groups)),
-        )  # fmt: skip
+    def made(cls, completed: Floats, paid: Floats, square: Floats, product: Floats) -> ArmSums:
+        def among(by_completed: Floats) -> Floats:
+            return np.asarray(np.cumsum(by_completed[::-1], axis=0)[::-1][1:].T)
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.completed + other.completed, self.paid + other.paid, self.square + other.square,
-            self.product + other.product,
-        )  # fmt: skip
-
-    @property
-    def closed(self) -> int:
-        """Decisions that have completed every group."""
-        return int(self.completed[-1])
-
-    def among(self, by_completed: Floats) -> Floats:
-        """Sums over those that have completed group h or more, groups x h, from sums by completed."""
-        return np.asarray(np.cumsum(by_completed[::-1], axis=0)[::-1][1:].T)
+        return cls(completed, among(completed), among(paid), among(square), product)
 
 
 class Estimate:
@@ -87,13 +113,12 @@ class Estimate:
         Of the group means.
     """
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: ArmSums) -> None:
         self._completed = sums.completed
-        self.seen = np.asarray(np.cumsum(sums.completed[::-1])[::-1][1:])
-        paid = sums.among(sums.paid)
-        self.group_means = np.diag(paid) / self.seen
+        self.seen = sums.seen
+        self.group_means = np.diag(sums.paid) / self.seen
         # For g before h, over those that have completed h: sum of (x_g - m_g) (x_h - m_h).
-        upper = np.triu(sums.product - paid * self.group_means)
+        upper = np.triu(sums.product - sums.paid * self.group_means)
         scatter = upper + np.triu(upper, 1).T
         each = self.seen * (self.seen - 1.0)
         self.covariance = scatter / np.sqrt(np.outer(each, each))

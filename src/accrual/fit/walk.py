@@ -13,7 +13,7 @@ from accrual.fit.tables import Log
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_DECISIONS = 1 << 16
+_DECISIONS = 1 << 13  # in a block: what they paid in 50 groups stays near the core
 _PIECES = 1 << 18
 _ROUNDING = 1e-9  # of a group: what ages and edges may be off by
 
@@ -47,7 +47,7 @@ def walk(log: Log) -> Iterator[Block]:
     end, unit = log.query("SELECT tick FROM ended")[0][0], 1e6 if log.timestamps else 1.0
     own_window = "coalesce(own_window, 'inf'::DOUBLE)"
     query = f"SELECT rowid, arm, tick::DOUBLE, {own_window} FROM decided"
-    for number, arm, tick, own in log.stream(query, _DECISIONS):
+    for number, arm, tick, own in log.stream(query):
         for low in range(0, len(arm), _DECISIONS):
             some = slice(low, low + _DECISIONS)
             _in_order(number[some], place)
@@ -61,29 +61,51 @@ def walk(log: Log) -> Iterator[Block]:
             place += len(arm[some])
 
 
-def completed(followed: Floats, edges: Floats) -> Ints:
-    """How many of the groups that end at `edges` have ended for one followed so long."""
-    return np.searchsorted(edges * (1.0 - _ROUNDING), followed, side="right")
+class Grid:
+    """Groups of ages: each some cells of an even grid.
+
+    Parameters
+    ----------
+    last : float
+        The age at which the last group ends.
+    cells : int
+        Into how many even cells that is cut.
+    ends : array_like, optional
+        Of how many cells each group is the end; every cell is a group unless given.
+    """
+
+    def __init__(self, last: float, cells: int, ends: npt.ArrayLike | None = None) -> None:
+        wanted = np.arange(1, cells + 1) if ends is None else np.asarray(ends, dtype=np.int64)
+        self._scale, self._cells = cells / last, cells
+        self._group = np.searchsorted(wanted, np.arange(cells + 1), side="right")
+        self.edges = np.asarray(wanted * (last / cells), dtype=np.float64)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def place(self, age: Floats) -> Ints:
+        """The group that an age lies in; also how many groups are over at that age."""
+        cell = np.minimum(age * self._scale + _ROUNDING, self._cells).astype(np.int64)
+        return np.asarray(self._group[cell])
 
 
-def paid_in(block: Block, *grids: Floats) -> list[tuple[Floats, int]]:
-    """What each decision paid in the groups of each grid, and how many pieces came too late for it.
+def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
+    """What each decision paid in the groups of each grid; and how many pieces came too late for the first.
 
-    A grid is the ages at which groups end. Too late is at the last of them or after it, and at the
-    end of the decision's own window or after it.
+    Too late is at the end of the last group or after it, and at the end of the decision's own window
+    or after it; such pay is in a column of its own, after the groups.
     """
     rows = len(block.arm)
-    paid = [np.zeros(rows * len(edges)) for edges in grids]
-    late = [0] * len(grids)
+    paid = [np.zeros(rows * (len(grid) + 1)) for grid in grids]
+    late = 0
     for decision, age, value in block.pieces:
-        in_time = age < block.own[decision]
-        for i, edges in enumerate(grids):
-            group = completed(age, edges)
-            inside = in_time & (group < len(edges))
-            late[i] += len(age) - int(inside.sum())
-            cells = decision[inside] * len(edges) + group[inside]
-            paid[i] += np.bincount(cells, value[inside], minlength=len(paid[i]))
-    return [(each.reshape(rows, -1), count) for each, count in zip(paid, late, strict=True)]
+        too_old = age >= block.own[decision]
+        for i, grid in enumerate(grids):
+            group = grid.place(age)
+            group[too_old] = len(grid)
+            late += int((group == len(grid)).sum()) if i == 0 else 0
+            np.add.at(paid[i], decision * (len(grid) + 1) + group, value)
+    return [each.reshape(rows, -1) for each in paid], late
 
 
 class _Pieces:

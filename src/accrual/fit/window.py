@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError
 from accrual.fit.gather import Curve
-from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.intervals import ArmSums, Estimate
 from accrual.fit.schema import Interval, Recommended
 from accrual.fit.tables import Log
+from accrual.fit.walk import Grid
 from accrual.spread import estimate_tail, payments
 
 Floats = npt.NDArray[np.float64]
@@ -37,16 +38,17 @@ def watched(log: Log, window: float | None) -> float:
     return age
 
 
-def course_edges(curve: Curve) -> Floats:
+def course_grid(curve: Curve) -> Grid:
     """Where to cut the course of arrival: evenly in reward, finer towards its end, and evenly in age."""
     arrived = np.cumsum(curve.means)
     if arrived[-1] <= 0.0:
         raise InputError("the log shows no reward, or more negative than positive: there is no spread to fit")
-    wanted = np.concatenate([np.linspace(0.05, 0.9, 18), 1.0 - np.geomspace(0.09, 0.0008, 18)])
+    wanted = np.concatenate([np.linspace(0.05, 0.9, 14), 1.0 - np.geomspace(0.09, 0.0008, 16)])
     places = np.searchsorted(np.maximum.accumulate(arrived) / arrived[-1], wanted)
-    even = np.searchsorted(curve.edges, np.linspace(0.0, curve.edges[-1], 17)[1:] * (1.0 - 1e-9))
+    even = np.searchsorted(curve.edges, np.linspace(0.0, curve.edges[-1], 13)[1:] * (1.0 - 1e-9))
     chosen = np.unique(np.concatenate([places, even, [len(curve.edges) - 1]]))
-    return np.asarray(curve.edges[np.minimum(chosen, len(curve.edges) - 1)])
+    cells = len(curve.edges)
+    return Grid(float(curve.edges[-1]), cells, np.minimum(chosen, cells - 1) + 1)
 
 
 def first_guess(curve: Curve, log: Log) -> float:
@@ -90,7 +92,7 @@ def _within(curve: Curve, window: float) -> tuple[Floats, Floats]:
     return np.concatenate([[0.0], curve.edges[inside]]), arrived / max(arrived[-1], 1e-300)
 
 
-def recommend(course: Sums, bins: Floats, groups: int) -> tuple[Recommended, Floats]:
+def recommend(course: ArmSums, bins: Floats, groups: int) -> tuple[Recommended, Floats]:
     """The window with its interval (Woodruff's), and the course: shares arrived by `bins`, 3 x bins.
 
     The ages at which the interval of the share arrived reaches 99 %, first with its upper and last
@@ -101,7 +103,7 @@ def recommend(course: Sums, bins: Floats, groups: int) -> tuple[Recommended, Flo
     value, low, high = (_age_of(row, bins) for row in arrived[[0, 2, 1]])
     means = np.maximum(estimate.group_means, 0.0)
     seen = estimate.seen[None, :]
-    paid, square = (np.diag(course.among(x))[None, :] for x in (course.paid, course.square))
+    paid, square = (np.diag(x)[None, :] for x in (course.paid, course.square))
     tail = estimate_tail(means / means.sum(), bins, counts=payments(seen, paid, square))
     beyond = Interval(tail.share, tail.low, tail.high)
     faded = tail.share <= 1.0 - SHARE and not tail.heavier
