@@ -55,12 +55,12 @@ def first_guess(curve: Curve, log: Log) -> float:
     """A window where none is given: the age by which 99 % has come, rounded up."""
     arrived = np.maximum.accumulate(np.cumsum(curve.means))
     age = float(curve.edges[int(np.searchsorted(arrived, SHARE * arrived[-1]))])
-    if log.resolution > 0.0:
-        step = log.resolution
-    elif log.timestamps and age >= 10.0:
+    if log.timestamps and age >= 10.0:
         step = next(unit for unit in _UNITS if age >= 10.0 * unit or unit == 1.0)
     else:
         step = 10.0 ** (math.floor(math.log10(age)) - 1)
+    if log.resolution > 0.0:
+        step = max(step, log.resolution) if log.timestamps or age >= 100.0 else log.resolution
     return min(math.ceil(age / step - 1e-9) * step, float(curve.edges[-1]))
 
 
@@ -104,9 +104,11 @@ def recommend(course: ArmSums, bins: Floats, groups: int) -> tuple[Recommended, 
     means = np.maximum(estimate.group_means, 0.0)
     seen = estimate.seen[None, :]
     paid, square = (np.diag(x)[None, :] for x in (course.paid, course.square))
-    tail = estimate_tail(means / means.sum(), bins, counts=payments(seen, paid, square))
-    beyond = Interval(tail.share, tail.low, tail.high)
-    faded = tail.share <= 1.0 - SHARE and not tail.heavier
+    beyond, faded = Interval(1.0, 0.0, 1.0), False  # one bin says nothing of what is after it
+    if len(bins) > 1:
+        tail = estimate_tail(means / means.sum(), bins, counts=payments(seen, paid, square))
+        beyond = Interval(tail.share, tail.low, tail.high)
+        faded = tail.share <= 1.0 - SHARE and not tail.heavier
     window = Interval(value, min(low, value), max(high, value))
     return Recommended(window, float(bins[-1]), beyond, faded, groups), arrived
 
