@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import course_log
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accrual as ac
+from accrual.cli.app import run
 from accrual.core.jit import njit
-from accrual.experiments.logged import Logged
+from accrual.experiments.logged import Logged, from_log
 from accrual.experiments.replay import LEAST, replay, walk
+from accrual.fit.fit import fit_log
+from accrual.fit.log import open_log
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Functions
 from accrual.policy.delayed_ucb1 import DelayedUCB1
@@ -212,3 +217,63 @@ def test_propensities_that_the_log_contradicts():
 def test_wrong_input(log, method, message):
     with pytest.raises(ac.InputError, match=message):
         replay(log, {"AgeIMED": ac.AgeIMED()}, method)
+
+
+def test_policies_that_see_the_future_are_refused():
+    with pytest.raises(ac.InputError, match="sees totals before they are paid"):
+        replay(made(900, 0), {"UCB1": ac.UCB1()})
+
+
+# From a log's own tables.
+
+
+def frames(log: Logged) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables that `log` would have been read from."""
+    names = np.array(log.arms)[log.arm]
+    decisions = {"id": np.arange(len(log.at)), "arm": names, "at": log.at, "propensity": log.propensity}
+    decision = np.repeat(np.arange(len(log.at)), np.diff(log.first))
+    return pd.DataFrame(decisions), pd.DataFrame({"decision": decision, "value": log.value, "age": log.age})
+
+
+def test_a_log_is_walked_through_as_it_was_written():
+    log = made(400, 3, (0.5, 0.3, 0.2))
+    decisions, pieces = frames(log)
+    decisions["window"] = np.where(np.arange(400) % 2, 12.0, 30.0)
+    with open_log(decisions, pieces, end=log.at[-1] + 1) as opened:
+        found = from_log(opened, fit_log(opened, window=30), uniform=False)
+    assert found.arms == log.arms
+    for name in ("arm", "at", "propensity"):
+        assert getattr(found, name) == pytest.approx(getattr(log, name))
+    assert found.own == pytest.approx(decisions["window"])
+    inside = log.age < np.repeat(decisions["window"].to_numpy(), np.diff(log.first))
+    assert found.value.sum() == pytest.approx(log.value[inside].sum())
+    assert found.steps == 30
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "needs to know with which chance the log chose"),
+        (["--uniform", "--policy=UCB1"], "sees totals before they are paid"),
+        (["--uniform", "--method=magic"], "unknown method 'magic'"),
+        (["--uniform", "--policy=AgeIMED", "--policy=AgeIMED"], "the same policy twice"),
+        (["--uniform", "--policy=TPUCBFR(7)"], "alpha must divide the window"),
+        (["--uniform", "--window=290d"], "too little to judge AgeIMED by"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, capsys, more, message):
+    course_log.write(tmp_path, visits=300)
+    line = ["replay", str(tmp_path / "decisions.csv"), str(tmp_path / "pieces.csv")]
+    columns = ["--column=arm=course", "--column=value=minutes", "--groups=8"]
+    window = [] if any("window" in word for word in more) else ["--window=56d"]
+    assert run([*line, *columns, *window, *more]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("accrual: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_what_was_fitted_is_no_log(tmp_path, capsys):
+    assert run(["replay", str(tmp_path / "problem.json")]) == 2
+    assert "walks through a log itself" in capsys.readouterr().err
