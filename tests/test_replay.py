@@ -239,7 +239,7 @@ def test_a_log_is_walked_through_as_it_was_written():
     log = made(400, 3, (0.5, 0.3, 0.2))
     decisions, pieces = frames(log)
     decisions["window"] = np.where(np.arange(400) % 2, 12.0, 30.0)
-    with open_log(decisions, pieces, end=log.at[-1] + 1) as opened:
+    with open_log(decisions, pieces, end=log.at[-1] + WINDOW) as opened:
         found = from_log(opened, fit_log(opened, window=30), uniform=False)
     assert found.arms == log.arms
     for name in ("arm", "at", "propensity"):
