@@ -15,6 +15,8 @@ from accrual.core.errors import InputError
 from accrual.live.follow import Follower
 from accrual.store.base import Answer, Choose, Item, Store, StoreError
 
+_NOBODY = "every arm has retired; add one before deciding"
+
 
 class Decide(NamedTuple):
     """Choose `n` arms; a key makes that idempotent."""
@@ -90,12 +92,14 @@ class Commits:
         """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
+            if not ledger.anyone:
+                raise InputError(_NOBODY)
             now = float(self._clock())
-            time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
             if self._step:
-                arms = tuple([ledger.decide(time + i)[0].arm for i in range(n)])
+                first = ledger.decisions + 1.0
+                arms = tuple([ledger.make(first + i, 1)[0] for i in range(n)])
             else:
-                arms = tuple([decision.arm for decision in ledger.decide(time, n)])
+                arms = tuple(ledger.make(max(now, ledger.now), n))
             windows = tuple([ledger.window_of(arm) for arm in arms])
             (answer,) = self._store.append(self._bandit, (Choose(arms, windows, follower.position),), now)
             follower.skip(n)
@@ -134,7 +138,7 @@ class Commits:
             else:
                 for caller in callers:
                     if caller.choices:
-                        caller.error = InputError("every arm has retired; add one before deciding")
+                        caller.error = InputError(_NOBODY)
                 callers = [caller for caller in callers if not caller.choices]
         items: list[Item] = []
         first = 0

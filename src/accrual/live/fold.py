@@ -126,10 +126,35 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                 leave(pending, number)
 
     @njit
-    def freshen(params: Any, stats: Any) -> None:
+    def look(params: Any, choosing: Any, stats: Any, rules: Rules, made: int) -> int:
+        """Before a decision, whoever chooses: an arm in play that has never been tried, or CHOOSE.
+
+        What this writes is part of the fold, so it happens to every decision, one made elsewhere too.
+        """
         if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
             if stats.due[0] <= 0:
                 refresh(params, stats)
+        for k in range(len(rules.playing)):
+            if rules.playing[k] and stats.pulls[k] == 0:
+                return k
+        survey(choosing, stats, Moment(made + 1, math.log(max(made, 1)), rules.seed, 0))
+        return CHOOSE
+
+    @njit
+    def best(choosing: Any, stats: Any, rules: Rules, made: int, values: Floats) -> int:
+        """The arm with the largest index, the first among equals."""
+        choice = CHOOSE
+        most = -np.inf
+        moment = Moment(made + 1, math.log(max(made, 1)), rules.seed, 0)
+        for k in range(len(rules.playing)):
+            values[k] = np.nan
+            if rules.playing[k]:
+                value = index(choosing, stats, k, moment)
+                values[k] = value
+                if choice == CHOOSE or value > most:
+                    most = value
+                    choice = k
+        return choice
 
     @njit
     def count(params: Any, stats: Any, choice: int) -> None:
@@ -137,26 +162,6 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             stats.due[0] -= 1
         stats.pulls[choice] += 1
         decided(params, stats, choice)
-
-    @njit
-    def select(choosing: Any, stats: Any, rules: Rules, made: int, values: Floats) -> int:
-        """First every arm without a decision, in order; then the largest index."""
-        values[:] = np.nan
-        for k in range(len(rules.playing)):
-            if rules.playing[k] and stats.pulls[k] == 0:
-                return k
-        choice = CHOOSE
-        best = -np.inf
-        moment = Moment(made + 1, math.log(made), rules.seed, 0)
-        survey(choosing, stats, moment)
-        for k in range(len(rules.playing)):
-            if rules.playing[k]:
-                value = index(choosing, stats, k, moment)
-                values[k] = value
-                if choice == CHOOSE or value > best:
-                    best = value
-                    choice = k
-        return choice
 
     @njit
     def note(state: State, now: float, choice: int, window: float) -> None:
@@ -172,13 +177,13 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         """Decisions of `arm`, or of whichever is chosen. False where there is no room for them."""
         if not has_room(state.pending, n):
             return False
+        stats, rules, counts = state.stats, state.rules, state.pending.counts
         for i in range(n):
-            freshen(state.params, state.stats)
-            choice = arm
-            if choice == CHOOSE:
-                choice = select(
-                    state.choosing, state.stats, state.rules, state.pending.counts[NEXT], state.values
-                )
+            choice = look(state.params, state.choosing, stats, rules, counts[NEXT])
+            if arm != CHOOSE:
+                choice = arm
+            elif choice == CHOOSE:
+                choice = best(state.choosing, stats, rules, counts[NEXT], state.values)
             state.arms[i] = choice
             if window == PEEK:
                 return True
@@ -244,7 +249,8 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
-                freshen(state.params, state.stats)
+                made = state.pending.counts[NEXT]
+                look(state.params, state.choosing, state.stats, state.rules, made)
                 note(state, ats[i], arms[i], ages[i])
             i += 1
         return i
@@ -286,8 +292,11 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                     break
                 if do_next(params, stats, trial, ends, number, pending.paid):
                     give_back(trial, number)
-            freshen(params, stats)
-            choice = select(state.choosing, stats, rules, made + i, state.values)
+            choice = look(params, state.choosing, stats, rules, made + i)
+            if choice == CHOOSE:
+                choice = best(state.choosing, stats, rules, made + i, state.values)
+            else:
+                state.values[:] = np.nan
             state.arms[i] = choice
             if i < n - 1:
                 count(params, stats, choice)

@@ -247,6 +247,12 @@ class Ledger:
         n = whole("n", n, 1, ROUND_MOST)
         if arm == CHOOSE and not self._anyone:
             raise InputError("every arm has retired; add one before deciding")
+        first = self._made
+        arms = self.make(time, n, own, arm)
+        return [Decision(first + i, choice, now) for i, choice in enumerate(arms)]
+
+    def make(self, time: float, n: int, own: float = OF_ARM, arm: int = CHOOSE) -> list[int]:
+        """Like `decide` and `record`, for a caller that has checked what these check: the arms."""
         if n > len(self._arms):
             self._arms = np.zeros(n, np.int64)
             self._hold()
@@ -254,9 +260,8 @@ class Ledger:
         while not self.kernels.advance(self._held, time, NOBODY, n, arm, own):
             self._pending = with_room(self._pending, n)
             self._hold()
-        first = self._made
         self._made += n
-        return [Decision(first + i, choice, now) for i, choice in enumerate(self._arms[:n].tolist())]
+        return self._arms[:n].tolist()  # type: ignore[no-any-return]
 
     def observe(self, id: int, value: float, age: float) -> bool:
         """A piece of decision `id`, paid when it was of this age. Whether it is learned from.
