@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
+import asyncpg
+import pytest
 from tests.postgres import server
 
+from accrual.store import news
+from accrual.store.background import Background
+from accrual.store.base import Choose, Pay, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.postgres import PostgresStore
 from accrual.store.sqlite import SQLiteStore
 from accrual.testing import StoreSuite
+from accrual.testing.stores import JAZZ
 
 
 class TestMemory(StoreSuite):
@@ -28,3 +37,99 @@ class TestPostgres(StoreSuite):
         if not note.exists():
             note.write_text(server().tables())
         return PostgresStore(note.read_text())
+
+
+@pytest.fixture
+def pair():
+    """Two stores on one PostgreSQL, with a bandit, as two workers have it."""
+    url = server().tables()
+    stores = [PostgresStore(url) for _ in range(2)]
+    bandit = stores[0].create("plays", {}, [JAZZ], True, 0.0).number
+    yield (*stores, bandit)
+    for store in stores:
+        store.close()
+
+
+def after(seconds, store, bandit):
+    timer = threading.Timer(seconds, store.append, (bandit, [Choose((0,), (80.0,))], 0.0))
+    timer.start()
+    return timer
+
+
+def test_another_worker_is_told(pair, monkeypatch):
+    monkeypatch.setattr(news, "_LOOK", 60.0)  # so nobody finds out by looking
+    one, two, bandit = pair
+    timer = after(0.5, one, bandit)
+    assert two.wait(bandit, 1, timeout=30.0)
+    timer.join()
+
+
+def test_another_worker_finds_out_if_it_is_not_told(pair, monkeypatch):
+    monkeypatch.setattr(news.News, "_wake", lambda *_: None)
+    one, two, bandit = pair
+    timer = after(0.2, one, bandit)
+    assert two.wait(bandit, 1, timeout=30.0)
+    timer.join()
+
+
+def test_connections_come_back(pair):
+    """Reading goes on; an append fails at most once for each connection that was lost, and loses nothing."""
+    one, _, bandit = pair
+    for i in range(5):
+        server().kill_backends()
+        assert one.head(bandit) >= 1
+        server().kill_backends()
+        for _ in range(10):
+            try:
+                answer = one.append(bandit, [Choose((0,), (80.0,), key=f"{i}")], 0.0)[0]
+                break
+            except StoreError:
+                continue
+        assert answer.number == i
+    assert len(one.read(bandit, 0, 100).seq) == 6
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_append_whose_fate_is_unknown_raises(pair):
+    """The head is locked by another; the connection is lost while the append waits."""
+    one, _, bandit = pair
+    url = one._address.place
+
+    async def hold(connection):
+        await connection.execute("BEGIN")
+        await connection.execute("SELECT * FROM head FOR UPDATE")
+
+    with Background() as background:
+        connection = background.run(asyncpg.connect(url))
+        background.run(hold(connection))
+        killer = threading.Timer(0.5, server().kill_backends)
+        killer.start()
+        with pytest.raises(StoreError):
+            one.append(bandit, [Pay(0, 1.0, key="k")], 0.0)
+        killer.join()
+        background.loop.call_soon_threadsafe(connection.terminate)
+
+
+def test_sessions_are_durable_and_read_committed():
+    """Whatever the database's own defaults are."""
+    url = server().tables() + "&synchronous_commit=off&default_transaction_isolation=serializable"
+    store = PostgresStore(url)
+    assert store._rows("SHOW synchronous_commit")[0][0] == "on"
+    assert store._rows("SHOW transaction_isolation")[0][0] == "read committed"
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.names()
+
+
+def test_only_index_lookups_while_the_tables_grow():
+    """A connection that planned on empty tables is not slower for it, as far as a test can tell."""
+    store = PostgresStore(server().tables())
+    bandit = store.create("plays", {}, [JAZZ], False, 0.0).number
+    store.append(bandit, [Choose((0,) * 1000, (80.0,) * 1000), Pay(0, 0.5)], 0.0)  # plans now
+    seconds = []
+    for batch in range(12):
+        start = time.perf_counter()
+        store.append(bandit, [Pay(i, 0.5, key=f"{batch}") for i in range(1000)], 0.0)
+        seconds.append(time.perf_counter() - start)
+    store.close()
+    assert min(seconds[-3:]) < 5 * min(seconds[:3])  # a scan of all pieces would make it hundreds of times
