@@ -54,8 +54,9 @@ coverage: venv
 bench-fit: venv
 	$(BIN)/python benchmarks/fit_size.py
 
-# Ten minutes of broken logs; needs atheris (pip install atheris).
+# Ten minutes of broken logs.
 fuzz: venv
+	$(PIP) -e '.[fuzz]'
 	$(BIN)/python benchmarks/fuzz_fit.py
 
 bench-peers: venv
