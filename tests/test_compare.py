@@ -120,6 +120,25 @@ def test_a_pace_of_ones_own_and_one_that_is_too_fast():
             compare.set_up(fitted, rate=rate)
 
 
+@pytest.mark.parametrize("refund", [-1.0, -3.0])
+def test_totals_below_0_are_owned_up_to(refund):
+    """Every second decision of a is paid back, once or three times."""
+    decisions = pd.DataFrame({"id": range(400), "arm": ["a", "b"] * 200, "at": range(400)})
+    pieces = [
+        pd.DataFrame({"decision": ids, "value": value, "age": age})
+        for ids, value, age in ((range(400), 1.0, 0), (range(0, 400, 4), refund, 5))
+    ]
+    with open_log(decisions, pd.concat(pieces), allow_negative=True) as log:
+        setup = compare.set_up(fit_log(log, window=10, groups=2))
+    assert setup.problem.means[1] == pytest.approx(1.0)
+    said = [note for note in compare.notes(setup) if "Totals below 0" in note]
+    if refund == -1.0:
+        assert setup.problem.means[0] == pytest.approx(0.5, rel=0.02)
+        assert said == []
+    else:
+        assert len(said) == 1
+
+
 # The same ranking as the truth.
 
 

@@ -151,6 +151,13 @@ def notes(setup: Setup) -> list[str]:
     ]
     if raised:
         said.append(f"Caps raised to the largest total in the sample: {', '.join(raised)}.")
+    true = np.array([arm.mean.value for arm in fitted.known if arm.mean is not None])
+    excess = float((setup.problem.means - true).max()) / max(float(true.max()), 1e-300)
+    if excess > 0.005:
+        said.append(
+            "Totals below 0 cannot be simulated and count as 0, which raises means by up to "
+            f"{100 * excess:.2g} % of the largest."
+        )
     return said
 
 
