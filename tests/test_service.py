@@ -209,7 +209,7 @@ def test_arms_come_and_go(service):
     assert {decision["arm"] for decision in made} == {"folk"}
     service.post(f"{at}/arms/retire", {"name": "folk"})
     none = service.post(f"{at}/decisions")
-    assert problem(none) == "invalid"
+    assert problem(none) == "no-arms"
     assert "retired" in none.json()["detail"]
     assert service.post(f"{at}/pieces", {"decision": 0, "value": 1.5}).status_code == 200
 
@@ -231,7 +231,7 @@ def test_one_that_cannot_be_served_does_not_hurt_its_company(service):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(answers) == [(0, 200)] * 8 + [(1, 422)] * 8
+    assert sorted(answers) == [(0, 200)] * 8 + [(1, 409)] * 8
 
 
 def test_closing(service):

@@ -52,7 +52,7 @@ def create(settings: Settings) -> Front:
     ring = prepare(settings)
     store = open_store(settings.store)
     metrics = Metrics()
-    bandits = Bandits(store, metrics, settings.queue, shared=parse(settings.store).dialect != "sqlite")
+    bandits = Bandits(store, metrics, settings.queue)
     service = _Service(bandits, ring)
 
     app = FastAPI(
@@ -85,7 +85,7 @@ def create(settings: Settings) -> Front:
         return description
 
     _explain_errors(app, description["paths"])
-    return Front(app, Hot(bandits.find), Gate(settings, ring), settings)
+    return Front(app, Hot(bandits.find), Gate(settings, ring), settings, metrics)
 
 
 class _Service:

@@ -9,9 +9,9 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from accrual.service.hot import DecisionsIn, DecisionsOut, PieceIn, PieceOut, Pieces
+from accrual.service.hot import DecisionsIn, DecisionsOut, PieceOut, Pieces
 from accrual.service.models import BANDIT
-from accrual.service.problems import KINDS, MEDIA_TYPE
+from accrual.service.problems import KINDS, MEDIA_TYPE, Problem
 
 _SCHEMAS = "#/components/schemas/"
 _TEXT = """
@@ -32,10 +32,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
     )
     schemas: dict[str, Any] = found["components"]["schemas"]
-    wanted = (DecisionsIn, DecisionsOut, PieceIn, PieceOut, Pieces, list[PieceOut])
+    wanted = (DecisionsIn, DecisionsOut, Pieces, PieceOut, list[PieceOut], Problem)
     shapes, parts = msgspec.json.schema_components(wanted, ref_template=_SCHEMAS + "{name}")
     schemas.update(parts)
-    decisions_in, decisions_out, _, piece_out, pieces, results = shapes
+    decisions_in, decisions_out, pieces, piece_out, results, _ = shapes
     made = found["paths"].setdefault("/v1/bandits/{bandit}/decisions", {})
     text = "Make decisions. With a key, the same again gives the same decisions."
     made["post"] = _operation("decide", text, decisions_in, decisions_out)
@@ -54,6 +54,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             _complete(path, method, operation)
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    _link(found["paths"])
     found["components"]["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "A key of `accrual keys create`."}
     }
@@ -74,6 +75,22 @@ def _operation(id_: str, text: str, given: Any, told: Any) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": {"schema": given}}},
         "responses": {"200": {"description": "Done.", "content": {"application/json": {"schema": told}}}},
     }  # fmt: skip
+
+
+def _link(paths: dict[str, Any]) -> None:
+    """What can be asked about what was just made."""
+    at = "/v1/bandits/{bandit}"
+    name = {"bandit": "$response.body#/name"}
+    for status in ("200", "201"):
+        paths["/v1/bandits"]["post"]["responses"][status]["links"] = {
+            operation: {"operationId": operation, "parameters": name}
+            for operation in ("decide", "getState", "addArm", "exportEvents")
+        }
+    same = {"bandit": "$request.path.bandit", "id": "$response.body#/decisions/0/id"}
+    paths[f"{at}/decisions"]["post"]["responses"]["200"]["links"] = {
+        operation: {"operationId": operation, "parameters": same}
+        for operation in ("explainDecision", "closeDecision")
+    }
 
 
 def _complete(path: str, method: str, operation: dict[str, Any]) -> None:

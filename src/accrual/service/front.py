@@ -13,6 +13,7 @@ from typing import Any
 from accrual.service.body import Gone, Message, Receive, Scope, Send, read_body
 from accrual.service.gate import Asked, Gate, need
 from accrual.service.hot import Hot
+from accrual.service.metrics import Metrics
 from accrual.service.problems import MEDIA_TYPE, Refusal
 from accrual.service.settings import Settings
 
@@ -48,10 +49,12 @@ class Front:
     hot : Hot
     gate : Gate
     settings : Settings
+    metrics : Metrics
     """
 
-    def __init__(self, app: App, hot: Hot, gate: Gate, settings: Settings) -> None:
+    def __init__(self, app: App, hot: Hot, gate: Gate, settings: Settings, metrics: Metrics) -> None:
         self._app = app
+        self._refused = metrics.refused
         self._gate = gate
         self._hot = hot
         self._body = settings.body
@@ -72,6 +75,8 @@ class Front:
         async def answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
             nonlocal started, finished
             started = finished = True
+            if status >= 400:
+                self._refused.labels(status).inc()
             length = (b"content-length", str(len(body)).encode())
             await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
             await send({"type": "http.response.body", "body": body})
@@ -82,6 +87,8 @@ class Front:
             nonlocal started, finished
             if message["type"] == "http.response.start":
                 started = True
+                if message["status"] >= 400:
+                    self._refused.labels(message["status"]).inc()
                 message["headers"] = [*message["headers"], *_SAFE]
                 if not any(name == b"cache-control" for name, _ in message["headers"]):
                     message["headers"] += _FRESH
@@ -94,6 +101,8 @@ class Front:
         try:
             asked = Asked(scope["headers"])
             path = scope["path"]
+            if b"%" in scope["raw_path"] and path.startswith("/v1"):
+                raise Refusal("not-found", "no address here has escapes (%) in it")
             key = self._gate.admit(path, asked)
             if scope["method"] == "POST":
                 body = await read_body(receive, asked.length, self._body, self._seconds)

@@ -118,7 +118,12 @@ class Hot:
         given = _decoded(_read_decisions, body) if body else DecisionsIn()
         if given.key is not None:
             check_key(given.key)
-        (answer,) = await served.line.join((Decide(given.n, given.key),))
+        try:
+            (answer,) = await served.line.join((Decide(given.n, given.key),))
+        except Refusal as refusal:
+            if refusal.kind != "invalid":
+                raise
+            raise Refusal("no-arms", str(refusal)) from None  # all else has been checked
         if answer.status is Status.CONFLICT:
             raise Refusal("conflict", "the key has been used for another number of decisions")
         if not served.knows(answer.arms):  # another process has added some
@@ -135,6 +140,8 @@ class Hot:
         given = _decoded(_read_pieces, body)
         if isinstance(given, list):
             return await self._many(served, given)
+        if given.key is not None:
+            check_key(given.key)
         (answer,) = await served.line.join((_pay(served, given),))
         status = answer.status
         if status in _WRONG:
@@ -146,6 +153,8 @@ class Hot:
         told: list[PieceOut | None] = []
         pays: list[Ask] = []
         for piece in given:
+            if piece.key is not None:
+                check_key(piece.key)
             try:
                 pays.append(_pay(served, piece))
                 told.append(None)
@@ -175,8 +184,6 @@ def _pay(served: Served, piece: PieceIn) -> Pay:
         raise Refusal("invalid", "a negative value needs a bandit made with allow_negative")
     if piece.age is not None and piece.at is not None:
         raise Refusal("invalid", "give a piece's `age` or its `at`, not both")
-    if piece.key is not None:
-        check_key(piece.key)
     return Pay(piece.decision, piece.value, piece.age, piece.at, piece.key)
 
 

@@ -216,15 +216,6 @@ class Health(BaseModel):
     status: str
 
 
-class Problem(BaseModel):
-    """What was wrong (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-
-
 def finite(value: Any) -> float | None:
     """A number that JSON can say."""
     number = float(value)

@@ -1,4 +1,4 @@
-"""Uvicorn's reading of requests, with two limits that it lacks: a head's size, and its time."""
+"""Uvicorn's reading of requests, with limits that it lacks: on a head's size and time, on connections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from accrual.service.problems import MEDIA_TYPE, Refusal
+from accrual.service.problems import MEDIA_TYPE, Refusal, later
 
 HEAD_MOST = 32_768  # bytes
 HEAD_SECONDS = 10.0
@@ -20,11 +20,21 @@ class Protocol(HttpToolsProtocol):
     _bytes = 0
     _timer: TimerHandle | None = None
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._most = self.limit_concurrency
+        self.limit_concurrency = None  # it is seen to here, before a request is read
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._timer = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+        if self._most is not None and len(self.connections) > self._most:
+            self._refuse(later("busy", f"{self._most:,} connections are open; try again"))
+        else:
+            self._timer = self.loop.call_later(HEAD_SECONDS, self._too_slow)
 
     def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():  # it has been refused, and is not read to the end
+            return
         self._bytes += len(data)
         super().data_received(data)
         if not self._reading_head:
@@ -62,7 +72,8 @@ class Protocol(HttpToolsProtocol):
         body = refusal.body
         head = (
             f"HTTP/1.1 {refusal.status} Refused\r\ncontent-type: {MEDIA_TYPE}\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n"
         )
-        self.transport.write(head.encode() + body)
+        more = b"".join(name + b": " + value + b"\r\n" for name, value in refusal.headers)
+        self.transport.write(head.encode() + more + b"\r\n" + body)
         self.transport.close()

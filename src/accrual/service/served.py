@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,20 @@ from accrual.live.state import State
 from accrual.service.line import Line, Room
 from accrual.service.metrics import Metrics
 from accrual.service.problems import Refusal
-from accrual.store.base import BanditRow, DecisionRow, Events, Pay, Store, StoreError
+from accrual.store.base import (
+    AddArm,
+    BanditRow,
+    Close,
+    DecisionRow,
+    Events,
+    Pay,
+    RetireArm,
+    Store,
+    StoreError,
+)
 
 _T = TypeVar("_T")
 _FRESH = 0.5  # seconds for which a state is shown again as it was
-_WAIT = 1.0  # seconds for which a follower waits for news before it looks whether to stop
 
 log = logging.getLogger("accrual.service")
 
@@ -40,9 +48,6 @@ class Served:
         self._store = store
         self._arms = [arm.name for arm in store.arms(row.number)]
         self._state: tuple[float, State] | None = None
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self.abreast = time.monotonic()  # when the fold was last at the end of the log
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Whether these arms' names are known."""
@@ -82,28 +87,8 @@ class Served:
         """Some of the log."""
         return self._store.read(self._number, after, limit)
 
-    def follow(self) -> None:
-        """From now on fold what other processes write."""
-        self._thread = threading.Thread(target=self._follow, name=f"follow-{self._number}", daemon=True)
-        self._thread.start()
-
-    def _follow(self) -> None:
-        seen = 0
-        while not self._stop.is_set():
-            try:
-                if self._store.wait(self._number, seen, _WAIT):
-                    seen = self._store.head(self._number)
-                    self.bandit.catch_up()
-                self.abreast = time.monotonic()
-            except StoreError as error:
-                log.error("cannot follow", extra={"error": str(error)})
-                self._stop.wait(_WAIT)
-
     def release(self) -> None:
-        """Keep a snapshot, and stop following."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(_WAIT * 5)
+        """Keep a snapshot."""
         try:
             self.bandit.release()
         except StoreError as error:  # the log has it all; the next start takes longer
@@ -119,14 +104,11 @@ class Bandits:
     metrics : Metrics
     queue : int
         How many decisions and pieces may wait to be stored.
-    shared : bool
-        Whether other processes write to the same store.
     """
 
-    def __init__(self, store: Store, metrics: Metrics, queue: int, shared: bool) -> None:
+    def __init__(self, store: Store, metrics: Metrics, queue: int) -> None:
         self._store = store
         self._metrics = metrics
-        self._shared = shared
         self._open: dict[str, Served] = {}
         self._opening = asyncio.Lock()
         self._commits = ThreadPoolExecutor(8, "commit")
@@ -151,8 +133,8 @@ class Bandits:
     def _add(self, row: BanditRow, bandit: Bandit) -> Served:
         line = Line(bandit.submit, self._commits, self.room, self._metrics)
         served = self._open[row.name] = Served(row, bandit, self._store, line)
-        if self._shared:
-            served.follow()
+        if self._store.shared:
+            bandit.follow()
         return served
 
     async def create(self, name: str, arms: Mapping[str, float], window: int | str,
@@ -188,15 +170,15 @@ class Bandits:
     def measure(self) -> None:
         """Bring the gauges up to date."""
         metrics, served = self._metrics, list(self._open.values())
-        now = time.monotonic()
         metrics.waiting.set(self.room.taken)
         metrics.bandits.set(len(served))
         states = [one.state() for one in served]
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
-        metrics.lag_events.set(max((one.bandit.behind for one in served), default=0))
-        lag = max((now - one.abreast for one in served), default=0.0)
-        metrics.lag_seconds.set(max(lag - _WAIT, 0.0) if self._shared else 0.0)
+        if self._store.shared:  # nobody is behind whose own writing is all there is
+            stale = [one.bandit.staleness for one in served]
+            metrics.lag_events.set(max((one.events for one in stale), default=0))
+            metrics.lag_seconds.set(max((one.seconds for one in stale), default=0.0))
 
     async def close(self) -> None:
         """Store what waits, keep snapshots, let go of the store."""
@@ -214,5 +196,7 @@ def _warm(bandit: Bandit) -> None:
     like = Bandit(["one", "another"], window=10, policy=bandit.policy)
     like.submit([Decide(2)])
     like.submit([Pay(0, 0.5, 0.0), Pay(1, 0.5, 0.0)])
+    like.submit([AddArm("new", 1.0, 10.0)])
+    like.submit([Decide(1), RetireArm(0), Close(0)])
     like.state()
     like.explain(1)

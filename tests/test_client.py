@@ -1,0 +1,209 @@
+"""The client, against a real service and a proxy that loses what passes through it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from tests.serving import Service, serving
+
+from accrual.client import AsyncClient, Client, Decision, Piece, ServiceError
+from accrual.client.retry import error_of, pause
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("client")) as service:
+        yield service
+
+
+def message(connection: socket.socket) -> bytes:
+    """A whole request or answer; nothing if the other end has closed."""
+    got = b""
+    while True:
+        head, end, body = got.partition(b"\r\n\r\n")
+        if end:
+            length = re.search(rb"content-length: (\d+)", head, re.I)
+            if len(body) >= (int(length[1]) if length else 0):
+                return got
+        part = connection.recv(1 << 16)
+        if not part:
+            return b""
+        got += part
+
+
+@contextmanager
+def dropping(port: int, fate: Callable[[], str]) -> Iterator[int]:
+    """A proxy to `port`; for each request `fate` says pass, before or after: when it hangs up."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    threads: list[threading.Thread] = []
+
+    def pump(client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", port)) as server:
+            try:
+                while request := message(client):
+                    what = fate()
+                    if what == "before":
+                        return
+                    server.sendall(request)
+                    answer = message(server)
+                    if what == "after":
+                        return
+                    client.sendall(answer)
+            except OSError:
+                return
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            threads.append(threading.Thread(target=pump, args=(client,), daemon=True))
+            threads[-1].start()
+
+    acceptor = threading.Thread(target=accept, daemon=True)
+    acceptor.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        acceptor.join(5)
+        for thread in threads:
+            thread.join(5)
+
+
+def lossy(seed: int) -> Callable[[], str]:
+    draw = random.Random(seed)
+    return lambda: draw.choice(["pass", "pass", "pass", "before", "after"])
+
+
+def counts(service: Service, bandit: str) -> tuple[int, Counter[float]]:
+    """How many decisions there are, and how often each value of a piece."""
+    events = service.events(bandit)
+    values = Counter(event["value"] for event in events if event["kind"] == "piece")
+    return sum(event["kind"] == "decision" for event in events), values
+
+
+def test_what_a_client_can_do(service):
+    with Client(service.url, timeout=300) as client:
+        made = client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeTS", seed=3)
+        assert made["arms"] == ["jazz", "rock"]
+        assert client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeTS", seed=3) == made
+        assert "shop" in client.names()
+        one = client.decide("shop")
+        assert isinstance(one, Decision)
+        assert one.id == 0
+        assert [decision.id for decision in client.decide_many("shop", 3, key="k")] == [1, 2, 3]
+        assert [decision.id for decision in client.decide_many("shop", 3, key="k")] == [1, 2, 3]
+        assert client.observe("shop", 0, 0.5, age=0).status == "stored"
+        assert client.observe("shop", 0, 0.5, age=0).status == "again"  # its key follows from its age
+        assert client.observe("shop", 0, 0.5).status == "stored"  # without one, each call is a piece
+        assert client.observe("shop", 0, 0.5).status == "stored"
+        results = client.observe_many("shop", [Piece(1, 0.5, key="a"), Piece(9, 0.5), Piece(1, 0.6, key="a")])
+        assert [result.status for result in results] == ["stored", "unknown", "conflict"]
+        client.add_arm("shop", "folk", 1.5)
+        client.retire_arm("shop", "jazz")
+        client.close_decision("shop", 1)
+        assert client.state("shop")["decisions"] == 4
+        assert client.explain("shop", 0)["arm"] == one.arm
+        assert client.events("shop", limit=2)["next"] == 2
+        with pytest.raises(ServiceError, match="no decision has this id") as raised:
+            client.observe("shop", 99, 0.5)
+        assert (raised.value.status, raised.value.kind) == (404, "unknown-decision")
+
+
+def test_retries_through_a_bad_line_are_counted_once(service):
+    with Client(service.url, timeout=300) as client:
+        client.create("plain", ["jazz", "rock"], 100_000)
+    ids: list[int] = []
+    with dropping(service.port, lossy(1)) as port:
+
+        def work(part: int) -> None:
+            with Client(f"http://127.0.0.1:{port}", attempts=40, timeout=300) as client:
+                for i in range(12):
+                    made = client.decide("plain")
+                    ids.append(made.id)
+                    assert client.observe("plain", made.id, part + i / 100).status in ("stored", "again")
+                batch = [Piece(ids[0], 100.0 + part, key=f"batch-{part}"), Piece(ids[1], 200.0 + part, age=0)]
+                assert {result.status for result in client.observe_many("plain", batch)} <= {
+                    "stored",
+                    "again",
+                }
+
+        threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    decisions, values = counts(service, "plain")
+    assert len(set(ids)) == decisions == 48
+    assert len(values) == sum(values.values()) == 56
+
+
+def test_a_client_without_keys_would_count_twice(service):
+    """The control: the same line, and a new request in place of the same one again."""
+    with Client(service.url, timeout=300) as client:
+        client.create("control", ["jazz", "rock"], 100_000)
+    with dropping(service.port, lossy(2)) as port:
+        for _ in range(30):
+            while True:
+                try:
+                    httpx.post(f"http://127.0.0.1:{port}/v1/bandits/control/decisions")
+                    break
+                except httpx.TransportError:
+                    continue
+    assert counts(service, "control")[0] > 30
+
+
+def test_the_asynchronous_client_too(service):
+    async def work(port: int) -> list[int]:
+        async with AsyncClient(f"http://127.0.0.1:{port}", attempts=40, timeout=300) as client:
+            await client.create("async", ["jazz", "rock"], 100_000)
+
+            async def one(i: int) -> int:
+                made = await client.decide("async")
+                await client.observe("async", made.id, i / 100, age=0)
+                return made.id
+
+            ids = await asyncio.gather(*[one(i) for i in range(40)])
+            assert (await client.state("async"))["decisions"] >= 1
+            with pytest.raises(ServiceError, match="no bandit is called"):
+                await client.decide("nobody")
+            return ids
+
+    with dropping(service.port, lossy(3)) as port:
+        ids = asyncio.run(work(port))
+    decisions, values = counts(service, "async")
+    assert len(set(ids)) == decisions == 40
+    assert len(values) == sum(values.values()) == 40
+
+
+def test_nobody_there():
+    with Client("http://127.0.0.1:9", attempts=2) as client, pytest.raises(ServiceError) as raised:
+        client.names()
+    assert (raised.value.status, raised.value.kind) == (0, "unreachable")
+
+
+def test_what_a_service_asks_for_is_waited_for():
+    assert pause(1, "3") == 3.0
+    assert pause(1, "3600") == 30.0
+    assert 0.0 <= pause(3, None) <= 0.8
+    assert all(pause(20, None) <= 5.0 for _ in range(100))
+    assert error_of(502, b"<html>").kind == "unreadable"
+
+
+def test_too_busy_is_tried_again(tmp_path):
+    with serving(tmp_path, rate=3) as service, Client(service.url, attempts=4) as client:
+        assert [client.names() for _ in range(6)] == [[]] * 6
+        with Client(service.url, attempts=1) as hasty, pytest.raises(ServiceError, match="requests a second"):
+            _ = [hasty.names() for _ in range(6)]
