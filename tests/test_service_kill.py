@@ -6,7 +6,6 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
 from tests.serving import Process
 
 from accrual.client import Client, Piece
@@ -87,10 +86,3 @@ def killed(folder: Path, kills: int, store: str | None = None, *options: str) ->
 def test_killed_three_times(tmp_path):
     told, kept = killed(tmp_path, kills=3)
     assert kept >= told > 20
-
-
-@pytest.mark.slow
-def test_killed_a_hundred_times(tmp_path, record_property):
-    told, kept = killed(tmp_path, kills=100)
-    line = f"service killed 100 times: {told:,} acknowledged, {kept:,} kept, 0 lost or doubled"
-    record_property("figures", line)

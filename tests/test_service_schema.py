@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from tests.serving import Process
 
 # All checks but one: that whatever fits the schema is accepted. A schema cannot say that two arms must
@@ -37,11 +36,3 @@ def probe(folder: Path, examples: int, phases: str) -> str:
 def test_some_examples_of_every_operation(tmp_path):
     printed = probe(tmp_path, 3, "examples,coverage,fuzzing,stateful")
     assert re.search(r"Tested: 14", printed), printed[-2000:]
-
-
-@pytest.mark.slow
-def test_five_hundred_examples_of_every_operation(tmp_path, record_property):
-    printed = probe(tmp_path, 500, "examples,coverage,fuzzing,stateful")
-    cases = re.search(r"([\d,]+) generated", printed)
-    assert cases
-    record_property("figures", f"schemathesis, 500 examples an operation: {cases[1]} requests, nothing found")

@@ -1,0 +1,76 @@
+"""The service at a steady load for a long time: memory, errors, and whether the state is the log's.
+
+A third of the requests are decisions, the rest single pieces. First the rate is found that the service
+can do, then 70 % of that is kept up. Memory is compared between one fifth of the time, when whatever
+is kept in memory has been filled, and the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+
+from benchmarks.http_load import load
+from benchmarks.served import Running, Traffic, new_file, pin_self, service
+
+from accrual.live.verify import verify_snapshots
+from accrual.store.sqlite import SQLiteStore
+
+SHARE = 0.7
+GROWTH_MOST = 0.05
+
+
+def soak(running: Running, seconds: float) -> tuple[int, float]:
+    """How many errors there were, and by what share memory grew."""
+    traffic = Traffic(running)
+    turns = itertools.cycle([traffic.decision, traffic.piece, traffic.piece])
+
+    def make() -> bytes:
+        return next(turns)()
+
+    most = load(running.port, make, 64, 5.0).rate
+    print(f"{most:,.0f} requests a second at most; {SHARE:.0%} of that for {seconds:,.0f} s", flush=True)
+    memory, errors = [], 0
+    begin = time.monotonic()
+    for _ in range(10):
+        tally = load(running.port, make, 64, seconds / 10, SHARE * most)
+        errors += tally.errors
+        memory.append(running.memory)
+        print(
+            f"{time.monotonic() - begin:6.0f} s: {tally.rate:,.0f} a second, "
+            f"p99 {tally.quantile(0.99):.1f} ms, {memory[-1] / 2**20:,.1f} MiB, {errors} errors",
+            flush=True,
+        )
+    return errors, memory[-1] / memory[1] - 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    seconds = parser.parse_args().seconds
+    pin_self(1)
+    with new_file() as (store, folder):
+        window = f"{max(int(seconds / 20), 1)}s"  # so that decisions close as fast as they come, soon
+        with service(store, folder, window) as running:
+            errors, growth = soak(running, seconds)
+        log = (folder / "log").read_text()
+        kept = SQLiteStore(str(folder / "load.db"), readonly=True)
+        compared, wrong = verify_snapshots(kept)  # the service left one when it stopped: its state
+        events = sum(kept.head(row.number) for row in [kept.find(name) for name in kept.names()] if row)
+        kept.close()
+    print(f"{events:,} events; memory grew by {growth:.1%}; {errors} errors; {compared} states compared")
+    failures = [
+        *wrong,
+        *([f"memory grew by more than {GROWTH_MOST:.0%}"] if growth > GROWTH_MOST else []),
+        *(["there were errors"] if errors or '"level":"error"' in log else []),
+        *(["no state was compared"] if not compared else []),
+    ]
+    for failure in failures:
+        print("failed:", failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
