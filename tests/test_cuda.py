@@ -78,14 +78,17 @@ def fingerprint(device):
 
 
 # In the simulator every thread is one of Python's: a few are enough, and show that their number
-# does not matter. Then the same with short spans, a run at a time, and nothing in shared memory.
+# does not matter. First a block for each chain; then several chains in a block; then with short
+# spans, a run at a time, and nothing in shared memory.
 SIMULATE = """
 import json, sys
 import test_cuda
 from accrual.engine import cuda
 
-cuda._GRID, cuda._BLOCK = 1, 2
+cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2
 found = {"plain": test_cuda.fingerprint("cpu"), "simulator": test_cuda.fingerprint("cuda")}
+cuda._WIDE_MOST = 0
+found["many to a block"] = test_cuda.fingerprint("cuda")
 cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST, cuda._BLOCKS = 3, 7, 0, 1
 sizes = cuda._sizes
 cuda._sizes = lambda *given: sizes(*given)._replace(runs=1)

@@ -1,7 +1,7 @@
 """The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA card.
 
 Every policy in every run is a chain; chains whose policies share their functions are played by
-one kernel, kernels of different functions side by side. Rounds are played span by span, so that
+one kernel. Rounds are played span by span, so that
 memory does not grow with the horizon, a launch stays short, and Ctrl-C is heard. Neither the
 spans, nor how runs are shared out over several passes where memory is short, nor how chains are
 shared out over blocks changes a result.
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
+from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine.cpu import Plan
 from accrual.engine.cuda_kernels import cuda
@@ -29,12 +30,15 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _WARP = 32
-_BLOCKS = 4  # for each multiprocessor: as long as there are fewer, each chain gets a block of its own
+_WIDE_MOST = 1024  # chains that learn from groups, up to which each gets a warp to itself ...
+_TABLE_MOST = 2048  # ... if there are at most so many arms
+_BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
 _SPAN_LEAST, _SPAN_MOST = 128, 4096
 _FEED = 2e9  # bytes of feed at which longer spans stop paying
-_SHORT, _LONG = 0.05, 0.2  # seconds: a launch that takes less or more makes the next longer or shorter
+_SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the next longer or shorter
 _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
+_NAP = 2e-4  # seconds between two looks at whether a span is over
 _SHARE = 0.5  # of the card's free memory that one simulation takes at most
 
 _allocating = threading.Lock()  # from asking how much memory is free until it is taken
@@ -49,7 +53,8 @@ def play(
     regret = np.zeros((len(plans), len(runs), len(rounds)))
     pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
     done = 0
-    with Progress(len(plans) * len(runs) * horizon) as bar:
+    # To free memory is to wait for the whole card, so it is put off while simulations run side by side.
+    with Progress(len(plans) * len(runs) * horizon) as bar, cuda.defer_cleanup():
         while done < len(runs):
             with _allocating:
                 sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
@@ -83,8 +88,8 @@ def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, ru
     stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
     free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
     most = min(_SPAN_MOST, rounds[-1])
-    span = int(np.clip((_FEED / (a_round * runs) - problem.window) / 2, min(_SPAN_LEAST, most), most))
-    a_run = a_round * (problem.window + 2 * span) + stats + len(plans) * a_chain
+    span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
+    a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
     if free < a_run:
         raise InputError("one run does not fit half of the card's free memory; use device 'cpu'")
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
@@ -104,7 +109,7 @@ def _alike(plans: Sequence[Plan]) -> list[list[int]]:
 
 def _zeros(size: int, dtype: Any, stream: Any) -> Any:
     array = cuda.device_array(max(size, 1), dtype, stream=stream)
-    kernels.clear_kernel()[_GRID, _BLOCK, stream](array)
+    feeds.clear_kernel()[_GRID, _BLOCK, stream](array)
     return array
 
 
@@ -115,13 +120,14 @@ def _to_device(array: Any, stream: Any) -> Any:
 
 
 class Source:
-    """Draws the feed of all runs, span after span, up to one span ahead of the chains."""
+    """Draws the feed of all runs, span after span."""
 
     def __init__(self, problem: Problem, laws: Laws, sizes: _Sizes, key: tuple[int, range]) -> None:
         self.problem, self.sizes = problem, sizes
         self.seed, self.runs = key
+        # One for each simulation: a card has 32 queues, and streams in one queue wait for each other.
         self.stream = cuda.stream()
-        groups, rows, count = problem.groups, problem.window + 2 * sizes.span, len(laws.kind)
+        groups, rows, count = problem.groups, problem.window + sizes.span, len(laws.kind)
         self.one_law = count == 1
         self._laws = Laws(*(_to_device(array, self.stream) for array in laws))
         self._u = cuda.device_array((1, groups + groups % 2, _GRID * _BLOCK), stream=self.stream)
@@ -129,20 +135,23 @@ class Source:
         self._changes = _zeros((rows * count * sizes.changes + 4) * len(self.runs), np.float64, self.stream)
         self._paid = _zeros(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
         self._shape = (rows, count, sizes.changes, sizes.paid)
-        self._logs = [cuda.device_array(sizes.span, stream=self.stream) for _ in range(2)]
+        self._log = cuda.device_array(sizes.span, stream=self.stream)
+        # Only from pinned memory does a copy not wait for the work before it; two, for two spans.
+        self._pinned = [cuda.pinned_array(sizes.span) for _ in range(2)]
         even = problem.division == "even"
-        self._how = kernels.Sizes(groups, problem.window // groups, even, sizes.changes > 0)
+        self._how = feeds.Sizes(groups, problem.window // groups, even, sizes.changes > 0)
         self._next = 1
 
     def read(self, length: int) -> tuple[kernels.Feed, kernels.Span]:
         """Draw the next `length` rounds (at most `sizes.span`)."""
         start = self._next
-        rounds = np.arange(start, start + length, dtype=np.float64)
-        self._logs.reverse()
-        self._logs[0][:length].copy_to_device(np.log(np.maximum(rounds - 1.0, 1.0)), self.stream)
-        feed = kernels.Feed(self._changes, self._paid, self._logs[0], *self._shape)
+        self._pinned.reverse()
+        past = np.maximum(np.arange(start, start + length) - 1.0, 1.0)
+        self._pinned[0][:length] = np.log(past)
+        self._log.copy_to_device(self._pinned[0], self.stream)
+        feed = kernels.Feed(self._changes, self._paid, self._log, *self._shape)
         span = kernels.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
-        draw = kernels.draw_kernel()[_GRID, _BLOCK, self.stream]
+        draw = feeds.draw_kernel()[_GRID, _BLOCK, self.stream]
         draw(self._laws, self._u, self._pay, feed, span, self._how)
         self._next += length
         return feed, span
@@ -153,20 +162,23 @@ class Team:
 
     def __init__(self, plans: Sequence[Plan], rounds: Ints, source: Source) -> None:
         policy, params, game = plans[0].policy, plans[0].params, plans[0].game
-        self.stream = cuda.stream()
+        self.stream = source.stream
         self.policies, self._runs = len(plans), len(source.runs)
         self.chains = self.policies * self._runs
         self._rounds = rounds
-        # Few chains are spread thinly: alone in a block each has more of the cache, and less to wait for.
+        table = max(len(game.caps), 3 * _WARP)
+        grouped = policy.feedback == "groups"
+        self._wide = wide = grouped and self.chains <= _WIDE_MOST and table <= _TABLE_MOST
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        lanes = min(max(self.chains // (_BLOCKS * processors), 1), _WARP)
+        lanes = 1 if wide else min(max(self.chains // (_BLOCKS * processors), 1), _WARP)
         blocks = -(-self.chains // lanes)
         arms, slots = len(game.caps) * (policy.feedback == "pieces"), game.window + 1
         first = [plan.policy.stats(plan.params) for plan in plans]
-        near = _near(first[0], arms, slots, lanes)
+        near = _near(first[0], (table * wide, arms, slots), lanes)
         self._params = self._stacked([plan.params for plan in plans])
+        shape = () if wide else (lanes,)
         self.stats = type(first[0])(
-            *(self._started(fields, blocks, lanes) for fields in zip(*first, strict=True))
+            *(self._started(fields, blocks, shape) for fields in zip(*first, strict=True))
         )
         self._reader = kernels.Reader(*self._stacked([plan.reader for plan in plans]))
         self._work = kernels.Work(
@@ -182,17 +194,18 @@ class Team:
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
             source.one_law, near.rate, near.arms,
         )  # fmt: skip
-        self._kernel, self._grid = kernels.chain_kernel(kind), (blocks, lanes, self.stream, near.size)
+        self._kernel = (kernels.wide_kernel if wide else kernels.chain_kernel)(kind)
+        self._grid = (blocks, _WARP if wide else lanes, self.stream, near.size)
 
     def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
         """Each field of all policies' tuples as one array, the policies first."""
         return tuple(_to_device(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
 
-    def _started(self, fields: Sequence[Any], blocks: int, lanes: int) -> Any:
+    def _started(self, fields: Sequence[Any], blocks: int, lanes: tuple[int, ...]) -> Any:
         first = np.stack(fields)
-        out = cuda.device_array((blocks, *first.shape[1:], lanes), first.dtype, stream=self.stream)
-        flat = out.reshape(blocks, first[0].size, lanes)
-        kernels.fill_kernel()[_GRID, _BLOCK, self.stream](
+        out = cuda.device_array((blocks, *first.shape[1:], *lanes), first.dtype, stream=self.stream)
+        flat = out.reshape(blocks, first[0].size, *(lanes or (1,)))
+        feeds.fill_kernel()[_GRID, _BLOCK, self.stream](
             _to_device(first.reshape(len(first), -1), self.stream), flat, self._runs, self.chains
         )
         return out
@@ -209,23 +222,25 @@ class Team:
         """Regret and decisions of each arm, policies x runs x checkpoints or arms."""
         shape = (self.policies, self._runs, -1)
         regret = self._regret.copy_to_host(stream=self.stream)
-        pulls = self.stats.pulls.copy_to_host(stream=self.stream)
+        return regret.T.reshape(shape), self.of_chains(self.stats.pulls).reshape(shape)
+
+    def of_chains(self, array: Any) -> Any:
+        """A statistic on the host, the chains first."""
+        host = array.copy_to_host(stream=self.stream)
         self.stream.synchronize()
-        pulls = pulls.swapaxes(1, 2).reshape(-1, pulls.shape[1])[: self.chains]
-        return regret.T.reshape(shape), pulls.reshape(shape)
+        return host if self._wide else np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
 def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -> None:
-    """Play to the horizon; each span is drawn while the one before it is played."""
-    under_way: list[tuple[int, list[Any]]] = []
+    """Play to the horizon; while one span is under way, the next is asked for."""
+    under_way: list[tuple[int, Any]] = []
     start, length = 1, min(_SPAN_LEAST, source.sizes.span)
     chains = sum(team.chains for team in teams)
     ended = time.monotonic()
     while start <= horizon or under_way:
         if len(under_way) == 2 or start > horizon:
-            played, events = under_way.pop(0)
-            for event in events:
-                event.synchronize()
+            played, event = under_way.pop(0)
+            _wait(event)
             bar.advance(played * chains)
             took, ended = time.monotonic() - ended, time.monotonic()
             if took < _SHORT:
@@ -235,17 +250,19 @@ def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -
             continue
         length_now = min(length, horizon + 1 - start)
         feed, span = source.read(length_now)
-        drawn = cuda.event()
-        drawn.record(source.stream)
-        events = []
         for team in teams:
-            drawn.wait(team.stream)
             team.advance(feed, span)
-            done = cuda.event()
-            done.record(team.stream)
-            events.append(done)
-        under_way.append((length_now, events))
+        event = cuda.event()
+        event.record(source.stream)
+        under_way.append((length_now, event))
         start += length_now
+
+
+def _wait(event: Any) -> None:
+    """Wait in a way that lets other threads, and Ctrl-C, through."""
+    query = getattr(event, "query", lambda: True)  # in the simulator everything is over at once
+    while not query():
+        time.sleep(_NAP)
 
 
 class _Near(NamedTuple):
@@ -258,9 +275,10 @@ class _Near(NamedTuple):
     arms: bool
 
 
-def _near(stats: Any, arms: int, slots: int, lanes: int) -> _Near:
-    """What fits: first the rates of so many arms, then statistics of one axis, then the ring of arms."""
-    size = 0
+def _near(stats: Any, sizes: tuple[int, int, int], lanes: int) -> _Near:
+    """The table, and what else fits: the rates of all arms, statistics of one axis, the ring of arms."""
+    table, arms, slots = sizes
+    size = 8 * table
 
     def place(width: int, item: int) -> int | None:
         nonlocal size

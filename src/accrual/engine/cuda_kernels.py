@@ -8,6 +8,7 @@ memory are the same thing of the next chain or run, so that threads side by side
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,10 +16,10 @@ import numpy as np
 
 from accrual.core.errors import need
 from accrual.core.jit import njit
-from accrual.core.random import REWARDS, uniforms
-from accrual.environment.laws import draw_pay
-from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh
+from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh, no_survey
 
+# Simulations side by side in threads have a queue each, up to the most a card has.
+os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 need("numba_cuda", "cuda")  # numba has a cuda of its own, older and without upkeep
 if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that numpy 2.5 has dropped
     np.row_stack = np.vstack
@@ -120,7 +121,8 @@ class Kind(NamedTuple):
     ring_near: bool  # the arms too
 
 
-def _kernel(function: F) -> F:
+def device_kernel(function: F) -> F:
+    """Compile a kernel, when it is first launched."""
     return cuda.jit(function)  # type: ignore[no-any-return]
 
 
@@ -179,6 +181,37 @@ def _enter(fields: tuple[Any, ...]) -> Function:
     return enters
 
 
+def _enter_alone(fields: tuple[Any, ...]) -> Function:
+    """The same where a chain has a block to itself, and arrays no axis for lanes."""
+    last = len(fields) - 1
+    dtype = fields[last]
+
+    if dtype is None:
+
+        @njit
+        def enter(arrays: Any, starts: Any, block: int) -> Any:
+            return (arrays[last][block],)
+    else:
+
+        @njit
+        def enter(arrays: Any, starts: Any, block: int) -> Any:
+            first, size = starts.stats[last], arrays[last].shape[1]
+            near = cuda.shared.array(0, dtype)[first : first + size]
+            for i in range(size):
+                near[i] = arrays[last][block, i]
+            return (near,)
+
+    if last == 0:
+        return enter
+    before = _enter_alone(fields[:last])
+
+    @njit
+    def enters(arrays: Any, starts: Any, block: int) -> Any:
+        return before(arrays, starts, block) + enter(arrays, starts, block)
+
+    return enters
+
+
 def _leave(fields: tuple[Any, ...]) -> Function:
     """``leave(arrays, stats, block, lane)``: put back what `_enter` brought near."""
     last = len(fields) - 1
@@ -202,6 +235,29 @@ def _leave(fields: tuple[Any, ...]) -> Function:
     return leaves
 
 
+def _leave_alone(fields: tuple[Any, ...]) -> Function:
+    """The same for `_enter_alone`."""
+    last = len(fields) - 1
+    moved = fields[last] is not None
+
+    @njit
+    def leave(arrays: Any, stats: Any, block: int) -> None:
+        if moved:
+            for i in range(arrays[last].shape[1]):
+                arrays[last][block, i] = stats[last][i]
+
+    if last == 0:
+        return leave
+    before = _leave_alone(fields[:last])
+
+    @njit
+    def leaves(arrays: Any, stats: Any, block: int) -> None:
+        before(arrays, stats, block)
+        leave(arrays, stats, block)
+
+    return leaves
+
+
 @njit
 def back(place: Any, by: Any, size: Any) -> Any:
     """The place so far back in a ring."""
@@ -217,9 +273,7 @@ def _group(one_law: bool) -> Function:
     """
 
     @njit
-    def group(
-        game: Game, reader: Reader, feed: Feed, arms: Any, which: Any, ring: Any, place: Any
-    ) -> Any:
+    def group(game: Game, reader: Reader, feed: Feed, arms: Any, which: Any, ring: Any, place: Any) -> Any:
         policy, g, t = which
         at, slot, step, size = ring
         row, own, runs = place
@@ -259,7 +313,7 @@ def chain_kernel(kind: Kind) -> Any:
     group = _group(one_law)
     pick, enter, leave = _pick(kind.param_count), _enter(kind.fields), _leave(kind.fields)
 
-    @_kernel
+    @device_kernel
     def advance(
         all_params: Any, all_stats: Any, game: Game, reader: Reader, work: Work, feed: Feed,
         span: Span, marks: Marks,
@@ -436,83 +490,125 @@ def chain_kernel(kind: Kind) -> Any:
     return advance
 
 
-class Sizes(NamedTuple):
-    """How a span is drawn."""
-
-    groups: int
-    phi: int
-    even: bool
-    wants_changes: bool
-
-
 @functools.cache
-def draw_kernel() -> Any:
-    """The kernel that draws the feed of a span: a thread takes one decision of one run after another."""
+def wide_kernel(kind: Kind) -> Any:
+    """The kernel for few chains that learn from groups: each has a block to itself.
 
-    @_kernel
-    def draw(laws: Any, u: Any, pay: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
-        thread = cuda.grid(1)
-        mine_u, mine_pay = u[:, :, thread], pay[:, :, thread]
-        groups, phi, even, wants_changes = sizes
-        last = feed.paid_columns - 1
-        for item in range(thread, span.length * span.runs, cuda.gridsize(1)):
-            i = item // span.runs
-            run = item - i * span.runs
-            row = (span.start + i) % feed.rows
-            uniforms(span.seed, span.run + run, span.start + i, REWARDS, mine_u[0])
-            for law in range(feed.laws):
-                draw_pay(laws, law, mine_u, mine_pay)
-                total = 0.0
-                at = (row * feed.laws + law) * feed.paid_columns * span.runs + run
-                for g in range(groups):
-                    total += mine_pay[0, g]
-                    if last == groups:
-                        feed.paid[at + (g + 1) * span.runs] = total
-                feed.paid[at + last * span.runs] = total
-                if wants_changes:
-                    before = 0.0
-                    due = row
-                    for g in range(groups):
-                        share = mine_pay[0, g] / phi if even else mine_pay[0, g]
-                        feed.changes[((due * feed.laws + law) * feed.columns + g) * span.runs + run] = (
-                            share - before
-                        )
-                        if even:
-                            before = share
-                        due += phi
-                        due -= feed.rows if due >= feed.rows else 0
-                    feed.changes[
-                        ((due * feed.laws + law) * feed.columns + groups) * span.runs + run
-                    ] = -before
+    Its lanes share out what they can: the arms, for an index reads and does not write, and the
+    reading of the feed. What a policy's other functions do, one lane does in order.
+    """
+    index, survey, decided, _, finished, _, refresh = kind.functions
+    surveyed = survey is not no_survey
+    refreshed = refresh is not no_refresh
+    ring_near, make_params, make_stats = kind.ring_near, kind.params, kind.stats
+    group = _group(kind.one_law)
+    pick, enter, leave = _pick(kind.param_count), _enter_alone(kind.fields), _leave_alone(kind.fields)
 
-    return draw
+    @device_kernel
+    def advance(
+        all_params: Any, all_stats: Any, game: Game, reader: Reader, work: Work, feed: Feed,
+        span: Span, marks: Marks,
+    ) -> None:  # fmt: skip
+        lanes, lane = np.int64(cuda.blockDim.x), np.int64(cuda.threadIdx.x)
+        chain = np.int64(cuda.blockIdx.x)
+        policy = chain // span.runs
+        run = chain - policy * span.runs
+        number: Any = span.run + run
+        params = make_params(*pick(all_params, policy))
+        stats = make_stats(*enter(all_stats, work.starts, chain))
+        count = len(game.caps)
+        one, ring = np.uint64(1), np.uint64(game.window + 1)
+        runs, rows, own = np.uint64(span.runs), np.uint64(feed.rows), np.uint64(run)
+        table = cuda.shared.array(0, _FLOAT)
+        here = np.uint64(0)  # the table comes first
+        if ring_near:
+            arms = cuda.shared.array(0, _ARM)
+            at = np.uint64(work.starts.arms)
+            for s in range(lane, game.window + 1, lanes):
+                arms[at + np.uint64(s)] = work.arms[chain * (game.window + 1) + s]
+        else:
+            arms = work.arms
+            at = np.uint64(chain) * ring
 
+        slot = np.uint64(span.start % (game.window + 1))
+        row = np.uint64(span.start % feed.rows)
+        mark = marks.next
+        due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
+        stop = 0
+        cuda.syncthreads()
+        while stop < span.length:
+            first, stop = stop, span.length
+            if refreshed:
+                if lane == 0 and stats.due[0] <= 0:
+                    refresh(params, stats)
+                cuda.syncthreads()
+                stop = min(span.length, first + stats.due[0])
+                cuda.syncthreads()
+                if lane == 0:
+                    stats.due[0] -= stop - first
+            for i in range(first, stop):
+                t = span.start + i
+                moment = Moment(t, feed.log[i], span.seed, number)
+                if t > count:
+                    if surveyed:
+                        if lane == 0:
+                            survey(params, stats, moment)
+                        cuda.syncthreads()
+                    for k in range(lane, count, lanes):
+                        table[here + np.uint64(k)] = index(params, stats, np.int64(np.uint16(k)), moment)
+                    cuda.syncthreads()
+                if lane == 0:
+                    choice = t - 1
+                    if choice >= count:
+                        choice = 0
+                        best = -np.inf
+                        for k in range(count):
+                            value = table[here + np.uint64(k)]
+                            if value > best:
+                                best = value
+                                choice = k
+                    arm = np.int64(np.uint16(choice))
+                    stats.pulls[arm] += 1
+                    arms[at + slot] = arm
+                    decided(params, stats, arm)
+                cuda.syncthreads()
 
-@functools.cache
-def fill_kernel() -> Any:
-    """The kernel that gives every chain its policy's first statistics."""
+                for start in range(0, reader.ages.shape[1], lanes):
+                    ahead = group(
+                        game, reader, feed, arms, (policy, start + lane, t), (at, slot, one, ring),
+                        (row, own, runs),
+                    )  # fmt: skip
+                    u = here + np.uint64(3 * lane)
+                    table[u], table[u + one], table[u + one + one] = ahead
+                    cuda.syncthreads()
+                    if lane == 0:
+                        u = here
+                        for g in range(start, start + lanes):
+                            a = np.int64(table[u])
+                            if a < 0:
+                                break
+                            finished(
+                                params, stats, np.int64(np.uint16(a)), g, table[u + one], table[u + one + one]
+                            )
+                            u += np.uint64(3)
+                    cuda.syncthreads()
 
-    @_kernel
-    def fill(first: Any, out: Any, runs: int, chains: int) -> None:
-        # `first` is policies x things, `out` blocks x things x lanes.
-        _, things, lanes = out.shape
-        for item in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-            block = item // (things * lanes)
-            chain = block * lanes + item % lanes
-            if chain < chains:
-                thing = (item // lanes) % things
-                out[block, thing, item % lanes] = first[chain // runs, thing]
+                if t == due_mark:
+                    if lane == 0:
+                        regret = 0.0
+                        for k in range(count):
+                            regret += game.gaps[k] * stats.pulls[k]
+                        marks.regret[mark, chain] = regret
+                    mark += 1
+                    due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
+                slot = slot + one if slot + one < ring else np.uint64(0)
+                row = row + one if row + one < rows else np.uint64(0)
 
-    return fill
+        cuda.syncthreads()
+        if lane == 0:
+            leave(all_stats, stats, chain)
+        if ring_near:
+            for s in range(lane, game.window + 1, lanes):
+                work.arms[chain * (game.window + 1) + s] = arms[at + np.uint64(s)]
 
-
-@functools.cache
-def clear_kernel() -> Any:
-    """The kernel that sets an array, made flat, to 0."""
-
-    @_kernel
-    def clear(out: Any) -> None:
-        for item in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-            out[item] = 0
-
-    return clear
+    return advance
