@@ -90,6 +90,7 @@ def in_new_loop(work: Coroutine[Any, Any, Any]) -> Any:
     try:
         return loop.run_until_complete(work)
     finally:
+        loop.run_until_complete(asyncio.sleep(0))  # connections that are closing get to their end
         loop.close()
 
 

@@ -30,6 +30,7 @@ class Background:
     def close(self) -> None:
         """Stop."""
         if not self.closed:
+            self.run(asyncio.sleep(0))  # connections that are closing get to their end
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()
             self.loop.close()
