@@ -38,6 +38,7 @@ from accrual.store.tables import ADD_ARM, ADD_CHANGE, ADD_DECISION, ADD_PIECE, T
 
 _BLOCK = 4096  # events, at least
 _DECISIONS_MOST = 500_000  # kept in memory
+_CACHE = 65_536  # KiB: keys fall all over their index, and with SQLite's own 2 MiB most would be read again
 _POLL = 0.01
 _T = TypeVar("_T")
 
@@ -145,6 +146,7 @@ class SQLiteStore:
         connection = self._connect("rw")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = {-_CACHE}")
         return connection
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
