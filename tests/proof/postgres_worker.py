@@ -87,16 +87,24 @@ def _in_threads(send: Callable[[list[tuple[int, float]]], None], sent: list[tupl
 def share(url: str, worker: int, rounds: int) -> dict[str, Any]:
     """Decide and observe beside other workers; then wait for all, and say what was learned."""
     bandit = ac.Bandit(["a", "b", "c"], window=40, groups=8, store=url, name="shared")
-    lags, seconds = [], []
+    lags, seconds, done = [], [], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            stale = bandit.staleness
+            lags.append(stale.events)
+            seconds.append(stale.seconds)
+
+    watching = threading.Thread(target=watch)
     for i in range(rounds):
+        if i == 1:  # all is compiled by now
+            watching.start()
         made = bandit.decide(n=5)
         bandit.observe_many(
             [d.id for d in made], [((worker + 3) * d.id % 7) / 8 for d in made], keys=[f"{worker}"] * 5
         )
-        if i % 10 == 0:
-            stale = bandit.staleness
-            lags.append(stale.events)
-            seconds.append(stale.seconds)
+    done.set()
+    watching.join()
     total = int(sys.argv[5])
     while bandit._follower.position < total:  # nothing but following
         time.sleep(0.01)

@@ -34,6 +34,8 @@ from accrual.store.schema import VERSION_SQL, VERSION_TABLE, check
 
 _T = TypeVar("_T")
 
+_PAUSE = 0.01  # seconds
+
 # An acknowledgement means durable, so commits must wait for the disk; and each statement of an append
 # must see what was committed before it.
 _BEGIN = """
@@ -103,6 +105,7 @@ class PostgresStore:
     def __init__(self, url: str, connections: int = 4, timeout: float = 60.0) -> None:
         self._address = parse(url)
         self._asyncpg = need("asyncpg", "postgres")
+        self._connections = connections
         self._timeout = timeout
         self._failures = (
             self._asyncpg.PostgresError,
@@ -113,7 +116,7 @@ class PostgresStore:
         )
         self._background = Background()
         try:
-            self._background.run(self._open(connections))
+            self._background.run(self._open())
         except BaseException:
             self._background.close()
             raise
@@ -215,11 +218,11 @@ class PostgresStore:
 
     # Connections.
 
-    async def _open(self, connections: int) -> None:
+    async def _open(self) -> None:
         place = self._address.place
         try:
             self._pool = await self._asyncpg.create_pool(
-                place, min_size=1, max_size=connections, init=_begin, reset=_leave, timeout=30
+                place, min_size=1, max_size=self._connections, init=_begin, reset=_leave, timeout=30
             )
         except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
             raise InputError(f"cannot open {self._address}: {error}") from None
@@ -253,22 +256,24 @@ class PostgresStore:
         except self._failures as error:
             raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
 
-    async def _twice(self, query: str, *values: Any) -> list[Any]:
-        """For what may be done twice: a connection that was lost while idle is no failure."""
+    async def _surely(self, query: str, *values: Any) -> list[Any]:
+        """For what may be done more than once: connections that were lost while idle are no failure."""
 
         async def job(connection: Any) -> list[Any]:
             return await connection.fetch(query, *values)  # type: ignore[no-any-return]
 
-        try:
-            return await self._once(job)
-        except StoreError:
-            return await self._once(job)
+        for _ in range(self._connections):
+            try:
+                return await self._once(job)
+            except StoreError:
+                await asyncio.sleep(_PAUSE)  # in which the driver finds out what else was lost
+        return await self._once(job)
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._run(self._twice(query, *values))
+        return self._run(self._surely(query, *values))
 
     async def _head(self, bandit: int) -> int:
-        rows = await self._twice("SELECT seq FROM head WHERE bandit = $1", bandit)
+        rows = await self._surely("SELECT seq FROM head WHERE bandit = $1", bandit)
         return int(rows[0][0]) if rows else 0
 
 
