@@ -114,7 +114,7 @@ def test_simulator_plain_python_and_compiled_code_agree_to_the_bit():
 
 
 def has_card():
-    from accrual.engine.cuda import cuda
+    from accrual.engine.cuda_kernels import cuda
 
     return cuda.is_available()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.options import Horizon, Runs
+from accrual.cli.options import Device, Horizon, Runs
 from accrual.cli.output import PICTURES, number, show_table, writable
 from accrual.core.errors import need
 
@@ -23,6 +23,7 @@ BASELINE = f"TPUCBFR({ALPHA})"
 def headline(
     runs: Runs = 100,
     horizon: Horizon = 100_000,
+    device: Device = "cpu",
     out: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the picture.")] = Path(
         "out/headline.png"
     ),
@@ -44,7 +45,7 @@ def headline(
             "(the first time, compiling takes some ten seconds)",
             file=sys.stderr,
         )
-    result = simulate(problem, policies, horizon=horizon, runs=runs, seed=0)
+    result = simulate(problem, policies, horizon=horizon, runs=runs, seed=0, device=device)
     _show(result)
     curves = {
         f"upper bound of {BASELINE}": bounds.upper_tpucbfr(problem, result.rounds, ALPHA),

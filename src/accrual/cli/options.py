@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -38,6 +38,7 @@ Setting = Annotated[
 ]
 Horizon = Annotated[int, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run.")]
 Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many runs.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an NVIDIA card.")]
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
 
 _Jobs = Annotated[int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")]
@@ -47,6 +48,22 @@ _Address = Annotated[
     typer.Option(metavar="HOST:PORT", help="A Ray cluster's head; without it Ray is started here."),
 ]
 _WHERE = {"jobs": (_Jobs, None), "engine": (_Engine, "local"), "address": (_Address, None)}
+
+
+class Extent(NamedTuple):
+    """How much to play, and on what."""
+
+    horizon: int
+    runs: int
+    device: str
+
+
+_EXTENT = {"horizon": (Horizon, 100_000), "runs": (Runs, 100), "device": (Device, "cpu")}
+
+
+def with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --horizon, --runs and --device in place of its parameter ``extent: Extent``."""
+    return expanded(command, "extent", _EXTENT, Extent)
 
 
 def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:

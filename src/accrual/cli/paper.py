@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.options import Horizon, Runs, with_executor
+from accrual.cli.options import Extent, with_executor, with_extent
 from accrual.cli.output import show_table
 from accrual.core.errors import InputError, need
 
@@ -20,14 +20,14 @@ _DISAGREES = 1
 
 
 @with_executor
+@with_extent
 def paper(
     executor: Executor,
+    extent: Extent,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="A setting, or the beginning of its name; may be repeated."),
     ] = None,
-    runs: Runs = 100,
-    horizon: Horizon = 100_000,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results and report go.")] = Path(
         "out/paper"
     ),
@@ -49,9 +49,10 @@ def paper(
     from accrual.experiments.settings import HORIZON
     from accrual.report.build import build
 
+    horizon, runs, device = extent
     if check and horizon != HORIZON:
         raise InputError(f"--check compares with numbers printed for {HORIZON} rounds; leave out --horizon")
-    options = Options(out, only or (), runs, horizon, executor, fresh, spotify)
+    options = Options(out, only or (), runs, horizon, executor, fresh, spotify, device)
     summary = run(options)
     if summary.policy_rounds:
         _say(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accrual.cli.options import Horizon, Plot, Runs, Setting
+from accrual.cli.options import Extent, Plot, Setting, with_extent
 from accrual.cli.output import PICTURES, number, show_table, writable
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from accrual.policy.base import Policy
 
 
+@with_extent
 def simulate(
     setting: Setting,
+    extent: Extent,
     policy: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="Such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated."),
     ] = None,
-    horizon: Horizon = 100_000,
-    runs: Runs = 100,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
     threads: Annotated[int | None, typer.Option(metavar="COUNT", help="All cores unless given.")] = None,
     plot: Plot = None,
@@ -57,12 +57,13 @@ def simulate(
     result = play(
         setup.problem,
         policies or usual_policies(setup.problem),
-        horizon=horizon,
-        runs=runs,
+        horizon=extent.horizon,
+        runs=extent.runs,
         seed=seed,
+        device=extent.device,
         threads=threads,
     )
-    show(result, f"{setting}: regret after {horizon:,} rounds, {runs:,} runs, seed {seed}")
+    show(result, f"{setting}: regret after {extent.horizon:,} rounds, {extent.runs:,} runs, seed {seed}")
     if plot is not None:
         result.plot(plot)
     for path in save or ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ from accrual.core.errors import need, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.experiments import rows
 from accrual.experiments.blocks import cut_block, make_problem
-from accrual.experiments.cells import Cell, code_hash, versions
+from accrual.experiments.cells import Cell, code_hash, on_device, versions
 from accrual.experiments.curves import curves_of
 from accrual.experiments.runner import Executor, Local, Summary, alone, fill
-from accrual.experiments.settings import BLOCKS, HORIZON, RUNS, SEED, Setting, select
+from accrual.experiments.settings import BLOCKS, HORIZON, RUNS, SEED, Block, Setting, select
 from accrual.problem import Problem
 
 
@@ -29,6 +29,7 @@ class Options:
     executor: Executor = field(default_factory=Local)
     fresh: bool = False
     spotify: Path | None = None
+    device: str = "cpu"
     settings: list[Setting] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -42,6 +43,7 @@ class Options:
         words = ["accrual paper", *(f"--only {word}" for word in self.only)]
         words += [f"--runs {self.runs}"] if self.runs != RUNS else []
         words += [f"--horizon {self.horizon}"] if self.horizon != HORIZON else []
+        words += [f"--device {self.device}"] if self.device != "cpu" else []
         words += ["--spotify PATH"] if self.spotify is not None else []
         return " ".join(words)
 
@@ -54,10 +56,7 @@ def run(options: Options) -> Summary:
         name: make_problem(name, options.spotify)
         for name in dict.fromkeys(BLOCKS[block].problem for block in blocks)
     }
-    plan = {
-        block: cut_block(BLOCKS[block], problems[BLOCKS[block].problem], options.horizon, options.runs)
-        for block in blocks
-    }
+    plan = {block: _cut(BLOCKS[block], problems[BLOCKS[block].problem], options) for block in blocks}
     with alone(options.out) as store:
         summary = fill(
             [cell for part in plan.values() for cell in part], store, options.executor, options.fresh
@@ -66,6 +65,12 @@ def run(options: Options) -> Summary:
         manifest = _manifest(options, plan, problems)
         rows.write(options.out / rows.MANIFEST, (rows.canonical(manifest) + "\n").encode())
     return summary
+
+
+def _cut(block: Block, problem: Problem, options: Options) -> list[Cell]:
+    if options.device != "cpu":  # a card takes no longer for all runs than for a few
+        block = replace(block, runs_per_cell=options.runs)
+    return on_device(cut_block(block, problem, options.horizon, options.runs), options.device)
 
 
 def _manifest(options: Options, plan: dict[str, list[Cell]], problems: dict[str, Problem]) -> dict[str, Any]:

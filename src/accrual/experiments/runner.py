@@ -26,6 +26,7 @@ from accrual.experiments.view import View
 
 _LOCK = ".lock"
 JOBS_MOST = 100_000
+_ON_CARD = 24  # cells at a time: with the driver's own, no more streams than a card has queues
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Local:
 
     def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
         """Compute the cells on threads."""
-        # A card computes all of a cell at once; a second cell beside it would only share its memory.
-        jobs = 1 if any(cell.device != "cpu" for cell in cells) else self.jobs or os.cpu_count() or 1
+        # One cell of a few hundred chains leaves most of a card idle, so it gets many at a time.
+        usual = _ON_CARD if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
+        jobs = self.jobs or usual
         with ThreadPoolExecutor(jobs) as pool:
             owners: dict[Future[None], Cell] = {pool.submit(compute, cell, store): cell for cell in cells}
             pending = set(owners)
