@@ -3,6 +3,7 @@
 import math
 import runpy
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -724,3 +725,35 @@ def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
 def test_the_example_runs(capsys):
     runpy.run_path(str(Path(__file__).parent.parent / "examples" / "live.py"), run_name="__main__")
     assert len(capsys.readouterr().out.splitlines()) > 8
+
+
+def test_an_interrupted_commit_leaves_no_one_waiting():
+    """The one whose turn it is gets the interruption; who shared the commit, an error to try again on."""
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    commits, store = bandit._commits, bandit._store
+    append, errors = store.append, []
+
+    def follow() -> None:
+        try:
+            bandit.observe(0, 0.1, key="a")
+        except StoreError as error:
+            errors.append(error)
+
+    bandit.decide()
+    follower = threading.Thread(target=follow)
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with commits.turn:
+        follower.start()
+        while len(commits._queue) < 1:
+            time.sleep(0.001)
+        store.append = interrupted  # type: ignore[assignment, method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            bandit.close(0)
+        store.append = append  # type: ignore[method-assign]
+    follower.join()
+    assert len(errors) == 1
+    assert bandit.close(0)
+    assert bandit.decide().id == 1

@@ -6,6 +6,7 @@ import math
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack, overload
 
@@ -19,7 +20,7 @@ from accrual.live.follow import Follower
 from accrual.live.following import Following, Staleness
 from accrual.live.state import Observer, State
 from accrual.policy.base import Policy
-from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store
+from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.url import open_store
 
@@ -380,8 +381,9 @@ class Bandit:
             self._following.stop()
         with self._commits.turn:
             try:
-                self._follower.keep(now=True)
-                self._observer.keep()
+                with suppress(StoreError):  # all is stored already; the next start takes longer
+                    self._follower.keep(now=True)
+                    self._observer.keep()
             finally:
                 if self._owned:
                     self._store.close()

@@ -115,11 +115,15 @@ class Commits:
         callers = [queue.popleft() for _ in range(len(queue))]
         try:
             self._serve(callers)
-        except Exception as error:
+        except BaseException as error:
             self._sure = False
             for caller in callers:
                 if caller.answers is None:  # each its own, for a traceback of its own
-                    caller.error = error if len(callers) == 1 else _alike(error)
+                    caller.error = (
+                        error if isinstance(error, Exception) and len(callers) == 1 else _alike(error)
+                    )
+            if not isinstance(error, Exception):  # whoever commits was interrupted, the others were not
+                raise
         self._keep()
 
     def _serve(self, callers: list[_Caller]) -> None:
@@ -169,8 +173,7 @@ class Commits:
             self._sure = False
 
 
-def _alike(error: Exception) -> Exception:
-    try:
+def _alike(error: BaseException) -> Exception:
+    if isinstance(error, InputError | StoreError):
         return type(error)(*error.args)
-    except Exception:
-        return StoreError(str(error))
+    return StoreError(f"the commit that this was part of failed: {error!r}")
