@@ -20,6 +20,7 @@ import numpy.typing as npt
 from accrual.core.errors import InputError
 from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
+from accrual.engine import cuda_parts as parts
 from accrual.engine.cpu import Plan
 from accrual.engine.cuda_kernels import cuda
 from accrual.engine.progress import Progress
@@ -142,15 +143,15 @@ class Source:
         self._how = feeds.Sizes(groups, problem.window // groups, even, sizes.changes > 0)
         self._next = 1
 
-    def read(self, length: int) -> tuple[kernels.Feed, kernels.Span]:
+    def read(self, length: int) -> tuple[parts.Feed, parts.Span]:
         """Draw the next `length` rounds (at most `sizes.span`)."""
         start = self._next
         self._pinned.reverse()
         past = np.maximum(np.arange(start, start + length) - 1.0, 1.0)
         self._pinned[0][:length] = np.log(past)
         self._log.copy_to_device(self._pinned[0], self.stream)
-        feed = kernels.Feed(self._changes, self._paid, self._log, *self._shape)
-        span = kernels.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
+        feed = parts.Feed(self._changes, self._paid, self._log, *self._shape)
+        span = parts.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
         draw = feeds.draw_kernel()[_GRID, _BLOCK, self.stream]
         draw(self._laws, self._u, self._pay, feed, span, self._how)
         self._next += length
@@ -180,17 +181,17 @@ class Team:
         self.stats = type(first[0])(
             *(self._started(fields, blocks, shape) for fields in zip(*first, strict=True))
         )
-        self._reader = kernels.Reader(*self._stacked([plan.reader for plan in plans]))
-        self._work = kernels.Work(
+        self._reader = parts.Reader(*self._stacked([plan.reader for plan in plans]))
+        self._work = parts.Work(
             _zeros(blocks * slots * lanes, np.uint16, self.stream),
             _zeros(blocks * 4 * arms * lanes, np.float64, self.stream),
             near.starts,
         )
         caps, gaps, law = (_to_device(array, self.stream) for array in (game.caps, game.gaps, game.law))
-        self._game = kernels.Game(caps, gaps, law, game.window, game.phi, game.even)
+        self._game = parts.Game(caps, gaps, law, game.window, game.phi, game.even)
         self._marks = _to_device(rounds, self.stream)
         self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
-        kind = kernels.Kind(
+        kind = parts.Kind(
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
             source.one_law, near.rate, near.arms,
         )  # fmt: skip
@@ -210,9 +211,9 @@ class Team:
         )
         return out
 
-    def advance(self, feed: kernels.Feed, span: kernels.Span) -> None:
+    def advance(self, feed: parts.Feed, span: parts.Span) -> None:
         """Play a span."""
-        marks = kernels.Marks(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
+        marks = parts.Marks(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
         self._kernel[self._grid](
             self._params, tuple(self.stats), self._game, self._reader, self._work, feed,
             span._replace(chains=self.chains), marks,
@@ -269,7 +270,7 @@ class _Near(NamedTuple):
     """What a block keeps in shared memory."""
 
     size: int  # bytes
-    starts: kernels.Starts
+    starts: parts.Starts
     fields: tuple[Any, ...]  # of each statistic: its dtype, or None where it stays away
     rate: bool
     arms: bool
@@ -297,5 +298,5 @@ def _near(stats: Any, sizes: tuple[int, int, int], lanes: int) -> _Near:
     ]
     ring = place(slots, 2)
     fields = tuple(None if at is None else field.dtype for field, at in zip(stats, places, strict=True))
-    starts = kernels.Starts(rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
+    starts = parts.Starts(rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
     return _Near(size, starts, fields, rate is not None, ring is not None)

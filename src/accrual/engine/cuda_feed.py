@@ -6,8 +6,8 @@ import functools
 from typing import Any, NamedTuple
 
 from accrual.core.random import REWARDS, uniforms
-from accrual.engine.cuda_kernels import Feed, Span, cuda
-from accrual.engine.cuda_kernels import device_kernel as _kernel
+from accrual.engine.cuda_kernels import cuda, device_kernel
+from accrual.engine.cuda_parts import Feed, Span
 from accrual.environment.laws import draw_pay
 
 
@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
 def draw_kernel() -> Any:
     """The kernel that draws the feed of a span: a thread takes one decision of one run after another."""
 
-    @_kernel
+    @device_kernel
     def draw(laws: Any, u: Any, pay: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
         thread = cuda.grid(1)
         mine_u, mine_pay = u[:, :, thread], pay[:, :, thread]
@@ -67,7 +67,7 @@ def draw_kernel() -> Any:
 def fill_kernel() -> Any:
     """The kernel that gives every chain its policy's first statistics."""
 
-    @_kernel
+    @device_kernel
     def fill(first: Any, out: Any, runs: int, chains: int) -> None:
         # `first` is policies x things, `out` blocks x things x lanes.
         _, things, lanes = out.shape
@@ -85,7 +85,7 @@ def fill_kernel() -> Any:
 def clear_kernel() -> Any:
     """The kernel that sets an array, made flat, to 0."""
 
-    @_kernel
+    @device_kernel
     def clear(out: Any) -> None:
         for item in range(cuda.grid(1), out.size, cuda.gridsize(1)):
             out[item] = 0
