@@ -21,7 +21,8 @@ class Address(NamedTuple):
         """Fit to be shown: without a password."""
         if self.dialect == "sqlite":
             return _SQLITE + self.place
-        return re.sub(r"(//[^/@]*?):[^/]*@", r"\1@", self.place)
+        shown = re.sub(r"(//[^/@]*?):[^/]*@", r"\1@", self.place)
+        return re.sub(r"([?&]password=)[^&]*", r"\1...", shown)
 
 
 def parse(url: str) -> Address:
@@ -33,6 +34,8 @@ def parse(url: str) -> Address:
     Address(dialect='sqlite', place='plays.db')
     >>> print(parse("postgresql://ann:secret@db.example/plays"))
     postgresql://ann@db.example/plays
+    >>> print(parse("postgresql://db.example/plays?user=ann&password=secret"))
+    postgresql://db.example/plays?user=ann&password=...
     """
     if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
         place = url[len(_SQLITE) :]

@@ -45,6 +45,7 @@ DECLARE
     i BIGINT := 1;
     j BIGINT;
     many BIGINT;
+    known BIGINT;
     state BIGINT;
     place BIGINT;
     moment DOUBLE PRECISION;
@@ -157,27 +158,34 @@ BEGIN
         number_ := 0;
         IF kinds[i] = 0 THEN
             many := counts[i];
-            SELECT count(*) AS many, min(d.seq) AS seq, min(d.at) AS at, min(d.id) AS id,
-                array_agg(d.arm ORDER BY d.part) AS arms
-            INTO old FROM decision d WHERE d.bandit = to_bandit AND d.key = names[i];
-            IF EXISTS (SELECT FROM unnest(arms[taken + 1:taken + many]) a WHERE a < 0 OR a >= h.arms) THEN
-                state := 3;
-            ELSIF old.many > 0 THEN
-                state := CASE WHEN old.many = many THEN 1 ELSE 2 END;
+            known := 0;
+            state := 0;
+            IF names[i] IS NOT NULL THEN
+                SELECT count(*) AS many, min(d.seq) AS seq, min(d.at) AS at, min(d.id) AS id,
+                    array_agg(d.arm ORDER BY d.part) AS arms
+                INTO old FROM decision d WHERE d.bandit = to_bandit AND d.key = names[i];
+                known := old.many;
+            END IF;
+            FOR j IN taken + 1 .. taken + many LOOP
+                IF arms[j] < 0 OR arms[j] >= h.arms THEN
+                    state := 3;
+                END IF;
+            END LOOP;
+            IF state = 0 AND known > 0 THEN
+                state := CASE WHEN known = many THEN 1 ELSE 2 END;
                 IF state = 1 THEN
                     place := old.seq;
                     moment := old.at;
                     number_ := old.id;
                     again := again || old.arms;
                 END IF;
-            ELSE
+            ELSIF state = 0 THEN
                 INSERT INTO decision (bandit, id, seq, arm, at, "window", seen, key, part)
                 SELECT to_bandit, h.decisions + u.part - 1, h.seq + u.part, u.arm,
                     CASE WHEN h.rounds THEN h.decisions + u.part ELSE t END,
                     u."window", subjects[i], names[i], u.part - 1
                 FROM unnest(arms[taken + 1:taken + many], windows[taken + 1:taken + many])
                     WITH ORDINALITY AS u (arm, "window", part);
-                state := 0;
                 place := h.seq + 1;
                 number_ := h.decisions;
                 moment := CASE WHEN h.rounds THEN h.decisions + 1 ELSE t END;
