@@ -96,9 +96,9 @@ def counts(service: Service, bandit: str) -> tuple[int, Counter[float]]:
 
 def test_what_a_client_can_do(service):
     with Client(service.url, timeout=300) as client:
-        made = client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeTS", seed=3)
+        made = client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeIMED", seed=3)
         assert made["arms"] == ["jazz", "rock"]
-        assert client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeTS", seed=3) == made
+        assert client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeIMED", seed=3) == made
         assert "shop" in client.names()
         one = client.decide("shop")
         assert isinstance(one, Decision)

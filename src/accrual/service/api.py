@@ -12,7 +12,7 @@ from accrual.service.gate import need
 from accrual.service.models import BANDIT, finite
 from accrual.service.problems import Refusal
 from accrual.service.served import Bandits, Served
-from accrual.store.base import AddArm, Answer, Close, Events, Item, Kind, RetireArm, Status
+from accrual.store.base import AddArm, Answer, BanditRow, Close, Events, Item, Kind, RetireArm, Status
 
 _ID_MOST = 2**53
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
@@ -48,17 +48,17 @@ def router(bandits: Bandits) -> APIRouter:
         settings = given.model_dump(include={"groups", "policy", "seed", "allow_negative"})
         served, new = await bandits.create(given.name, arms, given.window, settings)
         response.status_code = 201 if new else 200
-        return _shown(served)
+        return _shown(served.row)
 
     @routes.get("/bandits", dependencies=[_scope("read")], operation_id="listBandits")
     async def listed() -> models.Bandits:
         """All bandits, in the order in which they were made."""
-        return models.Bandits(bandits=[_shown(await bandits.find(name)) for name in await bandits.names()])
+        return models.Bandits(bandits=[_shown(row) for row in await bandits.rows()])
 
     @routes.get("/bandits/{bandit}", dependencies=[_scope("read")], operation_id="getBandit")
     async def one(served: Found) -> models.Bandit:
         """A bandit, as it was made."""
-        return _shown(served)
+        return _shown(served.row)
 
     @routes.get("/bandits/{bandit}/state", dependencies=[_scope("read")], operation_id="getState")
     async def state(served: Found) -> models.State:
@@ -136,10 +136,10 @@ def _window(served: Served, given: int | str | None) -> float:
     return length
 
 
-def _shown(served: Served) -> models.Bandit:
-    names = [arm[0] for arm in served.config["arms"]]
-    kept = {key: value for key, value in served.config.items() if key in models.Bandit.model_fields}
-    return models.Bandit(**kept | {"name": served.name, "arms": names})
+def _shown(row: BanditRow) -> models.Bandit:
+    names = [arm[0] for arm in row.config["arms"]]
+    kept = {key: value for key, value in row.config.items() if key in models.Bandit.model_fields}
+    return models.Bandit(**kept | {"name": row.name, "arms": names})
 
 
 def _state(served: Served) -> models.State:
@@ -155,6 +155,8 @@ def _state(served: Served) -> models.State:
 def _recent(served: Served, limit: int) -> models.Recent:
     last = served.decisions()
     rows = [served.decision(id) for id in range(last - 1, max(last - 1 - limit, -1), -1)]
+    if not served.knows([row.arm for row in rows if row]):
+        served.learn_arms()
     return models.Recent(
         decisions=[
             models.DecisionRow(id=row.id, arm=served.arm_name(row.arm), at=row.at) for row in rows if row

@@ -117,7 +117,7 @@ class _Service:
             raise later("stopping", "the service is stopping")
         if not self._opened:
             raise later("store", "the bandits are being opened")
-        await self._bandits.names()
+        await self._bandits.rows()
 
     async def _open(self) -> None:
         while not self._opened:

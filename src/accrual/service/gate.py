@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from accrual.service.keys import EVERYONE, Key, KeyRing
+from accrual.service.keys import EVERYONE, NOBODY, Key, KeyRing
 from accrual.service.problems import Refusal, later
 from accrual.service.settings import Settings
 
@@ -66,7 +66,7 @@ class Gate:
         if asked.host not in self._known:
             self._check_host(asked.host)
         if not path.startswith(_WITH_KEY) or path in OPEN:
-            return EVERYONE
+            return NOBODY if self._ring.required else EVERYONE
         if asked.site in _STRANGERS:
             raise Refusal("cross-site", "a browser sent this for a page of another site")
         key = self._key(asked.authorization) if self._ring.required else EVERYONE

@@ -30,6 +30,7 @@ class Key(NamedTuple):
 
 
 EVERYONE = Key("", frozenset(SCOPES))  # where no keys are asked for
+NOBODY = Key("", frozenset())  # on a page that is for all
 
 
 def ready_keys(url: str) -> KeyTable:

@@ -18,7 +18,7 @@ from accrual.core.errors import InputError
 from accrual.live.commit import Ask
 from accrual.service.metrics import Metrics
 from accrual.service.problems import Refusal, later
-from accrual.store.base import Answer, StoreError
+from accrual.store.base import Answer, Pay, StoreError
 
 Submit = Callable[[Sequence[Ask]], list[Answer]]
 _Waiting = tuple[Sequence[Ask], "asyncio.Future[list[Answer]]"]
@@ -107,9 +107,8 @@ class Line:
         except InputError as error:
             if len(group) == 1:
                 _refuse(group, "invalid", str(error))
-            else:  # one of them did it: each for itself, then
-                for waiting in group:
-                    await self._commit([waiting])
+            else:
+                await self._apart(group)
         except StoreError as error:
             self._metrics.failed.inc()
             log.error("a commit failed", extra={"error": str(error), "asks": len(asks)})
@@ -125,6 +124,17 @@ class Line:
                 if not future.done():  # whoever asked may have gone
                     future.set_result(answers[first : first + len(one)])
                 first += len(one)
+
+    async def _apart(self, group: list[_Waiting]) -> None:
+        """One of them cannot be. Pieces were checked before they came, so they go on together."""
+        pieces = [waiting for waiting in group if isinstance(waiting[0][0], Pay)]
+        if len(pieces) == len(group):
+            pieces = []
+        if pieces:
+            await self._commit(pieces)
+        for waiting in group:
+            if waiting not in pieces:
+                await self._commit([waiting])
 
 
 def _refuse(group: list[_Waiting], kind: str, detail: str) -> None:

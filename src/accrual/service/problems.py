@@ -31,6 +31,7 @@ KINDS: dict[str, Kind] = {
     "method": Kind(405, "This cannot be done here"),
     "slow": Kind(408, "The request took too long to arrive"),
     "conflict": Kind(409, "Something else is there already"),
+    "not-served": Kind(409, "The bandit cannot be served"),
     "no-arms": Kind(409, "There is nothing to choose from"),
     "too-large": Kind(413, "The request is too large"),
     "media-type": Kind(415, "The body must be JSON"),

@@ -39,6 +39,7 @@ class Served:
 
     def __init__(self, row: BanditRow, bandit: Bandit, store: Store, line: Line) -> None:
         self.name = row.name
+        self.row = row
         self.config: Mapping[str, Any] = row.config
         self.bandit = bandit
         self.line = line
@@ -58,7 +59,7 @@ class Served:
         self._arms = [arm.name for arm in self._store.arms(self._number)]
 
     def arm_name(self, arm: int) -> str:
-        """Its name."""
+        """Its name. One that another process has added must be learned first."""
         return self._arms[arm]
 
     def arm_number(self, name: str) -> int:
@@ -125,7 +126,10 @@ class Bandits:
                 row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
                 if row is None:
                     raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
-                bandit = await self.read(lambda: Bandit.open(self._store, name))
+                try:
+                    bandit = await self.read(lambda: Bandit.open(self._store, name))
+                except InputError as error:
+                    raise Refusal("not-served", str(error)) from None
                 await self.read(lambda: _warm(bandit))
                 self._add(row, bandit)
         return self._open[name]
@@ -154,18 +158,26 @@ class Bandits:
             await self.read(lambda: _warm(bandit))
             return self._open.get(name) or self._add(row, bandit), not there
 
-    async def names(self) -> list[str]:
-        """In the order in which they were made."""
-        return await self.read(self._store.names)
+    async def rows(self) -> list[BanditRow]:
+        """All bandits, in the order in which they were made."""
+
+        def find() -> list[BanditRow]:
+            rows = [self._store.find(name) for name in self._store.names()]
+            return [row for row in rows if row is not None]
+
+        return await self.read(find)
 
     async def read(self, job: Callable[[], _T]) -> _T:
         """What a job finds that is not to hold up the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
     async def open_all(self) -> None:
-        """Open every bandit there is."""
-        for name in await self.names():
-            await self.find(name)
+        """Open every bandit there is, but for those that cannot be served."""
+        for row in await self.rows():
+            try:
+                await self.find(row.name)
+            except Refusal as refusal:
+                log.warning("a bandit is not served", extra={"bandit": row.name, "error": str(refusal)})
 
     def measure(self) -> None:
         """Bring the gauges up to date."""
