@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -99,6 +100,11 @@ class _Service:
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        # What has been imported stays: nobody need look through it for garbage again and again. And
+        # requests leave little that is not freed at once.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
         tasks = [asyncio.create_task(self._open()), asyncio.create_task(self._read_keys())]
         try:
             yield

@@ -39,7 +39,7 @@ class DecisionsIn(Struct, forbid_unknown_fields=True):
     key: KeyText | None = None
 
 
-class DecisionOut(Struct):
+class DecisionOut(Struct, gc=False):
     """A decision."""
 
     id: int
@@ -56,7 +56,7 @@ class DecisionsOut(Struct):
     ]
 
 
-class PieceIn(Struct, forbid_unknown_fields=True):
+class PieceIn(Struct, forbid_unknown_fields=True, gc=False):
     """A piece of a decision's reward."""
 
     decision: Id
@@ -74,7 +74,7 @@ class PieceIn(Struct, forbid_unknown_fields=True):
 Outcome = Literal["stored", "again", "late", "conflict", "unknown", "future", "early", "invalid"]
 
 
-class PieceOut(Struct, omit_defaults=True):
+class PieceOut(Struct, omit_defaults=True, gc=False):
     """What became of a piece."""
 
     status: Outcome
