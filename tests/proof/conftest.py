@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.proof.disk import compiled
+from tests.proof.load import MEMORY
 
 Say = Callable[[str], None]
 
@@ -20,9 +21,8 @@ def say(record_property) -> Say:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: to sync thousands of files on a real disk takes its time."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+    """A folder in memory, if there can be one."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         yield Path(name)
 
 

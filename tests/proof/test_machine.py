@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from tests.postgres import server
 from tests.proof.folds import refold
+from tests.proof.load import MEMORY
 from tests.proof.model import Model
 
 import accrual as ac
@@ -186,7 +187,7 @@ class BanditMachine(RuleBasedStateMachine):
 class SQLiteMachine(BanditMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.root = Path(tempfile.mkdtemp(dir=MEMORY))
         self.folders = itertools.count()
         self.elsewhere()
 
@@ -195,16 +196,20 @@ class SQLiteMachine(BanditMachine):
         self.folder.mkdir()
         self.url = f"sqlite:///{self.folder}/plays.db"
 
+    left: tuple[str, ...] = ("plays.db", "plays.db-wal")  # by a crash: shared memory is gone with the process
+
     def crash(self) -> None:
         before = self.folder
         self.elsewhere()
-        for suffix in ("", "-wal"):  # shared memory is gone with the process
-            shutil.copy(before / f"plays.db{suffix}", self.folder)
+        for name in self.left:
+            shutil.copy(before / name, self.folder)
         self.bandit._store.close()
 
     def teardown(self) -> None:
-        super().teardown()
-        shutil.rmtree(self.root)
+        try:
+            super().teardown()
+        finally:
+            shutil.rmtree(self.root)
 
 
 class PostgresMachine(BanditMachine):
@@ -225,3 +230,17 @@ class PostgresMachine(BanditMachine):
 def test_whatever_happens(machine, examples, say):
     run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=50))
     say(f"{machine.__name__}: {examples} examples of up to 50 steps, like the model")
+
+
+class LosingMachine(SQLiteMachine):
+    """The control: crashes lose the write-ahead log."""
+
+    left = ("plays.db",)
+
+
+def test_what_a_crash_loses_is_found(say):
+    with pytest.raises((AssertionError, InputError)):
+        run_state_machine_as_test(
+            LosingMachine, settings=settings(max_examples=25, stateful_step_count=50, phases=[Phase.generate])
+        )
+    say("LosingMachine, control, crashes lose the write-ahead log: found")
