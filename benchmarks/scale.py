@@ -23,13 +23,14 @@ from accrual.experiments.cells import Cell, cut, gather
 from accrual.experiments.runner import Executor, Local, run_cells
 from accrual.policy.base import Policy
 
-HORIZON = 20_000
+HORIZON = 50_000
+REPEATS = 9
 POLICIES = ("TPUCBFRG", "DelayedUCB1", "AgeIMED")
 GRID = {
     "arms": (2, 10, 50, 200),
     "window": (20, 100, 500, 2000),
     "groups": (5, 20, 50, 100),
-    "horizon": (10_000, 20_000, 50_000, 100_000),
+    "horizon": (10_000, 50_000, 200_000),
     "runs": (1, 2, 4),
 }
 BASE = {"arms": 10, "window": 100, "groups": 20, "horizon": HORIZON, "runs": 1}
@@ -53,7 +54,7 @@ def policy(name: str, groups: int) -> Policy:
 def cost(name: str, size: dict[str, int]) -> float:
     """Nanoseconds per policy-round."""
     made = problem(size["arms"], size["window"], size["groups"])
-    return measure(made, [policy(name, size["groups"])], size["horizon"], size["runs"], repeats=3)
+    return measure(made, [policy(name, size["groups"])], size["horizon"], size["runs"], repeats=REPEATS)
 
 
 def ratio(name: str, changed: dict[str, int]) -> float:
@@ -72,9 +73,9 @@ def table() -> None:
             cells = "".join(f"{ratio(name, {what: value}):>14.2f}" for name in POLICIES)
             print(f"{what + f' {value:,}':24}{cells}", flush=True)
     one = ac.paper.setting1()
-    alone = measure(one, _spreads(1), HORIZON, repeats=3)
+    alone = measure(one, _spreads(1), HORIZON, repeats=REPEATS)
     for count in (1, 4, 16, 64):
-        here = measure(one, _spreads(count), HORIZON, repeats=3)
+        here = measure(one, _spreads(count), HORIZON, repeats=REPEATS)
         print(f"{f'{count} TPUCBFRG in one run':24}{here / alone:>14.2f}", flush=True)
 
 
@@ -84,19 +85,27 @@ def _spreads(count: int) -> Sequence[Policy]:
 
 def overhead(cells: int) -> None:
     """Print what a cell costs beside its rounds: with threads, and as a task of a local Ray."""
+    few = {policy.label: policy for policy in _spreads(16)}
+    tiny = cut("tiny", ac.paper.setting1(), few, 100, cells, size=1, rounds=range(10, 101, 10))
     with tempfile.TemporaryDirectory() as place:
         os.environ.update(RAY_TMPDIR=place, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+        import ray
+
         from accrual.experiments.on_ray import OnRay
 
-        few = {policy.label: policy for policy in _spreads(16)}
-        tiny = cut("tiny", ac.paper.setting1(), few, 100, cells, size=1, rounds=range(10, 101, 10))
-        executors: dict[str, Executor] = {"threads": Local(2), "Ray": OnRay(jobs=2)}
+        executors: dict[str, Executor] = {"threads": Local(2), "Ray": OnRay()}
         for name, executor in executors.items():
-            out = Path(place) / name
-            first = _seconds(tiny[:4], out, executor)  # which compiles, and starts Ray
-            rest = _seconds(tiny, out, executor)
-            each = (rest - first if name == "Ray" else rest) / (cells - 4)  # Ray is started again
-            print(f"{name}: {first:.1f} s to the first cells, then {1000 * each:.1f} ms a cell")
+            out, began = Path(place) / name, time.perf_counter()
+            if name == "Ray":  # which would be started twice otherwise
+                ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+            run_cells(tiny[:4], out, executor)  # which compiles
+            first = time.perf_counter() - began
+            spent = time.process_time()
+            each = 1000 * _seconds(tiny, out, executor) / (cells - 4)
+            spent = 1000 * (time.process_time() - spent) / (cells - 4)
+            print(f"{name}: {first:.1f} s to the first cells, then {each:.1f} ms a cell, "
+                  f"{spent:.1f} of them work of this process", flush=True)  # fmt: skip
+        ray.shutdown()
         began = time.perf_counter()
         gather(tiny, out)
         print(f"reading back: {1000 * (time.perf_counter() - began) / cells:.2f} ms a cell, "
