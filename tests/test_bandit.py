@@ -15,7 +15,7 @@ import pytest
 
 import accrual as ac
 from accrual.engine.record import record
-from accrual.live.commit import Decide
+from accrual.live.commit import Decide, _Caller
 from accrual.live.config import policy_text
 from accrual.live.follow import Follower
 from accrual.policy.base import Policy
@@ -717,33 +717,48 @@ def test_the_example_runs(capsys):
     assert len(capsys.readouterr().out.splitlines()) > 8
 
 
-def test_an_interrupted_commit_leaves_no_one_waiting():
-    """The one whose turn it is gets the interruption; who shared the commit, an error to try again on."""
+def test_an_interrupted_commit_leaves_no_one_waiting(monkeypatch):
+    """The one who commits gets the interruption; who shared the commit, an error to try again on."""
     bandit = ac.Bandit(ARMS, window=WINDOW)
-    commits, store = bandit._commits, bandit._store
-    append, errors = store.append, []
-
-    def follow() -> None:
-        try:
-            bandit.observe(0, 0.1, key="a")
-        except StoreError as error:
-            errors.append(error)
-
     bandit.decide()
-    follower = threading.Thread(target=follow)
+    store, append, raised = bandit._store, bandit._store.append, []
 
-    def interrupted(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    with commits.turn:
-        follower.start()
-        while len(commits._queue) < 1:
+    def interrupted(number: int, items: Any, *more: Any) -> Any:
+        if len(items) > 1:
+            raise KeyboardInterrupt
+        while len(bandit._commits._queue) < 2:
             time.sleep(0.001)
-        store.append = interrupted  # type: ignore[assignment, method-assign]
-        with pytest.raises(KeyboardInterrupt):
-            bandit.close(0)
-        store.append = append  # type: ignore[method-assign]
-    follower.join()
-    assert len(errors) == 1
-    assert bandit.close(0)
-    assert bandit.decide().id == 1
+        return append(number, items, *more)
+
+    def work(key: str) -> None:
+        try:
+            bandit.observe(0, 0.1, key=key)
+        except (StoreError, KeyboardInterrupt) as error:
+            raised.append(type(error))
+
+    monkeypatch.setattr(store, "append", interrupted)
+    threads = [threading.Thread(target=work, args=(key,)) for key in "abc"]
+    for thread in threads:  # the first commits alone, while the others line up
+        thread.start()
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
+    assert sorted(error.__name__ for error in raised) == ["KeyboardInterrupt", "StoreError"]
+    monkeypatch.setattr(store, "append", append)
+    assert [bandit.observe(0, 0.1, key=key).status.value for key in "abc"] == ["again", "stored", "stored"]
+
+
+def test_who_is_interrupted_while_waiting_is_waited_for_by_no_one():
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    commits = bandit._commits
+    first, second = (_Caller([Pay(0, 0.1, 0.0, None, key)], 0) for key in "ab")
+    commits._queue = [first, second]
+    commits._leader = first  # it is to commit next, and is interrupted before it does
+    commits._abandon(first)
+    assert commits._queue == [second]
+    assert commits._leader is second
+    assert not second.ready.locked()
+    commits._abandon(second)
+    assert not commits._queue
+    assert bandit.decide().id == 0

@@ -7,7 +7,6 @@ stores all that is queued, in one transaction, and answers for everyone.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -31,11 +30,13 @@ Ask = Item | Decide
 class _Caller:
     """Someone who waits for answers."""
 
-    __slots__ = ("answers", "asks", "choices", "error")
+    __slots__ = ("answers", "asks", "choices", "error", "ready")
 
     def __init__(self, asks: Sequence[Ask], choices: int) -> None:
         self.asks = asks
         self.choices = choices
+        self.ready = threading.Lock()  # let go of when there are answers, or when it is its turn
+        self.ready.acquire()
         self.answers: list[Answer] | None = None
         self.error: Exception | None = None
 
@@ -72,21 +73,59 @@ class Commits:
         self._clock = clock
         self._step = step
         self._skew = skew
-        self._queue: deque[_Caller] = deque()
+        self._queue: list[_Caller] = []
+        self._leader: _Caller | None = None  # who is committing, or about to
+        self._gate = threading.Lock()  # around these two
         self._sure = True  # whether the ledger is known to be where the log is
         self.turn = threading.RLock()  # held by whoever writes, or looks at the ledger
 
     def submit(self, asks: Sequence[Ask]) -> list[Answer]:
         """What became of each; durable when this returns."""
         caller = _Caller(asks, sum([ask.n for ask in asks if isinstance(ask, Decide)]))
-        self._queue.append(caller)
-        with self.turn:
-            if caller.answers is None and caller.error is None:
-                self._commit()
+        with self._gate:
+            self._queue.append(caller)
+            if self._leader is None:
+                self._leader = caller
+        try:
+            if self._leader is not caller:
+                caller.ready.acquire()
+            if self._leader is caller:
+                self._lead(caller)
+        except BaseException:
+            self._abandon(caller)
+            raise
         if caller.error is not None:
             raise caller.error
         assert caller.answers is not None
         return caller.answers
+
+    def _lead(self, leader: _Caller) -> None:
+        """Commit for all who are waiting; let the first of those who came meanwhile do the same."""
+        callers: list[_Caller] = []
+        with self.turn:
+            try:
+                with self._gate:
+                    callers, self._queue = self._queue, []
+                self._commit(callers)
+            finally:
+                with self._gate:
+                    self._pass_on()
+                for caller in callers:
+                    if caller is not leader:
+                        caller.ready.release()
+
+    def _pass_on(self) -> None:
+        self._leader = self._queue[0] if self._queue else None
+        if self._leader is not None:
+            self._leader.ready.release()
+
+    def _abandon(self, caller: _Caller) -> None:
+        """Whoever waited here was interrupted, and must not be the one that others wait for."""
+        with self._gate:
+            if caller in self._queue:
+                self._queue.remove(caller)
+                if self._leader is caller:
+                    self._pass_on()
 
     def decide(self, n: int) -> Answer:
         """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
@@ -110,9 +149,7 @@ class Commits:
         with self.turn:
             return self._follower.catch_up()
 
-    def _commit(self) -> None:
-        queue = self._queue
-        callers = [queue.popleft() for _ in range(len(queue))]
+    def _commit(self, callers: list[_Caller]) -> None:
         try:
             self._serve(callers)
         except BaseException as error:
