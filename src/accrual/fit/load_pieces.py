@@ -79,7 +79,8 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
 def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
     """Make `paid`, orphans last; says whether pieces have keys.
 
-    Sorting it is most of the work and wants to stay in memory, so it has no column it can do without.
+    Sorting is much of the work and wants to stay in memory, so there is no column it can do without,
+    and joining is over and done with by then: both at once run out of memory where each does not.
     """
     columns = tables.piece_columns
     keyed = "key" in columns
@@ -97,11 +98,13 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
         chosen.append(f"{cells.aware} AS aware")
     run(
         log.connection,
-        f"CREATE TABLE paid AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
-        f"LEFT {cells.age.join} WHERE {cells.decision.among} "
-        f"ORDER BY decision NULLS LAST, {'key, ' if keyed else ''}age, value",
+        f"CREATE TABLE joined AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
+        f"LEFT {cells.age.join} WHERE {cells.decision.among}",
         tables.pieces,
     )
+    order = "decision NULLS LAST, key, age, value" if keyed else "decision NULLS LAST, age, value"
+    log.query(f"CREATE TABLE paid AS SELECT * FROM joined ORDER BY {order}")
+    log.query("DROP TABLE joined")
     table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
     aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
     check_zones(log, tables.pieces, aware, naive)
