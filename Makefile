@@ -48,7 +48,7 @@ age: venv
 
 # How often a fit's 95 % intervals hold the truth, on simulated logs.
 coverage: venv
-	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/fit_coverage.py
 
 # Logs of up to 50 million pieces: seconds and memory of a fit.
 bench-fit: venv

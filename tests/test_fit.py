@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.coverage import CASES, GROUPS, Draw, draw, study, sums_of, truth
+from benchmarks.fit_coverage import CASES, GROUPS, Draw, draw, study, sums_of, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
