@@ -20,7 +20,8 @@ from accrual.store.plain import reading
 from accrual.store.url import open_store
 from accrual.store.verify import verify
 
-TIMES = [pytest.param(2, id="quick"), pytest.param(20, id="long", marks=pytest.mark.slow)]
+# How many, and how many events at least from one to the next: each is to be of another moment.
+TIMES = [pytest.param(2, 200, id="quick"), pytest.param(20, 2_000, id="long", marks=pytest.mark.slow)]
 
 
 class Load:
@@ -46,13 +47,16 @@ class Load:
             thread.join()
 
 
-@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize(("times", "apart"), TIMES)
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_backup_is_the_database_at_one_moment(kind, times, tmp_path, say):
+def test_a_backup_is_the_database_at_one_moment(kind, times, apart, tmp_path, say):
     url = f"sqlite:///{tmp_path}/live.db" if kind == "sqlite" else server().tables()
     load = Load(url)
-    bandit, places, before = load.bandit, [], []
+    bandit = load.bandit
+    before: list[int] = []
+    places: list[int] = []
     for i in range(times):
+        assert bandit._store.wait(1, (before[-1] if before else 0) + apart, timeout=60.0)
         before.append(bandit._store.head(1))  # acknowledged by now, so it must be in the backup
         backup(url, tmp_path / f"{i}.backup")
         places.append(bandit._store.head(1))

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from tests.postgres import server
 
+from accrual.live import config
+from accrual.live.verify import learned, refold
 from accrual.store.base import AddArm, Choose
 from accrual.store.plain import reading
 from accrual.store.postgres import PostgresStore
@@ -105,6 +107,15 @@ def test_all_workers_learn_the_same(workers, rounds, say):
     processes = [started("share", url, i, rounds, total) for i in range(workers)]
     told = [json.loads(process.communicate()[0]) for process in processes]
     assert all(worker["learned"] == told[0]["learned"] for worker in told)
+    store = PostgresStore(url)
+    row = store.find("shared")
+    assert row is not None
+    ledger = config.read(row.config, None, "shared").ledger
+    for upto, same in ((total, True), (total - 1, False)):  # the second is the control: one event less
+        arrays = learned(refold(store, row, ledger(), upto))
+        found = {name: array.tobytes().hex() for name, array in arrays.items()}
+        assert (found == told[0]["learned"]) == same
+    store.close()
     lags = np.concatenate([worker["lags"] for worker in told])
     seconds = np.concatenate([worker["seconds"] for worker in told])
     say(
