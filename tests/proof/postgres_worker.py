@@ -101,7 +101,7 @@ def share(url: str, worker: int, rounds: int) -> dict[str, Any]:
             watching.start()
         made = bandit.decide(n=5)
         bandit.observe_many(
-            [d.id for d in made], [((worker + 3) * d.id % 7) / 8 for d in made], keys=[f"{worker}"] * 5
+            [d.id for d in made], [((worker + 3) * d.id % 7 + 1) / 8 for d in made], keys=[f"{worker}"] * 5
         )
     done.set()
     watching.join()
