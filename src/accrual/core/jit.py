@@ -76,6 +76,16 @@ def settled(dispatcher: Any) -> Any:
     return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
 
 
+def settled_for(dispatcher: Any, held: Any) -> Any:
+    """The same for a kernel that takes a held tuple (`accrual.core.held`) first, and has just been called.
+
+    It may have been compiled for other tuples as well; their code must never meet this one.
+    """
+    kind = getattr(held, "_numba_type_", None)
+    codes = [code for types, code in getattr(dispatcher, "overloads", {}).items() if types[0] == kind]
+    return codes[0].entry_point if len(codes) == 1 else dispatcher
+
+
 @functools.cache
 def _first_code(dispatcher: Any) -> Any:
     return next(iter(dispatcher.overloads.values())).entry_point

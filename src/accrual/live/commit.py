@@ -133,13 +133,18 @@ class Commits:
             follower, ledger = self._follower, self._follower.ledger
             if not ledger.anyone:
                 raise InputError(_NOBODY)
-            now = float(self._clock())
-            if self._step:
-                first = ledger.decisions + 1.0
-                arms = tuple([ledger.make(first + i, 1)[0] for i in range(n)])
+            now = 0.0 if self._step else float(self._clock())
+            if n == 1:  # the common case, without lists
+                arm = ledger.make_one(ledger.decisions + 1.0 if self._step else max(now, ledger.now))
+                arms: tuple[int, ...] = (arm,)
+                windows: tuple[float, ...] = (ledger.window_of(arm),)
             else:
-                arms = tuple(ledger.make(max(now, ledger.now), n))
-            windows = tuple([ledger.window_of(arm) for arm in arms])
+                first = ledger.decisions + 1.0
+                if self._step:
+                    arms = tuple([ledger.make_one(first + i) for i in range(n)])
+                else:
+                    arms = tuple(ledger.make(max(now, ledger.now), n))
+                windows = tuple([ledger.window_of(arm) for arm in arms])
             (answer,) = self._store.append(self._bandit, (Choose(arms, windows, follower.position),), now)
             follower.skip(n)
             return answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.held import hold
+from accrual.core.jit import settled_for
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
 from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, PEEK, RECENT, Rules, State, fold
@@ -95,6 +97,7 @@ class Ledger:
         self._ends = self._edges if len(edges) else np.array([self.span])
         self._pending = none_pending(len(edges), len(self._ends))
         self.kernels = fold(policy.functions, policy.feedback)
+        self._kind: Any = None  # what compiled code takes the arrays for
         self._now = -math.inf
         self._arms = np.zeros(1, np.int64)
         self._draft = room_for(len(self._ends), 256)
@@ -184,7 +187,7 @@ class Ledger:
         if not self._anyone:
             raise InputError("every arm has retired; add one before deciding")
         self._now = time
-        while not self.kernels.advance(self._held, time, NOBODY, 1, CHOOSE, PEEK):
+        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, PEEK):
             self._pending = with_room(self._pending, 1)
             self._hold()
         return int(self._arms[0])
@@ -201,7 +204,7 @@ class Ledger:
         if n > len(self._arms):
             self._arms = np.zeros(n, np.int64)
             self._hold()
-        while not self.kernels.choose(self._held, time, float(step), n):
+        while not self._code.choose(self._held, time, float(step), n):
             self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
             self._hold()
         return self._arms[:n].tolist()  # type: ignore[no-any-return]
@@ -210,7 +213,7 @@ class Ledger:
         """Fold a stretch of a log."""
         done, count = 0, len(events.kind)
         while True:
-            done = self.kernels.extend(
+            done = self._code.extend(
                 self._held,
                 done,
                 events.kind,
@@ -251,13 +254,22 @@ class Ledger:
         arms = self.make(time, n, own, arm)
         return [Decision(first + i, choice, now) for i, choice in enumerate(arms)]
 
+    def make_one(self, time: float) -> int:
+        """The arm of one decision, likewise."""
+        self._now = time
+        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, OF_ARM):
+            self._pending = with_room(self._pending, 1)
+            self._hold()
+        self._made += 1
+        return self._arms.item(0)
+
     def make(self, time: float, n: int, own: float = OF_ARM, arm: int = CHOOSE) -> list[int]:
         """Like `decide` and `record`, for a caller that has checked what these check: the arms."""
         if n > len(self._arms):
             self._arms = np.zeros(n, np.int64)
             self._hold()
         self._now = time
-        while not self.kernels.advance(self._held, time, NOBODY, n, arm, own):
+        while not self._code.advance(self._held, time, NOBODY, n, arm, own):
             self._pending = with_room(self._pending, n)
             self._hold()
         self._made += n
@@ -274,7 +286,7 @@ class Ledger:
         if not age >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
         number = self._number(id)
-        return bool(self.kernels.observe(self._held, number, float(value), float(age)))
+        return bool(self._code.observe(self._held, number, float(value), float(age)))
 
     def observe_many(
         self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
@@ -299,20 +311,20 @@ class Ledger:
             self._number(int(number.min()))
             self._number(int(number.max()))
         learned = np.zeros(len(number), np.bool_)
-        self.kernels.observe_many(self._held, number, value, age, learned)
+        self._code.observe_many(self._held, number, value, age, learned)
         return learned
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self._now = self._time(now)
-        self.kernels.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM)
+        self._code.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM)
 
     def close(self, id: int, now: float) -> bool:
         """Nothing more will come for decision `id`: its groups finish now. False if it had closed."""
         number, time = self._number(id), self._time(now)
         self.tick(time)
         before = self.pending
-        self.kernels.advance(self._held, time, number, 0, CHOOSE, OF_ARM)
+        self._code.advance(self._held, time, number, 0, CHOOSE, OF_ARM)
         return self.pending < before
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
@@ -382,6 +394,19 @@ class Ledger:
                 self.spare, self._memory, self._spare_memory, self._draft, self.sums, self._recent,
             )
         )  # fmt: skip
+        kind = getattr(self._held, "_numba_type_", None)
+        if kind is None or kind != self._kind:
+            self._kind = kind
+            # Not those that are handed arrays: a compiled kernel takes any for one of its own kind.
+            quick = {name: partial(self._first, name) for name in ("advance", "observe", "choose")}
+            self._code = self.kernels._replace(**quick)
+
+    def _first(self, name: str, held: Any, *more: Any) -> Any:
+        """A kernel's first call by this ledger; later ones need not look up what has been compiled."""
+        dispatcher = getattr(self.kernels, name)
+        found = dispatcher(held, *more)
+        self._code = self._code._replace(**{name: settled_for(dispatcher, held)})
+        return found
 
     def _keep(self, stats: Any) -> None:
         """Have the statistics in one piece of memory, so that a copy of all is one copy."""
