@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
-from accrual.core.jit import njit
+from accrual.core.jit import kernel
 from accrual.environment.inversion import OCTAVES, SIDE, U_ERROR, invert
 from accrual.environment.laws import pack
 from accrual.experiments.paper import CONFIGS, SCENARIOS, setting2
@@ -14,7 +14,7 @@ from accrual.problem import BetaLaw, Problem
 Floats = npt.NDArray[np.float64]
 
 
-@njit
+@kernel
 def _invert_all(table: Floats, u: Floats) -> Floats:
     return np.array([invert(table, v) for v in u])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from accrual.core.beta import beta
-from accrual.core.jit import njit
+from accrual.core.jit import kernel
 from accrual.core.random import POLICY, REWARDS, draw, philox
 
 # Random123's known answers for philox4x32-10: counter, key, output.
@@ -44,7 +44,7 @@ def test_draws_are_uniform():
     assert stats.kstest(sample, "uniform").pvalue > 0.001
 
 
-@njit
+@kernel
 def _betas(a, b, n):
     out = np.empty(n)
     for i in range(n):

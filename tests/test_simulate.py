@@ -180,7 +180,7 @@ loose: Any = ac  # for what a type checker would refuse
         ),
         (
             lambda: loose.simulate(SETTING, [ac.UCB1()], 100, device="gpu"),
-            "unknown device 'gpu'; did you mean 'cpu'? (one of: cpu)",
+            "unknown device 'gpu'; did you mean 'cpu'? (one of: cpu, cuda)",
         ),
         (lambda: loose.simulate(SETTING, [ac.UCB1()], 100, threads=0), "threads must be a whole number of"),
         (
