@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import accrual as ac
@@ -356,6 +356,7 @@ def test_a_spread_that_dominates_beats_everywhere(problem, first, second, horizo
 
 
 @given(problem=problems(), spread=spreads(4))
+@example(problem=Problem([1, 831], 12, 4, BernoulliLaw(0.5)), spread=[1.0, 0.0, 0.0, 0.0])
 def test_nothing_beats_the_even_spread_for_good(problem, spread):
     # Its coincidence is the least there is, and the coincidence multiplies ln T.
     assert not bounds.dominates(4, spread, "uniform")
