@@ -30,8 +30,7 @@ OfLog = Callable[[Any], Any]  # a bound as a function of ln T
 # What is left of the union bounds in UCB1's proof: 1 for rounding up, pi^2 / 3 for sum 2 t^-2.
 _REST = 1.0 + math.pi**2 / 3.0
 _ROUNDING = 1e-12  # relative differences below this are none
-_LOG_MOST = 700.0  # ln of a horizon that is still a floating-point number, ...
-_LOG_FAR = 1e200  # ... and of one at which only what ln T is multiplied by matters
+_LOG_MOST = 700.0  # ln of a horizon that is still a floating-point number
 
 
 def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
@@ -228,12 +227,12 @@ def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLi
     from scipy.optimize import brentq
 
     below = _difference(problem, alpha, first, second)
-    if not below(_LOG_FAR) < 0:
+    one, other = (as_spread(spread).coincidence(alpha) for spread in (first, second))
+    # The coincidence multiplies ln T: where it is larger, the bound ends up above, however late.
+    if one > (1.0 + _ROUNDING) * other or not below(_LOG_MOST) < 0:
         return math.inf
     if below(0.0) < 0:
         return 1.0
-    if not below(_LOG_MOST) < 0:
-        return math.inf
     return math.exp(brentq(below, 0.0, _LOG_MOST))
 
 
