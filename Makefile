@@ -28,7 +28,7 @@ venv: .venv/.all
 
 # A process for each core; a file's tests stay together, for they share servers and compiled kernels.
 test: venv lint
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n logical --dist loadfile
 
 # The store's long proofs, each with a control that must fail: some minutes each.
 proof: venv
