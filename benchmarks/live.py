@@ -78,19 +78,22 @@ def ledger() -> None:
 def bandit() -> None:
     bandit, plain = ac.Bandit(NAMES, WINDOW), Ledger(ac.AgeIMED(), [1.0] * ARMS, WINDOW)
     dice = np.random.default_rng(0)
+    back = dice.integers(0, WINDOW, (ROUNDS, PIECES))
+    ids = np.maximum(np.arange(ROUNDS)[:, None] - back, 0)
+    ages = (dice.random((ROUNDS, PIECES)) * (np.arange(ROUNDS)[:, None] - ids + 1)).astype(np.int64)
+    values = dice.random((ROUNDS, PIECES)) / PIECES
+    pieces = np.stack([ids, values, ages], axis=-1).tolist()
     times: dict[str, list[float]] = {"decide": [], "observe": [], "Ledger.decide": []}
     for now in range(ROUNDS):
         start = clock()
-        decision = bandit.decide()
+        bandit.decide()
         times["decide"].append(clock() - start)
         start = clock()
         plain.decide(now + 1)
         times["Ledger.decide"].append(clock() - start)
-        for back in dice.integers(0, WINDOW, PIECES).tolist():
-            id_ = max(decision.id - back, 0)
-            value, age = float(dice.random()) / PIECES, int(dice.integers(0, decision.id - id_ + 1))
+        for id_, value, age in pieces[now]:
             start = clock()
-            bandit.observe(id_, value, age=age)
+            bandit.observe(int(id_), value, age=age)
             times["observe"].append(clock() - start)
     print("\nin memory, AgeIMED, microseconds, median; limit for decide 15")
     for name, found in times.items():

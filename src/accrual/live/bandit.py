@@ -419,7 +419,7 @@ class Bandit:
             at = float(at)
         if key is not None:
             name_of("a piece", key)
-        return Pay(_index(id), float(value), age, at, key)
+        return Pay(id if type(id) is int else _index(id), float(value), age, at, key)
 
 
 def _opened(store: str | Store | None) -> tuple[Store, bool]:

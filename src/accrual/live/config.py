@@ -169,7 +169,7 @@ def window_of(window: int | str | timedelta) -> tuple[bool, float]:
 def name_of(what: str, name: Any) -> str:
     """A name or a key, checked."""
     if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
-        if name.isascii():
+        if name.isascii():  # whatever is not may hold half a character, which no database takes
             return name
         try:
             name.encode()

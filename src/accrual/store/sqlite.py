@@ -199,9 +199,9 @@ class SQLiteStore:
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
                 book.forget()
-        connection.executemany(ADD_DECISION, [(bandit, *row) for row in rows.decisions])
-        connection.executemany(ADD_ARM, [(bandit, *row) for row in rows.arms])
-        connection.executemany(ADD_CHANGE, [(bandit, *row) for row in rows.changes])
+        for add, new in ((ADD_DECISION, rows.decisions), (ADD_ARM, rows.arms), (ADD_CHANGE, rows.changes)):
+            if new:
+                connection.executemany(add, [(bandit, *row) for row in new])
         head = taking.head
         if head.seq > log.head.seq:
             connection.execute(
