@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from accrual.core.errors import need
+from accrual.cli.options import expanded
+from accrual.core.errors import InputError, need
+
+_Demo = Annotated[bool, typer.Option("--demo", help="Drive it with simulated traffic.")]
+_Speed = Annotated[float, typer.Option(metavar="DAYS", help="Simulated days in a second, with --demo.")]
 
 
+def _days(demo: bool, speed: float) -> float | None:
+    if not demo and speed != 1.0:
+        raise InputError("--speed is of simulated traffic; it goes with --demo")
+    return speed if demo else None
+
+
+@partial(expanded, name="days", options={"demo": (_Demo, False), "speed": (_Speed, 1.0)}, make=_days)
 def serve(
+    days: float | None,
     config: Annotated[Path | None, typer.Option(metavar="PATH", help="A TOML file of settings.")] = None,
     store: Annotated[str | None, typer.Option(metavar="URL", help="The database.")] = None,
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen.")] = None,
@@ -31,21 +46,33 @@ def serve(
     need("fastapi", "service")
     need("uvicorn", "service")
     need("httptools", "service")
+    from accrual.service.demo import Demo
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse
 
+    demo = None if days is None else Demo(days)
     options = {"store": store, "host": host, "port": port, "workers": workers, "hosts": hosts}
     given = {name: value for name, value in options.items() if value not in (None, [])}
-    settings = load(config, os.environ, named(setting or ()) | given)
 
     def started(address: str, keys: bool) -> None:
-        where = parse(settings.store)
-        print(f"accrual serves {where} at {address}", file=sys.stderr)
+        what = "simulated traffic, kept until it stops," if passing else parse(settings.store)
+        print(f"accrual serves {what} at {address}", file=sys.stderr)
         if not keys:
             print(
                 "anyone on this machine may use it, until there is a key: accrual keys create",
                 file=sys.stderr,
             )
 
-    run(settings, started)
+    # Whatever a file or a variable names as the store: simulated traffic goes where it is sent by hand.
+    passing = demo is not None and store is None
+    with ExitStack() as stack:
+        if passing:
+            folder = stack.enter_context(TemporaryDirectory(prefix="accrual-demo-"))
+            given["store"] = f"sqlite:///{folder}/demo.db"
+        settings = load(config, os.environ, named(setting or ()) | given)
+        if passing and not settings.loopback:
+            raise InputError(
+                "simulated traffic that is kept nowhere is served to this machine alone: give --store"
+            )
+        run(settings, started, demo)

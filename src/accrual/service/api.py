@@ -9,6 +9,7 @@ from accrual.live.bandit import Bandit as LiveBandit
 from accrual.live.config import window_of
 from accrual.service import models
 from accrual.service.gate import need
+from accrual.service.history import history
 from accrual.service.models import BANDIT, finite
 from accrual.service.problems import Refusal
 from accrual.service.served import Bandits, Served
@@ -64,6 +65,11 @@ def router(bandits: Bandits) -> APIRouter:
     async def state(served: Found) -> models.State:
         """What is known of every arm."""
         return await bandits.read(lambda: _state(served))
+
+    @routes.get("/bandits/{bandit}/history", dependencies=[_scope("read")], operation_id="getHistory")
+    async def past(served: Found) -> models.History:
+        """How often each arm was chosen, from the first decision on: up to 48 stretches of the log."""
+        return await bandits.read(lambda: history(served, served.state().position))
 
     @routes.post("/bandits/{bandit}/arms", dependencies=[_scope("admin")], operation_id="addArm")
     async def add_arm(served: Found, given: models.NewArmIn) -> models.Done:

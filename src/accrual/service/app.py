@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 
@@ -15,7 +15,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from accrual.core.errors import InputError
-from accrual.service import models
+from accrual.service import dashboard, models
+from accrual.service import demo as simulated
 from accrual.service.api import router
 from accrual.service.describe import describe
 from accrual.service.front import Front
@@ -48,19 +49,27 @@ def prepare(settings: Settings) -> KeyRing:
     return ring
 
 
-def create(settings: Settings) -> Front:
-    """The application. It opens the store when it starts and closes it when it stops."""
+def create(settings: Settings, demo: simulated.Demo | None = None) -> Front:
+    """The application, with simulated traffic if given. It opens the store when it starts and closes it
+    when it stops.
+    """
     ring = prepare(settings)
     store = open_store(settings.store)
     metrics = Metrics()
     bandits = Bandits(store, metrics, settings.queue)
+    hot = Hot(bandits.find)
     service = _Service(bandits, ring)
+    if demo is not None:
+        service.beside.append(lambda: demo.run(bandits, hot))
 
     app = FastAPI(
         title="accrual", version=version("accrual"), docs_url=None, redoc_url=None, openapi_url=None,
         lifespan=service.lifespan, redirect_slashes=False,
     )  # fmt: skip
     app.include_router(router(bandits))
+    app.include_router(dashboard.router(lambda: ring.required, demo is not None))
+    if demo is not None:
+        app.include_router(simulated.router(demo))
 
     @app.get("/healthz", operation_id="health")
     async def health() -> models.Health:
@@ -86,7 +95,7 @@ def create(settings: Settings) -> Front:
         return description
 
     _explain_errors(app, description["paths"])
-    return Front(app, Hot(bandits.find), Gate(settings, ring), settings, metrics)
+    return Front(app, hot, Gate(settings, ring), settings, metrics)
 
 
 class _Service:
@@ -97,6 +106,7 @@ class _Service:
         self._ring = ring
         self._opened = False
         self._stopping = False
+        self.beside: list[Callable[[], Awaitable[None]]] = []  # what else is to run, once all is open
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -133,6 +143,7 @@ class _Service:
             except StoreError as error:
                 log.error("cannot open the bandits", extra={"error": str(error)})
                 await asyncio.sleep(1.0)
+        await asyncio.gather(*(job() for job in self.beside))
 
     async def _read_keys(self) -> None:
         while True:

@@ -130,9 +130,14 @@ class ArmState(BaseModel):
         float | None,
         Field(description="Reward still to come, estimated: decisions times estimate, less observed."),
     ]
-    estimate: Annotated[float | None, Field(description="Of the mean total of one decision.")]
+    estimate: Annotated[
+        float | None, Field(description="Of what one decision pays on average, up to the age `reached`.")
+    ]
     interval: Annotated[
         tuple[float, float] | None, Field(description="The estimate and 1.96 standard errors to both sides.")
+    ]
+    reached: Annotated[
+        float, Field(description="The greatest age that a decision of the arm has reached, up to its window.")
     ]
     share: Annotated[float, Field(description="Of the last 1,000 decisions.")]
     spread: Annotated[
@@ -153,6 +158,15 @@ class State(BaseModel):
     behind: Annotated[int, Field(description="Events stored by others that are not in this state yet.")]
     ages: list[float]
     arms: list[ArmState]
+
+
+class History(BaseModel):
+    """Stretches of the log, in order: all of a short one, samples of a long one."""
+
+    arms: list[str]
+    at: Annotated[list[float], Field(description="The time, or round, of each stretch's last decision.")]
+    decisions: Annotated[list[int], Field(description="How many there had been by then, in all.")]
+    counts: Annotated[list[list[int]], Field(description="Of each stretch: decisions of each arm.")]
 
 
 class DecisionRow(BaseModel):
@@ -208,6 +222,22 @@ class Events(BaseModel):
     events: list[Event]
     next: Annotated[int, Field(description="What to give as `after` for the stretch after this one.")]
     end: Annotated[bool, Field(description="Whether this is all there is.")]
+
+
+class Truth(BaseModel):
+    """What only whoever simulates the traffic can know."""
+
+    bandit: str
+    days_per_second: float
+    unit: Annotated[str, Field(description="Of what the reward is.")]
+    means: Annotated[dict[str, float], Field(description="The true mean total of one decision, by arm.")]
+    at: list[float]
+    decisions: list[int]
+    regret: Annotated[list[float], Field(description="Lost so far against always the best arm.")]
+    no_delay: Annotated[
+        list[float], Field(description="The same of the same policy that sees every total at once.")
+    ]
+    evenly: Annotated[float, Field(description="The same of drawing arms evenly, to this moment.")]
 
 
 class Health(BaseModel):

@@ -58,6 +58,11 @@ class Served:
         """Read the arms' names anew."""
         self._arms = [arm.name for arm in self._store.arms(self._number)]
 
+    @property
+    def arms(self) -> list[str]:
+        """The names of all arms that are known."""
+        return self._arms
+
     def arm_name(self, arm: int) -> str:
         """Its name. One that another process has added must be learned first."""
         return self._arms[arm]

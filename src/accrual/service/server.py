@@ -14,6 +14,7 @@ from uvicorn.supervisors import Multiprocess
 
 from accrual.core.errors import InputError
 from accrual.service.app import create, prepare
+from accrual.service.demo import Demo
 from accrual.service.logs import logging_config
 from accrual.service.metrics import DIRECTORY
 from accrual.service.protocol import Protocol
@@ -40,7 +41,7 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
     )
 
 
-def serve(settings: Settings, started: Callable[[str, bool], None]) -> None:
+def serve(settings: Settings, started: Callable[[str, bool], None], demo: Demo | None = None) -> None:
     """Serve until a signal comes.
 
     Parameters
@@ -48,10 +49,14 @@ def serve(settings: Settings, started: Callable[[str, bool], None]) -> None:
     settings : Settings
     started : callable
         Told the address, and whether keys are asked for, before the first request.
+    demo : Demo, optional
+        Simulated traffic, in one process.
     """
+    if demo is not None and settings.workers > 1:
+        raise InputError("simulated traffic is of one process: --demo goes with --workers 1")
     with bound(settings) as listener:
         if settings.workers == 1:
-            app = create(settings)
+            app = create(settings, demo)
             started(_address(listener), app.keys_required)
             uvicorn.Server(config_of(settings, app)).run(sockets=[listener])
         else:
