@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import ExitStack
 from functools import partial
@@ -68,6 +69,7 @@ def serve(
     passing = demo is not None and store is None
     with ExitStack() as stack:
         if passing:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # the folder goes also then
             folder = stack.enter_context(TemporaryDirectory(prefix="accrual-demo-"))
             given["store"] = f"sqlite:///{folder}/demo.db"
         settings = load(config, os.environ, named(setting or ()) | given)

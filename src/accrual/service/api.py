@@ -68,7 +68,7 @@ def router(bandits: Bandits) -> APIRouter:
 
     @routes.get("/bandits/{bandit}/history", dependencies=[_scope("read")], operation_id="getHistory")
     async def past(served: Found) -> models.History:
-        """How often each arm was chosen, from the first decision on: up to 48 stretches of the log."""
+        """How often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
         return await bandits.read(lambda: history(served, served.state().position))
 
     @routes.post("/bandits/{bandit}/arms", dependencies=[_scope("admin")], operation_id="addArm")

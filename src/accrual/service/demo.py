@@ -46,12 +46,12 @@ _TWICE, _BELATED = 0.005, 0.01  # chances that a piece is sent twice, and that a
 _POINTS = 400  # of a curve; beyond, every second is forgotten
 
 _COURSES = {  # the chances to enrol, to stay for another week, and to watch its lecture
-    "Bread at home": (0.60, 0.50, 0.80),
-    "Drawing for beginners": (0.60, 0.62, 0.90),
+    "Bread at home": (0.40, 0.50, 0.80),
+    "Drawing for beginners": (0.58, 0.62, 0.90),
     "Public speaking": (0.35, 0.80, 0.80),
-    "Python from zero": (0.50, 0.85, 0.85),
+    "Python from zero": (0.55, 0.89, 0.85),
     "Spanish every day": (0.40, 0.90, 0.80),
-    "Statistics you can use": (0.50, 0.95, 0.90),
+    "Statistics you can use": (0.55, 0.95, 0.90),
 }
 PROBLEM = Problem(
     caps=[_WEEKS] * len(_COURSES),

@@ -11,13 +11,13 @@ from accrual.service import models
 from accrual.service.served import Served
 from accrual.store.base import Events, Kind
 
-_STRETCHES = 48
+_STRETCHES = 40
 _LENGTH = 1_000  # events of a stretch, where the log is too long to be read in whole
-_LEAST = 25  # decisions of a stretch, where there are as many
+_LEAST = 100  # decisions of a stretch, where there are as many
 
 
 def history(served: Served, head: int) -> models.History:
-    """Up to 48 stretches of the log up to `head`: all of it, or samples at even distances.
+    """Up to 40 stretches of the log up to `head`: all of it, or samples at even distances.
 
     Reads the store alone: whoever decides meanwhile does not wait.
     """

@@ -1,0 +1,217 @@
+// The page: asks the service about once a second and shows what it says. It changes nothing there.
+
+import * as api from "./api.js";
+import * as arms from "./arms.js";
+import { Palette } from "./colours.js";
+import * as decisions from "./decisions.js";
+import { $, h, say, show } from "./dom.js";
+import { Regrets, Shares, Spreads } from "./panels.js";
+import { amount, inUnit, plural, short, unitOf } from "./words.js";
+
+const REST = 1_000; // milliseconds between two looks, ...
+const REST_MOST = 15_000; // ... and at most, after failures
+const LIST = 10_000; // between two looks at which bandits there are
+
+let about = null;
+let listed = { at: -Infinity, bandits: [] };
+let current = null; // the bandit that is shown
+let last = null; // what was shown of it
+let palette = new Palette();
+let wake = () => {}; // ends the present rest
+const shares = new Shares();
+const spreads = new Spreads();
+const regrets = new Regrets();
+
+const rest = (time) =>
+  new Promise((done) => {
+    const timer = setTimeout(done, time);
+    wake = () => { clearTimeout(timer); done(); };
+  });
+
+async function run() {
+  setUp();
+  let failures = 0;
+  for (;;) {
+    while (document.hidden) await rest(60_000);
+    try {
+      await look();
+      failures = 0;
+    } catch (error) {
+      if (error instanceof api.Refused && [401, 403].includes(error.status)) {
+        await askForKey(error);
+        continue;
+      }
+      failures += 1;
+      fail(error, failures);
+    }
+    await rest(failures ? Math.min(REST * 2 ** failures, REST_MOST) : REST);
+  }
+}
+
+async function look() {
+  about ||= await api.about();
+  say($("version"), `accrual ${about.version}`);
+  if (about.keys && !api.key.get()) {
+    await askForKey(null);
+    return;
+  }
+  if (performance.now() - listed.at > LIST || !listed.bandits.length) {
+    listed = { bandits: await api.bandits(), at: performance.now() };
+    offer();
+  }
+  live();
+  show($("forget"), Boolean(api.key.get()));
+  show($("empty"), !current);
+  if (!current) return;
+  const bandit = current;
+  const [state, recent, truth] = await Promise.all([
+    api.state(bandit.name),
+    api.recent(bandit.name, decisions.LIMIT),
+    about.demo ? api.truth() : null,
+  ]);
+  if (last?.bandit !== bandit) shares.begin(await api.history(bandit.name), state, bandit);
+  if (bandit !== current) return; // another was chosen meanwhile
+  last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null };
+  draw();
+  live();
+}
+
+/** The bandits to choose from, and the one that the address names, or the first. */
+function offer() {
+  const names = listed.bandits.map((bandit) => bandit.name);
+  const select = $("bandit");
+  if ([...select.options].map((option) => option.value).join("\n") !== names.join("\n")) {
+    select.replaceChildren(...names.map((name) => { const option = h("option"); option.textContent = option.value = name; return option; }));
+  }
+  show($("chooser"), names.length > 0);
+  const wanted = decodeURIComponent(location.hash.slice(1)) || current?.name;
+  choose(listed.bandits.find((bandit) => bandit.name === wanted) || listed.bandits[0] || null);
+}
+
+function choose(bandit) {
+  if (bandit?.name === current?.name) return;
+  current = bandit;
+  last = null;
+  palette = new Palette();
+  arms.forget();
+  decisions.forget(bandit);
+  regrets.hide();
+  show($("watch"), false);
+  if (bandit) {
+    $("bandit").value = bandit.name;
+    const policy = bandit.policy.split("(")[0];
+    say($("facts"), `${policy} · window ${inUnit(bandit.window, unitOf(bandit))}`);
+  }
+}
+
+function draw() {
+  if (!last) return;
+  const { bandit, state, recent, truth } = last;
+  const unit = unitOf(bandit);
+  show($("watch"), true);
+  document.title = `${bandit.name} · accrual`;
+  const [head, more] = arms.verdict(state, bandit, (length) => inUnit(length, unit));
+  say($("headline"), head);
+  say($("verdict"), more);
+  show($("simulated"), Boolean(truth));
+  if (truth) {
+    const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${amount(truth.days_per_second)} days`;
+    say($("simulated"), `Simulated traffic: a course platform, where the reward is ${truth.unit} watched. ${speed} there.`);
+  }
+  figures(state);
+  const named = palette.update(state.arms);
+  arms.draw(state, palette, truth?.means);
+  const shown = named.map((name) => ({ name, slot: palette.of(name) }));
+  shares.draw(state, bandit, shown);
+  spreads.draw(state, bandit, shown);
+  if (truth) regrets.draw(truth);
+  decisions.draw(recent, state.at, palette);
+}
+
+function figures(state) {
+  const sum = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
+  const rows = [
+    ["Decisions", short(state.decisions), "made so far"],
+    ["Pending", short(state.pending), "may still earn more"],
+    ["Reward arrived", short(sum("observed")), "in time to count"],
+    ["Still expected", short(sum("expected")), "from pending decisions"],
+    ["Late pieces", short(state.late), "counted, not learned from"],
+    ["Duplicates", short(state.duplicates), "sent again, counted once"],
+    ["Fold lag", plural(state.behind, "event"), state.behind ? "stored, not learned yet" : "all that is stored is learned"],
+  ];
+  const host = $("figures");
+  if (!host.children.length) {
+    host.append(...rows.map(([name]) => h("div", {}, h("dt", {}, name), h("dd"), h("dd", { class: "note" }))));
+  }
+  rows.forEach(([, value, note], i) => {
+    say(host.children[i].children[1], value);
+    say(host.children[i].children[2], note);
+  });
+}
+
+function live() {
+  $("status").dataset.state = "live";
+  say($("status"), "Live");
+  show($("trouble"), false);
+  document.body.classList.remove("stale");
+}
+
+function fail(error, failures) {
+  const answered = error instanceof api.Refused;
+  if (!answered && failures === 1 && last) return; // one that is lost on the way is no news
+  const since = new Date().toLocaleTimeString("en-GB");
+  if ($("trouble").hidden) {
+    say($("trouble"), answered
+      ? `The service cannot show this: ${error.message}`
+      : `Disconnected since ${since}: no answer from the service. ${last ? "What is shown is from before. " : ""}Trying again.`);
+  }
+  $("status").dataset.state = "gone";
+  say($("status"), answered ? "Refused" : "Disconnected");
+  show($("trouble"), true);
+  document.body.classList.add("stale");
+}
+
+/** Ask until there is one. A good one is found out by using it. */
+async function askForKey(refusal) {
+  const had = Boolean(api.key.get());
+  api.key.forget();
+  about = null;
+  listed = { at: -Infinity, bandits: [] };
+  choose(null);
+  for (const id of ["watch", "empty", "chooser", "forget", "trouble"]) show($(id), false);
+  say($("facts"), "");
+  say($("key-wrong"), refusal && had ? refusal.message : "");
+  $("status").dataset.state = "key";
+  say($("status"), "Key needed");
+  show($("key-panel"), true);
+  $("key").focus();
+  await new Promise((done) => {
+    $("key-form").onsubmit = (event) => {
+      event.preventDefault();
+      const text = $("key").value.trim();
+      if (!text) return;
+      api.key.set(text);
+      $("key").value = "";
+      done();
+    };
+  });
+  show($("key-panel"), false);
+}
+
+function setUp() {
+  const origin = location.origin;
+  const post = `-H 'Content-Type: application/json' -d`;
+  $("curl-create").textContent =
+    `curl ${origin}/v1/bandits ${post} \\\n  '{"name": "plays", "window": "60d", "arms": [{"name": "jazz"}, {"name": "rock"}]}'`;
+  $("curl-decide").textContent = `curl -X POST ${origin}/v1/bandits/plays/decisions`;
+  $("curl-observe").textContent =
+    `curl ${origin}/v1/bandits/plays/pieces ${post} \\\n  '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
+  $("bandit").addEventListener("change", () => { location.hash = encodeURIComponent($("bandit").value); });
+  addEventListener("hashchange", () => { offer(); wake(); });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
+  document.addEventListener("redraw", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  $("forget").addEventListener("click", () => { api.key.forget(); about = null; wake(); });
+}
+
+run();

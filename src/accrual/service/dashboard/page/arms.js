@@ -1,0 +1,210 @@
+// The table of arms: estimate with interval, share, reward arrived and expected, all on common scales.
+
+import { $, h, s, say, show, ticks } from "./dom.js";
+import { amount, count, list, percent, plural, short } from "./words.js";
+
+const FEW = 12; // arms that are shown without asking; of more, the first ten
+const FIRST = 10;
+const rows = new Map(); // arm's name -> the parts of its row that change
+let all = false;
+
+$("arms-more").addEventListener("click", () => {
+  all = !all;
+  $("arms-more").setAttribute("aria-expanded", String(all));
+  document.dispatchEvent(new Event("redraw"));
+});
+
+/** The best first; those of which nothing is known, and those that have retired, last. */
+export function ranked(arms) {
+  const value = (arm) => (arm.retired ? -2e15 : 0) + (arm.estimate === null ? -1e15 : arm.estimate);
+  return [...arms].sort((a, b) => value(b) - value(a));
+}
+
+export function forget() {
+  rows.clear();
+  all = false;
+  $("arms-rows").replaceChildren();
+}
+
+/** @param means the true mean of each arm, by name, where the traffic is simulated */
+export function draw(state, palette, means) {
+  const order = ranked(state.arms);
+  const shown = all || order.length <= FEW ? order : order.slice(0, FIRST);
+  const known = order.filter((arm) => arm.estimate !== null);
+  const truths = shown.map((arm) => means?.[arm.name]).filter((mean) => mean !== undefined);
+  const low = Math.min(0, ...known.map((arm) => arm.interval[0]));
+  const high = Math.max(...known.map((arm) => arm.interval[1]), ...truths, 0) || 1;
+  const scale = scaled(ticks(low, high));
+  const sums = order.map((arm) => Math.max(arm.observed, 0) + Math.max(arm.expected || 0, 0));
+  const rewards = scaled(ticks(0, Math.max(...sums) || 1, 3));
+  const lead = known.length && !known[0].retired ? known[0].name : null;
+
+  const body = $("arms-rows");
+  for (const [name, row] of rows) {
+    if (shown.some((arm) => arm.name === name)) continue;
+    row.row.remove();
+    rows.delete(name);
+  }
+  shown.forEach((arm, i) => {
+    if (!rows.has(arm.name)) rows.set(arm.name, make(arm.name));
+    const row = rows.get(arm.name);
+    update(row, arm, { scale, rewards, slot: palette.of(arm.name), lead: arm.name === lead, mean: means?.[arm.name] });
+    if (body.children[i] !== row.row) body.insertBefore(row.row, body.children[i] || null);
+  });
+  foot(scale, rewards);
+
+  const more = $("arms-more");
+  show(more, order.length > FEW);
+  say(more, all ? `Show the first ${FIRST} only` : `Show all ${count(order.length)} arms`);
+  say($("share-of"), state.decisions < 1000 ? `of the last ${count(state.decisions)}` : "of the last 1,000");
+  const rest = order.length - shown.length;
+  const part = rest > 0 ? `The ${FIRST} best of ${count(order.length)} arms. ` : "";
+  say($("arms-note"), part + (means ? "A diamond marks the true mean, known because the traffic is simulated." : ""));
+}
+
+/** Where a number lies on a scale of ticks, in per cent of its width. */
+function scaled(marks) {
+  const low = marks[0];
+  const high = marks.at(-1);
+  const at = (x) => Math.min(Math.max(((x - low) / (high - low)) * 100, 0), 100);
+  return { marks, at };
+}
+
+const pc = (x) => `${x.toFixed(2)}%`;
+
+function make(name) {
+  const cell = (label, kind, ...children) => h("td", { role: "cell", "data-label": label, class: kind }, ...children);
+  const parts = { name };
+  parts.swatch = h("i", { class: "swatch" });
+  parts.title = h("span", { class: "arm-name" });
+  parts.title.textContent = name;
+  parts.tag = h("span", { class: "tag" });
+  parts.whisker = s("svg", { class: "plot", "aria-hidden": "true" });
+  parts.estimate = h("span", { class: "value" });
+  parts.share = s("svg", { class: "plot", "aria-hidden": "true" });
+  parts.percent = h("span", { class: "value" });
+  parts.reward = s("svg", { class: "plot", "aria-hidden": "true" });
+  parts.sums = h("span", { class: "value" });
+  parts.decisions = h("span", { class: "value" });
+  parts.row = h(
+    "tr",
+    { role: "row" },
+    h("th", { role: "rowheader", scope: "row" }, h("span", { class: "arm" }, parts.swatch, parts.title, parts.tag)),
+    cell("Reward per decision", "wide", h("div", { class: "cell" }, parts.whisker, parts.estimate)),
+    cell("Share of recent decisions", "", h("div", { class: "cell" }, parts.share, parts.percent)),
+    cell("Reward arrived, still expected", "wide", h("div", { class: "cell" }, parts.reward, parts.sums)),
+    cell("Decisions", "number", parts.decisions),
+  );
+  return parts;
+}
+
+function update(row, arm, { scale, rewards, slot, lead, mean }) {
+  row.row.classList.toggle("leads", lead);
+  row.swatch.dataset.slot = slot;
+  say(row.tag, arm.retired ? "retired" : lead ? "leads" : "");
+  row.whisker.replaceChildren(...whisker(arm, scale, slot, mean));
+  lines(row.estimate, ...estimateWords(arm));
+  row.share.replaceChildren(
+    s("rect", { class: "track", x: 0, y: "50%", width: "100%", height: 10, rx: 3, transform: "translate(0 -5)" }),
+    s("rect", {
+      class: "mark", "data-slot": slot, x: 0, y: "50%", width: pc(arm.share * 100), height: 10, rx: 3,
+      transform: "translate(0 -5)",
+    }),
+  );
+  say(row.percent, percent(arm.share));
+  row.reward.replaceChildren(...reward(arm, rewards, slot));
+  lines(row.sums, short(arm.observed), arm.expected === null ? "" : `+ ${short(arm.expected)} expected`);
+  lines(row.decisions, count(arm.decisions), arm.pending ? `${short(arm.pending)} pending` : "");
+}
+
+function lines(element, first, second) {
+  if (!element.firstChild) element.append(h("b"), h("small"));
+  say(element.firstChild, first);
+  say(element.lastChild, second);
+}
+
+function estimateWords(arm) {
+  if (arm.estimate === null) return ["–", arm.decisions ? "nothing known yet" : "not tried yet"];
+  return [amount(arm.estimate), `${amount(arm.interval[0])} to ${amount(arm.interval[1])}`];
+}
+
+const grid = (scale) =>
+  scale.marks.map((mark) =>
+    s("line", { class: "grid", x1: pc(scale.at(mark)), x2: pc(scale.at(mark)), y1: 0, y2: "100%" }),
+  );
+
+function whisker(arm, scale, slot, mean) {
+  const found = grid(scale);
+  if (arm.estimate !== null) {
+    const [low, high] = arm.interval.map(scale.at);
+    const line = (x1, x2, y1, y2) =>
+      s("line", { class: "whisker", "data-slot": slot, x1: pc(x1), x2: pc(x2), y1, y2 });
+    found.push(
+      line(low, high, "50%", "50%"),
+      line(low, low, "32%", "68%"),
+      line(high, high, "32%", "68%"),
+      s("circle", { class: "dot", "data-slot": slot, cx: pc(scale.at(arm.estimate)), cy: "50%", r: 5.5 }),
+    );
+  }
+  if (mean !== undefined) {
+    found.push(
+      s("svg", { x: pc(scale.at(mean)), y: "50%", class: "truth" }, s("path", { d: "M0 -6.5 L5 0 L0 6.5 L-5 0 Z" })),
+    );
+  }
+  return found;
+}
+
+function reward(arm, scale, slot) {
+  const arrived = scale.at(Math.max(arm.observed, 0));
+  const end = scale.at(Math.max(arm.observed, 0) + Math.max(arm.expected || 0, 0));
+  const bar = (kind, x, width) =>
+    s("rect", {
+      class: kind, "data-slot": slot, x: pc(x), y: "50%", width: pc(width), height: 12, transform: "translate(0 -6)",
+    });
+  return [...grid(scale), bar("mark", 0, arrived), bar("mark expected", arrived, end - arrived)];
+}
+
+function foot(scale, rewards) {
+  const axis = (of) => {
+    const plot = s("svg", { class: "plot axis", "aria-hidden": "true" });
+    of.marks.forEach((mark, i) => {
+      const anchor = i === 0 ? "start" : i === of.marks.length - 1 ? "end" : "middle";
+      const text = s("text", { x: pc(of.at(mark)), y: 13, "text-anchor": anchor });
+      text.textContent = Math.abs(mark) >= 1000 ? short(mark) : String(Number(mark.toPrecision(3)));
+      plot.append(text);
+    });
+    return h("div", { class: "cell" }, plot, h("span", { class: "value" }));
+  };
+  const empty = () => h("td", { role: "cell" });
+  $("arms-foot").replaceChildren(
+    h("tr", { role: "row", "aria-hidden": "true" },
+      empty(), h("td", { role: "cell", class: "wide" }, axis(scale)), empty(),
+      h("td", { role: "cell", class: "wide" }, axis(rewards)), empty()),
+  );
+}
+
+/** What the figures say, in a sentence or two: [headline, more]. */
+export function verdict(state, bandit, inUnit) {
+  const playing = ranked(state.arms.filter((arm) => !arm.retired));
+  const [lead, ...others] = playing;
+  if (!state.decisions) return ["No decision yet", "The first figures appear here with the first decisions."];
+  if (!lead) return ["Every arm has retired", "Add one before deciding again."];
+  if (lead.estimate === null) return ["Nothing has arrived yet", `${plural(state.decisions, "decision")} so far.`];
+  const about = `It earns ${amount(lead.estimate)} per decision, between ${amount(lead.interval[0])} and ${amount(lead.interval[1])} as far as we can tell. `;
+  const rivals = others.filter((arm) => arm.estimate === null || arm.interval[1] >= lead.interval[0]);
+  const named = rivals.slice(0, 3).map((arm) => arm.name);
+  const rest = rivals.length - named.length;
+  const may = list(rest > 0 ? [...named, `${count(rest)} more`] : named);
+  let head = `${lead.name} is ahead`;
+  let sure = "";
+  if (!others.length) head = `${lead.name} is the only arm`;
+  else if (rivals.length) {
+    head = `${lead.name} leads, but not for sure`;
+    sure = `${may} may be as good: ${rivals.length > 1 ? "their intervals reach" : "its interval reaches"} that far.`;
+  } else sure = "No other arm’s interval reaches it.";
+  const early = lead.reached < bandit.window * 0.999;
+  const seen = early
+    ? ` So far decisions are known only up to an age of ${inUnit(lead.reached)} of ${inUnit(bandit.window)}: slow payers may still catch up.`
+    : "";
+  return [head, about + sure + seen];
+}

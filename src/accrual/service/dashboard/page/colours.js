@@ -1,0 +1,37 @@
+// Which arms have a colour. Seven colours that people of any colour sight can tell apart (after Okabe and
+// Ito); the arms beyond them are grey together. Colour is never alone: every line and band has its name.
+
+export const COLOURS = 7;
+
+export class Palette {
+  #slot = new Map(); // arm's name -> colour, kept while the arm keeps one
+
+  /** The names of the arms that have a colour now: all of a few, the most chosen of many. */
+  update(arms) {
+    const wanted =
+      arms.length <= COLOURS
+        ? arms
+        : [...arms].sort((a, b) => b.share - a.share || b.decisions - a.decisions).slice(0, COLOURS - 1);
+    const names = new Set(wanted.map((arm) => arm.name));
+    for (const name of this.#slot.keys()) if (!names.has(name)) this.#slot.delete(name);
+    for (const name of names) {
+      if (this.#slot.has(name)) continue;
+      const taken = new Set(this.#slot.values());
+      for (let slot = 1; slot <= COLOURS; slot++) {
+        if (taken.has(slot)) continue;
+        this.#slot.set(name, slot);
+        break;
+      }
+    }
+    return arms.filter((arm) => names.has(arm.name)).map((arm) => arm.name);
+  }
+
+  /** 1 to 7, or 0 for grey. */
+  of(name) {
+    return this.#slot.get(name) || 0;
+  }
+}
+
+/** A colour of the style sheet, as it is now: light or dark. */
+export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const colour = (slot) => css(`--arm-${slot}`);

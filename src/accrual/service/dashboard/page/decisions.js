@@ -1,0 +1,163 @@
+// Recent decisions, and why one fell as it did.
+
+import { explain } from "./api.js";
+import { $, h, say, show } from "./dom.js";
+import { ago, amount, count, list, plural } from "./words.js";
+
+export const LIMIT = 12;
+const FEW = 8; // arms of an explanation that are shown without asking
+
+// The policies' own words for what a score is made of, in plainer ones. Others are shown as they are.
+const PLAIN = {
+  "estimate": "Estimated reward",
+  "best estimate": "Best estimate",
+  "full decisions that it stands on": "Evidence, in whole decisions",
+  "decisions": "Decisions by then",
+  "worth so many of 0 or the cap": "Evidence, in all-or-nothing trials",
+  "mean of closed decisions": "Mean of closed decisions",
+  "best mean": "Best mean",
+  "closed decisions": "Closed decisions",
+  "bonus": "Bonus for being little known",
+  "may still come": "May still come",
+  "observed per decision": "Arrived per decision",
+  "mean of finished groups": "Mean of what has arrived",
+  "groups not seen, at their cap": "Not seen yet, at its most",
+};
+const LOOKS = ["estimate", "mean of closed decisions", "mean of finished groups", "observed per decision"];
+
+const rows = new Map(); // decision's id -> its item of the list
+let bandit = null;
+let selected = null;
+let touched = false; // whether the user has chosen one
+
+export function forget(next) {
+  bandit = next;
+  selected = null;
+  touched = false;
+  rows.clear();
+  $("recent").replaceChildren();
+  $("why").replaceChildren(h("p", { class: "wait" }, "No decision is selected."));
+}
+
+export function draw(decisions, now, palette) {
+  const host = $("recent");
+  const held = host.matches(":hover") || host.contains(document.activeElement);
+  show($("held"), held && rows.size > 0);
+  if (!held || !rows.size) {
+    const ids = new Set(decisions.map((one) => one.id));
+    for (const [id, row] of rows) {
+      if (ids.has(id)) continue;
+      row.item.remove();
+      rows.delete(id);
+    }
+    decisions.forEach((one, i) => {
+      if (!rows.has(one.id)) rows.set(one.id, make(one));
+      const { item } = rows.get(one.id);
+      if (host.children[i] !== item) host.insertBefore(item, host.children[i] || null);
+    });
+  }
+  for (const { when, swatch, decision } of rows.values()) {
+    say(when, ago(bandit, decision.at, now));
+    swatch.dataset.slot = palette.of(decision.arm);
+  }
+  if (!touched && selected === null && decisions.length) select(decisions[0].id);
+}
+
+function make(decision) {
+  const swatch = h("i", { class: "swatch" });
+  const name = h("span", { class: "arm-name" });
+  name.textContent = decision.arm;
+  const when = h("span", { class: "when" });
+  const button = h(
+    "button",
+    { type: "button", "aria-pressed": "false", onclick: () => { touched = true; select(decision.id); } },
+    h("span", { class: "id" }, `#${count(decision.id)}`), swatch, name, when,
+  );
+  return { item: h("li", {}, button), button, when, swatch, decision };
+}
+
+async function select(id) {
+  const of = bandit;
+  selected = id;
+  for (const [other, { button }] of rows) button.setAttribute("aria-pressed", String(other === id));
+  try {
+    const found = await explain(of.name, id);
+    if (selected === id && bandit === of) $("why").replaceChildren(...told(found));
+  } catch (error) {
+    if (selected === id && bandit === of)
+      $("why").replaceChildren(h("p", { class: "wait" }, `No reason can be shown: ${error.message}`));
+  }
+}
+
+/** An explanation, for people. */
+function told(found) {
+  const title = h("h3");
+  title.textContent = `Why #${count(found.id)} got ${found.arm}`;
+  const parts = [title, ...sentences(found).map((text) => h("p", {}, text))];
+  if (!found.first && found.reasons.length) parts.push(...scores(found));
+  return parts;
+}
+
+function sentences(found) {
+  if (found.first) return ["It was its turn: every arm is tried once before any score counts."];
+  const look = LOOKS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
+  const chosen = found.reasons.find((reason) => reason.arm === found.arm);
+  const said = [];
+  const worth = (reason) => reason.terms[look] ?? -Infinity;
+  if (look && chosen && Number.isFinite(worth(chosen))) {
+    const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
+    const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
+    if (!best || worth(chosen) >= worth(best)) {
+      said.push(
+        `It looked best: ${amount(worth(chosen))} per decision` +
+          (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
+      );
+    } else {
+      const n = chosen.terms["decisions"] ?? chosen.terms["closed decisions"];
+      said.push(
+        `It did not look best: ${amount(worth(chosen))} per decision, against ${amount(worth(best))} for ${best.arm}. ` +
+          `But ${n === undefined ? "little" : `with ${plural(n, "decision")} behind it, little`} was known of it, ` +
+          `and one more try was worth what it might cost.`,
+      );
+    }
+  }
+  const untried = found.reasons.filter((reason) => reason.index === null && reason.arm !== found.arm);
+  if (untried.length) said.push(`Not yet known of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
+  if (!found.exact) said.push("That moment cannot be made anew exactly, so these scores may differ a little from those that decided.");
+  return said;
+}
+
+function scores(found) {
+  const order = [...found.reasons].sort(
+    (a, b) => (b.arm === found.arm) - (a.arm === found.arm) || (b.index ?? -Infinity) - (a.index ?? -Infinity),
+  );
+  const names = [...new Set(order.flatMap((reason) => Object.keys(reason.terms)))];
+  const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => reason.terms[name])).size === 1);
+  const columns = names.filter((name) => !same.includes(name));
+  const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
+  const number = (x) => h("td", { class: "number" }, amount(x));
+  const lines = order.map((reason, i) => {
+    const name = h("span", { class: "arm-name" });
+    name.textContent = reason.arm;
+    const mine = reason.arm === found.arm;
+    return h(
+      "tr", { class: mine ? "chosen" : null, hidden: i >= FEW },
+      h("th", { scope: "row" }, name, mine ? h("span", { class: "tag" }, "chosen") : null),
+      number(reason.index), ...columns.map((column) => number(reason.terms[column])),
+    );
+  });
+  const head = h("tr", {}, h("th", { scope: "col" }, "Arm"),
+    ...["Score", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
+  const caption = h("caption", {}, "How every arm looked. The highest score is chosen: it weighs what an arm seems to earn against how little is known of it.");
+  const table = h("table", { class: "scores" }, caption, h("thead", {}, head), h("tbody", {}, ...lines));
+  const parts = [h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores of the arms" }, table)];
+  if (lines.length > FEW) {
+    const more = h("button", { type: "button", class: "quiet" }, `Show all ${count(lines.length)} arms`);
+    more.addEventListener("click", () => { lines.forEach((line) => show(line, true)); more.remove(); });
+    parts.push(more);
+  }
+  const told = same.filter((name) => order[0].terms[name] !== null)
+    .map((name) => `${plain(name).toLowerCase()} ${amount(order[0].terms[name])}`);
+  if (told.length) parts.push(h("p", { class: "hint" }, `The same for all: ${told.join(", ")}.`));
+  return parts;
+}

@@ -1,0 +1,164 @@
+// What each chart shows: shares over time, how fast arms pay, regret.
+
+import { Chart } from "./charts.js";
+import { $, say, show } from "./dom.js";
+import { count, inUnit, percent, short, unitOf } from "./words.js";
+
+const OTHERS = "other arms";
+const LEAST = 100; // decisions of a stretch, so that a share means something
+const MOST = 80; // stretches; then each two become one
+
+const whole = (mark) => `${Math.round(mark * 100)} %`;
+const full = () => [0, 1];
+
+export class Shares {
+  #chart = new Chart($("share-chart"), { x: { label: "decisions" }, y: { words: whole, range: full }, stacked: true });
+  #stretches = []; // {at, counts: Map(arm -> decisions)}
+  #counted = null; // of each arm, at the last stretch's end
+
+  /** Begin with what the log says of earlier. */
+  begin(history, state, bandit) {
+    this.#stretches = history.counts.map((counts, i) => ({
+      at: bandit.rounds ? history.decisions[i] : history.at[i],
+      counts: new Map(history.arms.map((name, arm) => [name, counts[arm]])),
+    }));
+    this.#counted = new Map(state.arms.map((arm) => [arm.name, arm.decisions]));
+  }
+
+  draw(state, bandit, shown) {
+    const now = new Map(state.arms.map((arm) => [arm.name, arm.decisions - (this.#counted.get(arm.name) || 0)]));
+    const fresh = { at: bandit.rounds ? state.decisions : state.at, counts: now };
+    if (sum(now) >= LEAST) {
+      this.#stretches.push(fresh);
+      this.#counted = new Map(state.arms.map((arm) => [arm.name, arm.decisions]));
+      if (this.#stretches.length > MOST) this.#stretches = paired(this.#stretches);
+    }
+    // Of several stretches that end in one moment, the last stands for all.
+    const stretches = this.#stretches.filter((one, i, all) => i + 1 === all.length || all[i + 1].at > one.at);
+    if (stretches.length < 2) {
+      this.#chart.wait(`This needs some ${2 * LEAST} decisions.`);
+      return;
+    }
+    const rest = state.arms.length - shown.length;
+    const series = shown.map(({ name, slot }) => ({ name, slot, shares: stretches.map((one) => share(one, name)) }));
+    if (rest > 0) {
+      const named = series.map((one) => one.shares);
+      const shares = stretches.map((_, i) => Math.max(1 - named.reduce((all, one) => all + one[i], 0), 0));
+      series.push({ name: `${count(rest)} ${OTHERS}`, slot: 0, shares });
+    }
+    const below = stretches.map(() => 0);
+    for (const one of series) {
+      const bottom = below.at(-1);
+      one.y = one.shares.map((part, i) => (below[i] += part));
+      one.from = (bottom + below.at(-1)) / 2;
+      one.value = percent(one.shares.at(-1));
+      one.read = (i) => percent(one.shares[i]);
+    }
+    this.#chart.draw(stretches.map((one) => one.at), series, !bandit.rounds);
+  }
+}
+
+const sum = (counts) => [...counts.values()].reduce((all, one) => all + one, 0);
+const share = (stretch, name) => (stretch.counts.get(name) || 0) / Math.max(sum(stretch.counts), 1);
+
+function paired(stretches) {
+  const found = [];
+  for (let i = 0; i < stretches.length; i += 2) {
+    const [a, b] = [stretches[i], stretches[i + 1]];
+    const counts = new Map(a.counts);
+    if (b) for (const [name, n] of b.counts) counts.set(name, (counts.get(name) || 0) + n);
+    found.push({ at: (b || a).at, counts });
+  }
+  return found;
+}
+
+export class Spreads {
+  #chart = new Chart($("spread-chart"), { x: { label: "" }, y: { words: whole, range: full } });
+  #unit = "";
+
+  draw(state, bandit, shown) {
+    const unit = unitOf(bandit);
+    if (unit.name !== this.#unit) {
+      this.#unit = unit.name;
+      this.#chart = renewed($("spread-chart"), {
+        x: { label: `age of the decision, in ${unit.name}s` }, y: { words: whole, range: full },
+      });
+    }
+    const arms = new Map(state.arms.map((arm) => [arm.name, arm]));
+    const known = shown.filter(({ name }) => arms.get(name).spread.length);
+    if (!known.length) {
+      this.#chart.wait("Nothing has arrived yet.");
+      return;
+    }
+    const ages = [0, ...state.ages];
+    const series = known.map(({ name, slot }) => {
+      let so = 0;
+      const { spread, reached } = arms.get(name);
+      const all = [0, ...spread.map((part) => (so += part))];
+      const y = all.map((part, i) => (ages[i] <= reached * 1.000001 ? part : null)); // beyond is a guess
+      const half = crossing(ages, all, 0.5);
+      const value = half <= reached ? `half by ${inUnit(half, unit)}` : `half after ${inUnit(reached, unit)}`;
+      const read = (i) => (y[i] === null ? null : `${percent(y[i])} by ${inUnit(ages[i], unit)}`);
+      return { name, slot, y, from: null, half, value, read };
+    });
+    [...series].sort((a, b) => a.half - b.half).forEach((one, i) => (one.rank = i));
+    const oldest = Math.max(...known.map(({ name }) => arms.get(name).reached));
+    say(
+      $("spread-note"),
+      oldest < bandit.window * 0.999 ? `No decision is older than ${inUnit(oldest, unit)} yet: beyond, nothing is known.` : "",
+    );
+    this.#chart.draw(ages.map((age) => age / unit.size), series);
+  }
+}
+
+/** At which x a growing y passes a level. */
+function crossing(x, y, level) {
+  const i = Math.max(y.findIndex((one) => one >= level), 1);
+  const part = (level - y[i - 1]) / (y[i] - y[i - 1] || 1);
+  return x[i - 1] + part * (x[i] - x[i - 1]);
+}
+
+function renewed(host, options) {
+  host.replaceChildren();
+  return new Chart(host, options);
+}
+
+export class Regrets {
+  #chart = null;
+
+  draw(truth) {
+    show($("regret-panel"), true);
+    this.#chart ||= renewed($("regret-chart"), {
+      x: { label: "" }, y: { words: short, label: `${truth.unit} missed`, range: (_, low, high) => [0, Math.max(high * 1.05, 1)] },
+    });
+    const best = Object.entries(truth.means).reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+    say(
+      $("regret-note"),
+      `${sentence(truth.unit)} missed so far against always choosing ${best}, which is truly best. ` +
+        `The lower line is the same policy if it saw every reward at once: the gap is the price of waiting. ` +
+        `Choosing evenly would have missed ${short(truth.evenly)}.`,
+    );
+    if (truth.at.length < 2) {
+      this.#chart.wait("This needs some more decisions.");
+      return;
+    }
+    const line = (name, slot, dash, y) => ({
+      name, slot, dash, y, from: y.at(-1), value: short(y.at(-1)), read: (i) => short(y[i]),
+    });
+    const [x, regret, none] = distinct(truth.at, truth.regret, truth.no_delay);
+    this.#chart.draw(x, [line("this bandit", 1, 0, regret), line("without any delay", 3, 1, none)], true);
+  }
+
+  hide() {
+    show($("regret-panel"), false);
+  }
+}
+
+/** Columns, of each x the last row. */
+function distinct(x, ...columns) {
+  const kept = x.map((_, i) => i).filter((i) => i + 1 === x.length || x[i + 1] > x[i]);
+  return [x, ...columns].map((column) => kept.map((i) => column[i]));
+}
+
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
+

@@ -1,0 +1,66 @@
+// Numbers and times as people read them.
+
+const LOCALE = "en-GB";
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
+const UNITS = [
+  ["week", 604_800],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+export const count = (n) => whole.format(n);
+export const short = (n) => (Math.abs(n) < 10_000 ? whole.format(n) : compact.format(n));
+
+/** Three figures, or as many as the whole part has. */
+export function amount(x) {
+  if (x === null || x === undefined) return "–";
+  const size = Math.abs(x);
+  if (size >= 10_000) return compact.format(x);
+  const digits = size === 0 ? 0 : Math.min(Math.max(2 - Math.floor(Math.log10(size)), 0), 4);
+  return x
+    .toLocaleString(LOCALE, { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    .replace("-", "−");
+}
+
+export function percent(share) {
+  const p = share * 100;
+  if (p > 0 && p < 0.1) return "< 0.1 %";
+  return `${p.toLocaleString(LOCALE, { maximumFractionDigits: p < 10 ? 1 : 0 })} %`;
+}
+
+export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+
+export function list(names) {
+  if (names.length < 2) return names.join("");
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** In what to count a bandit's ages: the largest unit of which its window has at least four, none broken. */
+export function unitOf(bandit) {
+  if (bandit.rounds) return { name: "round", size: 1 };
+  const enough = UNITS.filter(([, size]) => bandit.window / size >= 4);
+  const [name, size] = enough.find(([, size]) => bandit.window % size === 0) || enough[0] || UNITS.at(-1);
+  return { name, size };
+}
+
+export function inUnit(span, unit) {
+  const n = span / unit.size;
+  const shown = n >= 100 || Number.isInteger(n) ? count(n) : n.toFixed(1).replace(/\.0$/, "");
+  return `${shown} ${unit.name}${shown === "1" ? "" : "s"}`;
+}
+
+/** A span of seconds in its two largest words' worth of precision. */
+export function span(seconds) {
+  if (seconds < 1) return "less than a second";
+  const [name, size] = UNITS.find(([, size]) => seconds >= size * 2) || UNITS.at(-1);
+  return plural(Math.round(seconds / size), name);
+}
+
+export function ago(bandit, at, now) {
+  if (bandit.rounds) return `round ${count(at)}`;
+  const seconds = Math.max(now - at, 0);
+  return seconds < 1 ? "just now" : `${span(seconds)} ago`;
+}
