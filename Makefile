@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service soak coverage fuzz age clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service screenshot soak coverage fuzz age clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -63,6 +63,10 @@ fuzz: venv
 # The service under load, server and generator each on a core of its own, beside a bare echo.
 bench-service: venv
 	$(BIN)/python -m benchmarks.service_load
+
+# The picture of the service's page that the documentation shows; needs Chromium.
+screenshot: venv
+	$(BIN)/python -m tests.screenshot
 
 # An hour at 70 % of what the service can do: memory, errors, and the state at the end.
 soak: venv

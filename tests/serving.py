@@ -20,6 +20,7 @@ import httpx
 import uvicorn
 
 from accrual.service.app import create
+from accrual.service.demo import Demo
 from accrual.service.front import Front
 from accrual.service.server import bound, config_of
 from accrual.service.settings import Settings
@@ -66,11 +67,11 @@ class Service:
 
 
 @contextmanager
-def serving(folder: Path, **options: Any) -> Iterator[Service]:
+def serving(folder: Path, demo: Demo | None = None, **options: Any) -> Iterator[Service]:
     """A service on a SQLite file, in a thread."""
     settings = Settings(**{"store": f"sqlite:///{folder}/s.db", "port": 0, **options})
     listener = bound(settings)
-    app = create(settings)
+    app = create(settings, demo)
     server = uvicorn.Server(config_of(settings, app))
     for name in ("accrual", "uvicorn"):  # pytest has its own place for what is logged
         logging.getLogger(name).handlers.clear()

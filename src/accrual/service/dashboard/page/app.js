@@ -6,7 +6,7 @@ import { Palette } from "./colours.js";
 import * as decisions from "./decisions.js";
 import { $, h, say, show } from "./dom.js";
 import { Regrets, Shares, Spreads } from "./panels.js";
-import { amount, inUnit, plural, short, unitOf } from "./words.js";
+import { amount, inUnit, plural, short, sum, unitOf } from "./words.js";
 
 const REST = 1_000; // milliseconds between two looks, ...
 const REST_MOST = 15_000; // ... and at most, after failures
@@ -44,7 +44,7 @@ async function run() {
       failures += 1;
       fail(error, failures);
     }
-    await rest(failures ? Math.min(REST * 2 ** failures, REST_MOST) : REST);
+    await rest(failures ? Math.min(REST * 1.5 ** failures, REST_MOST) : REST);
   }
 }
 
@@ -62,6 +62,7 @@ async function look() {
   live();
   show($("forget"), Boolean(api.key.get()));
   show($("empty"), !current);
+  show($("opening"), Boolean(current) && !last);
   if (!current) return;
   const bandit = current;
   const [state, recent, truth] = await Promise.all([
@@ -71,6 +72,7 @@ async function look() {
   ]);
   if (last?.bandit !== bandit) shares.begin(await api.history(bandit.name), state, bandit);
   if (bandit !== current) return; // another was chosen meanwhile
+  show($("opening"), false);
   last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null };
   draw();
   live();
@@ -129,12 +131,12 @@ function draw() {
 }
 
 function figures(state) {
-  const sum = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
+  const total = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
   const rows = [
     ["Decisions", short(state.decisions), "made so far"],
     ["Pending", short(state.pending), "may still earn more"],
-    ["Reward arrived", short(sum("observed")), "in time to count"],
-    ["Still expected", short(sum("expected")), "from pending decisions"],
+    ["Reward arrived", sum(total("observed")), "in time to count"],
+    ["Still expected", sum(total("expected")), "from pending decisions"],
     ["Late pieces", short(state.late), "counted, not learned from"],
     ["Duplicates", short(state.duplicates), "sent again, counted once"],
     ["Fold lag", plural(state.behind, "event"), state.behind ? "stored, not learned yet" : "all that is stored is learned"],
@@ -178,7 +180,7 @@ async function askForKey(refusal) {
   about = null;
   listed = { at: -Infinity, bandits: [] };
   choose(null);
-  for (const id of ["watch", "empty", "chooser", "forget", "trouble"]) show($(id), false);
+  for (const id of ["watch", "opening", "empty", "chooser", "forget", "trouble"]) show($(id), false);
   say($("facts"), "");
   say($("key-wrong"), refusal && had ? refusal.message : "");
   $("status").dataset.state = "key";
@@ -200,12 +202,12 @@ async function askForKey(refusal) {
 
 function setUp() {
   const origin = location.origin;
-  const post = `-H 'Content-Type: application/json' -d`;
+  const post = "-H 'Content-Type: application/json' \\\n  -d";
   $("curl-create").textContent =
-    `curl ${origin}/v1/bandits ${post} \\\n  '{"name": "plays", "window": "60d", "arms": [{"name": "jazz"}, {"name": "rock"}]}'`;
+    `curl ${origin}/v1/bandits ${post} '{"name": "plays", "window": "60d", "arms": [{"name": "jazz"}, {"name": "rock"}]}'`;
   $("curl-decide").textContent = `curl -X POST ${origin}/v1/bandits/plays/decisions`;
   $("curl-observe").textContent =
-    `curl ${origin}/v1/bandits/plays/pieces ${post} \\\n  '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
+    `curl ${origin}/v1/bandits/plays/pieces ${post} '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
   $("bandit").addEventListener("change", () => { location.hash = encodeURIComponent($("bandit").value); });
   addEventListener("hashchange", () => { offer(); wake(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });

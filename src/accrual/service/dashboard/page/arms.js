@@ -1,7 +1,7 @@
 // The table of arms: estimate with interval, share, reward arrived and expected, all on common scales.
 
 import { $, h, s, say, show, ticks } from "./dom.js";
-import { amount, count, list, percent, plural, short } from "./words.js";
+import { amount, count, list, percent, plural, short, sum } from "./words.js";
 
 const FEW = 12; // arms that are shown without asking; of more, the first ten
 const FIRST = 10;
@@ -113,7 +113,7 @@ function update(row, arm, { scale, rewards, slot, lead, mean }) {
   );
   say(row.percent, percent(arm.share));
   row.reward.replaceChildren(...reward(arm, rewards, slot));
-  lines(row.sums, short(arm.observed), arm.expected === null ? "" : `+ ${short(arm.expected)} expected`);
+  lines(row.sums, sum(arm.observed), arm.expected ? `+ ${sum(arm.expected)} expected` : "");
   lines(row.decisions, count(arm.decisions), arm.pending ? `${short(arm.pending)} pending` : "");
 }
 
@@ -167,9 +167,8 @@ function reward(arm, scale, slot) {
 function foot(scale, rewards) {
   const axis = (of) => {
     const plot = s("svg", { class: "plot axis", "aria-hidden": "true" });
-    of.marks.forEach((mark, i) => {
-      const anchor = i === 0 ? "start" : i === of.marks.length - 1 ? "end" : "middle";
-      const text = s("text", { x: pc(of.at(mark)), y: 13, "text-anchor": anchor });
+    of.marks.forEach((mark) => {
+      const text = s("text", { x: pc(of.at(mark)), y: 13, "text-anchor": "middle" });
       text.textContent = Math.abs(mark) >= 1000 ? short(mark) : String(Number(mark.toPrecision(3)));
       plot.append(text);
     });
@@ -189,7 +188,10 @@ export function verdict(state, bandit, inUnit) {
   const [lead, ...others] = playing;
   if (!state.decisions) return ["No decision yet", "The first figures appear here with the first decisions."];
   if (!lead) return ["Every arm has retired", "Add one before deciding again."];
-  if (lead.estimate === null) return ["Nothing has arrived yet", `${plural(state.decisions, "decision")} so far.`];
+  if (lead.estimate === null) {
+    const old = `An arm’s first estimate comes when a decision of it has reached an age of ${inUnit(state.ages[0])}.`;
+    return ["Too early to tell", `${plural(state.decisions, "decision")} so far. ${old}`];
+  }
   const about = `It earns ${amount(lead.estimate)} per decision, between ${amount(lead.interval[0])} and ${amount(lead.interval[1])} as far as we can tell. `;
   const rivals = others.filter((arm) => arm.estimate === null || arm.interval[1] >= lead.interval[0]);
   const named = rivals.slice(0, 3).map((arm) => arm.name);

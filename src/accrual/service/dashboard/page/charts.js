@@ -129,7 +129,7 @@ export class Chart {
     return {
       width: Math.max(Math.floor(this.area.clientWidth), 100),
       height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      padding: [8, 20, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       drawOrder: stacked ? ["series", "axes"] : ["axes", "series"],

@@ -23,6 +23,7 @@ const PLAIN = {
   "mean of finished groups": "Mean of what has arrived",
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
+const UNKNOWN = 1e15; // scores from here on are of arms of which nothing is known
 const LOOKS = ["estimate", "mean of closed decisions", "mean of finished groups", "observed per decision"];
 
 const rows = new Map(); // decision's id -> its item of the list
@@ -116,11 +117,12 @@ function sentences(found) {
       const n = chosen.terms["decisions"] ?? chosen.terms["closed decisions"];
       said.push(
         `It did not look best: ${amount(worth(chosen))} per decision, against ${amount(worth(best))} for ${best.arm}. ` +
-          `But ${n === undefined ? "little" : `with ${plural(n, "decision")} behind it, little`} was known of it, ` +
+          `But ${n === undefined ? "" : `after ${plural(n, "decision")} of it `}that was not certain, ` +
           `and one more try was worth what it might cost.`,
       );
     }
   }
+  if (chosen?.index >= UNKNOWN) said.push("Nothing was known of it yet, and such arms come first.");
   const untried = found.reasons.filter((reason) => reason.index === null && reason.arm !== found.arm);
   if (untried.length) said.push(`Not yet known of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
   if (!found.exact) said.push("That moment cannot be made anew exactly, so these scores may differ a little from those that decided.");
@@ -135,7 +137,7 @@ function scores(found) {
   const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => reason.terms[name])).size === 1);
   const columns = names.filter((name) => !same.includes(name));
   const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
-  const number = (x) => h("td", { class: "number" }, amount(x));
+  const number = (x) => h("td", { class: "number" }, x >= UNKNOWN ? "∞" : amount(x));
   const lines = order.map((reason, i) => {
     const name = h("span", { class: "arm-name" });
     name.textContent = reason.arm;
@@ -148,9 +150,9 @@ function scores(found) {
   });
   const head = h("tr", {}, h("th", { scope: "col" }, "Arm"),
     ...["Score", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
-  const caption = h("caption", {}, "How every arm looked. The highest score is chosen: it weighs what an arm seems to earn against how little is known of it.");
-  const table = h("table", { class: "scores" }, caption, h("thead", {}, head), h("tbody", {}, ...lines));
-  const parts = [h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores of the arms" }, table)];
+  const table = h("table", { class: "scores" }, h("thead", {}, head), h("tbody", {}, ...lines));
+  const parts = [h("p", { class: "explains" }, "How every arm looked. The highest score is chosen: it weighs what an arm seems to earn against how little is known of it.")];
+  parts.push(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores of the arms" }, table));
   if (lines.length > FEW) {
     const more = h("button", { type: "button", class: "quiet" }, `Show all ${count(lines.length)} arms`);
     more.addEventListener("click", () => { lines.forEach((line) => show(line, true)); more.remove(); });

@@ -25,6 +25,10 @@ export function amount(x) {
     .replace("-", "−");
 }
 
+/** A sum of rewards. */
+export const sum = (x) =>
+  Math.abs(x) < 100 ? x.toLocaleString(LOCALE, { maximumFractionDigits: 2 }).replace("-", "−") : short(x);
+
 export function percent(share) {
   const p = share * 100;
   if (p > 0 && p < 0.1) return "< 0.1 %";

@@ -1,0 +1,37 @@
+"""The picture of the page that the documentation shows: `make screenshot`."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from tests.browsing import started, watched
+from tests.serving import serving
+
+from accrual.service.demo import Demo
+
+OUT = Path(__file__).parent.parent / "docs" / "img" / "dashboard.png"
+
+
+def main() -> None:
+    """Watch the demo until two windows have passed, then take the picture."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder), demo=Demo(4.0)) as service,
+        started() as browser,
+        watched(browser, viewport={"width": 1280, "height": 1190}) as seen,
+    ):
+        seen.page.goto(service.url)
+        late = "Number(document.querySelector('#figures > div:nth-child(5) dd')?.textContent) >= 3"
+        seen.page.wait_for_function(late, timeout=180_000)
+        picture = seen.page.screenshot()
+    OUT.parent.mkdir(exist_ok=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(OUT, optimize=True)
+    print(f"{OUT}: {OUT.stat().st_size:,} bytes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,469 @@
+"""The page, in a real browser; and what it stands on: its files, the history, simulated traffic."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browsing import CHROMIUM, NOTICE, Watched, started, watched
+from tests.serving import BODY, Process, Service, problem, serving, wait_until
+
+from accrual.cli import app
+from accrual.policy.age_imed import AgeIMED
+from accrual.service import dashboard, history
+from accrual.service.demo import PROBLEM, Demo, Regret
+from accrual.service.front import POLICY
+
+EVIL = "<img src=x onerror=alert(1)>"
+BEST = "Statistics you can use"
+VENDOR = dashboard.FOLDER / "vendor"
+
+expect.set_options(timeout=20_000)
+
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason=NOTICE)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The course platform, six simulated days a second."""
+    with serving(tmp_path_factory.mktemp("demo"), demo=Demo(6.0)) as service:
+        wait_until(lambda: service.get("/v1/demo").json()["decisions"])
+        yield service
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("plain")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with started() as browser:
+        yield browser
+
+
+@pytest.fixture
+def seen(browser):
+    """A page that must not complain, nor ask anything of another host."""
+    with watched(browser) as seen:
+        yield seen
+        assert seen.errors == []
+        assert seen.asked
+        assert all(address.startswith(seen.page.evaluate("location.origin")) for address in seen.asked)
+
+
+def number(page: Page, name: str) -> float:
+    """One of the figures at the top."""
+    box = page.locator("#figures > div").filter(has=page.get_by_text(name, exact=True))
+    return float(box.locator("dd").first.inner_text().split()[0].replace(",", ""))
+
+
+def share(page: Page, arm: str) -> float:
+    row = page.locator("#arms-rows tr").filter(has_text=arm)
+    return float(row.locator("td").nth(1).inner_text().strip("% <"))
+
+
+# First, while the simulated traffic is young.
+
+
+@in_browser
+def test_the_demo_learns_while_watched(demo, seen):
+    page = seen.page
+    page.goto(demo.url)
+    expect(page.locator("#simulated")).to_contain_text("Simulated traffic")
+    expect(page.locator("#status")).to_have_text("Live")
+    expect(page.locator("#arms-rows tr")).to_have_count(6)
+    before = share(page, BEST), number(page, "Decisions"), number(page, "Reward arrived")
+    page.wait_for_function(  # the best arm has come to be known as such, and gets most decisions
+        """best => [...document.querySelectorAll('#arms-rows tr')].some(row =>
+             row.querySelector('.arm-name').textContent === best
+             && row.querySelector('.tag').textContent === 'leads'
+             && parseFloat(row.querySelectorAll('td')[1].textContent) > 60)""",
+        arg=BEST,
+        timeout=60_000,
+    )
+    after = share(page, BEST), number(page, "Decisions"), number(page, "Reward arrived")
+    assert after[0] > before[0] + 20
+    assert after[1] > before[1] + 500
+    assert after[2] > before[2] + 500
+    assert BEST in page.locator("#headline").inner_text()
+
+
+# Without a browser.
+
+
+def test_vendored_files_are_what_they_were():
+    (record,) = tomllib.loads((VENDOR / "vendored.toml").read_text()).values()
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in VENDOR.iterdir()
+        if path.name != "vendored.toml"
+    }
+    assert found == record["sha256"]
+    assert f"(v{record['version']})" in (VENDOR / "uPlot.esm.js").read_text()[:400]
+
+
+def test_the_page_is_of_files_that_the_policy_allows(plain):
+    page = plain.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"] == POLICY
+    assert "unsafe" not in POLICY
+    for path in dashboard.FOLDER.rglob("*.*"):
+        answer = plain.get(f"/dashboard/{path.relative_to(dashboard.FOLDER)}")
+        if path.suffix in (".toml", ""):
+            assert answer.status_code == 404
+        else:
+            assert answer.content == path.read_bytes()
+            assert "innerHTML" not in answer.text or path.parent == VENDOR
+    html = page.text
+    assert "style=" not in html
+    assert "<style" not in html
+    assert html.count("<script") == html.count('<script type="module" src="/dashboard/')
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dashboard/", "/dashboard/nothing.js", "/dashboard/__init__.py", "/dashboard/%2e%2e/__init__.py"],
+)
+def test_the_page_has_no_other_files(plain, path):
+    answer = plain.get(path)
+    assert answer.status_code == 404
+    assert problem(answer) == "not-found"
+    assert problem(plain.post("/")) == "method"
+
+
+def test_history_of_a_short_log_is_whole(plain, monkeypatch):
+    plain.post("/v1/bandits", BODY | {"name": "past"})
+    for _ in range(5):
+        plain.post("/v1/bandits/past/decisions", {"n": 100})
+    time.sleep(0.6)  # a state may be half a second old
+    found = plain.get("/v1/bandits/past/history").json()
+    assert found["arms"] == ["jazz", "rock"]
+    assert found["decisions"] == [100, 200, 300, 400, 500]
+    assert found["at"] == [100.0, 200.0, 300.0, 400.0, 500.0]
+    arms = plain.get("/v1/bandits/past/state").json()["arms"]
+    assert np.sum(found["counts"], axis=0).tolist() == [arm["decisions"] for arm in arms]
+    monkeypatch.setattr(history, "_STRETCHES", 4)
+    monkeypatch.setattr(history, "_LENGTH", 50)
+    sampled = plain.get("/v1/bandits/past/history").json()  # of 502 events: the two arms, then decisions
+    assert sampled["decisions"] == [48, 198, 349, 500]
+    assert [sum(counts) for counts in sampled["counts"]] == [48, 50, 50, 50]
+
+
+def test_history_of_nothing(plain):
+    plain.post("/v1/bandits", BODY | {"name": "fresh"})
+    found = plain.get("/v1/bandits/fresh/history").json()
+    assert found == {"arms": ["jazz", "rock"], "at": [], "decisions": [], "counts": []}
+
+
+def test_regret_is_the_sum_of_gaps():
+    regret = Regret(AgeIMED())
+    best = int(np.argmax(PROBLEM.means))
+    worst = int(np.argmin(PROBLEM.means))
+    totals = np.zeros((len(PROBLEM.caps), 2))
+    totals[best] = 8.0
+    regret.add(1.0, [worst, best], totals)
+    at, decisions, lost, oracle, evenly = regret.curves()
+    assert (at, decisions) == ([1.0], [2.0])
+    assert lost == [pytest.approx(PROBLEM.gaps[worst])]
+    assert evenly == [pytest.approx(2 * PROBLEM.gaps.mean())]
+    assert oracle == [pytest.approx(PROBLEM.gaps[:2].sum())]  # each arm is tried once, in order
+    for i in range(2000):
+        regret.add(2.0 + i, [best], totals[:, :1])
+    at, decisions, lost, oracle, _ = regret.curves()
+    assert len(at) <= 401
+    assert decisions[-1] == 2002
+    assert lost[-1] == pytest.approx(PROBLEM.gaps[worst])
+    assert oracle[-1] < 12 * PROBLEM.gaps.max()  # it saw at once which arm is best
+
+
+def test_the_demo_is_real_traffic(demo):
+    truth = demo.get("/v1/demo").json()
+    name = truth["bandit"]
+    assert truth["means"] == pytest.approx(dict(zip(PROBLEM.arms, PROBLEM.means, strict=True)))
+    wait_until(lambda: any(event["kind"] == "piece" for event in demo.events(name)))
+    events = demo.events(name)
+    decided = {event["decision"]: event for event in events if event["kind"] == "decision"}
+    pieces = [event for event in events if event["kind"] == "piece"]
+    assert all(piece["value"] == 1.0 for piece in pieces)
+    assert all(piece["at"] >= decided[piece["decision"]]["at"] for piece in pieces)
+    truth = demo.get("/v1/demo").json()
+    assert truth["decisions"] == sorted(truth["decisions"])
+    assert truth["regret"] == sorted(truth["regret"])
+    assert truth["regret"][-1] <= PROBLEM.gaps.max() * truth["decisions"][-1]
+
+
+def test_without_a_demo_there_is_no_truth(plain):
+    assert problem(plain.get("/v1/demo")) == "not-found"
+    assert plain.get("/dashboard/about.json").json()["demo"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--speed", "2"], "--demo"),
+        (["--demo", "--speed", "0"], "between 0.01 and 20"),
+        (["--demo", "--speed", "nan"], "between 0.01 and 20"),
+        (["--demo", "--host", "0.0.0.0"], "give --store"),
+        (["--demo", "--store", "postgresql://nobody@127.0.0.1:1/x", "--workers", "2"], "--workers 1"),
+    ],
+)
+def test_simulated_traffic_that_cannot_be(options, says, capsys):
+    assert app.run(["serve", *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_the_demo_and_its_folder(tmp_path):
+    command = [str(Path(sys.executable).with_name("accrual")), "serve", "--demo", "--port", "0"]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={"TMPDIR": str(tmp_path), "PATH": ""}, cwd=tmp_path
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert "simulated traffic" in line
+    service = Service(int(line.rsplit(":", 1)[1]))
+    wait_until(lambda: service.get("/v1/bandits").json()["bandits"])
+    service.http.close()
+    assert list(tmp_path.glob("accrual-demo-*/demo.db"))
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert "Traceback" not in said
+    assert not list(tmp_path.glob("accrual-demo-*"))
+    assert not list(tmp_path.glob("*.db"))
+
+
+# In a browser.
+
+
+@in_browser
+def test_every_panel(demo, seen):
+    page = seen.page
+    page.goto(demo.url)
+    for name in (
+        "Decisions",
+        "Pending",
+        "Reward arrived",
+        "Still expected",
+        "Late pieces",
+        "Duplicates",
+        "Fold lag",
+    ):
+        assert number(page, name) >= 0
+    truth = demo.get("/v1/demo").json()
+    state = demo.get(f"/v1/bandits/{truth['bandit']}/state").json()
+    rows = page.locator("#arms-rows tr")
+    expect(rows).to_have_count(6)
+    known = [arm for arm in state["arms"] if arm["estimate"] is not None]
+    assert known
+    for arm in known:
+        row = rows.filter(has_text=arm["name"])
+        shown = float(row.locator("td").first.locator("b").inner_text())
+        low, high = arm["interval"]
+        wide = high - low
+        assert low - wide <= shown <= high + wide  # the page is a moment older, or younger
+        assert row.locator("svg .dot").count() == 1
+        assert row.locator("svg .truth").count() == 1
+        assert row.locator("svg .expected").count() == 1
+    for chart, labels in (("share", 6), ("spread", 6), ("regret", 2)):
+        host = page.locator(f"#{chart}-chart")
+        expect(host.locator("canvas")).to_be_visible()
+        expect(host.locator(".labels li")).to_have_count(labels)
+        assert drawn(page, f"#{chart}-chart canvas") > 3
+    parts = [float(text.strip(" %<")) for text in page.locator("#share-chart .label-value").all_inner_texts()]
+    assert sum(parts) == pytest.approx(100, abs=3)
+    assert all("half" in text for text in page.locator("#spread-chart .label-value").all_inner_texts())
+    assert "Choosing evenly would have missed" in page.locator("#regret-note").inner_text()
+    page.locator("#regret-chart .u-over").hover(position={"x": 5, "y": 20})
+    first = page.locator("#regret-chart .label-value").first
+    expect(first).not_to_have_text(f"{truth['regret'][-1]:,.0f}")
+    expect(page.locator("#recent li")).to_have_count(12)
+    expect(page.locator("#why h3")).to_contain_text("Why #")
+
+
+def drawn(page: Page, canvas: str) -> int:
+    """How many different colours a chart has."""
+    return int(
+        page.evaluate(
+            """selector => {
+              const canvas = document.querySelector(selector);
+              const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+              const found = new Set();
+              for (let i = 0; i < data.length; i += 4)
+                if (data[i + 3] > 250) found.add([data[i], data[i + 1], data[i + 2]].join());
+              return found.size;
+            }""",
+            canvas,
+        )
+    )
+
+
+@in_browser
+def test_the_keyboard_reaches_why(demo, seen):
+    page = seen.page
+    page.goto(demo.url)
+    expect(page.locator("#recent li")).to_have_count(12)
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('#recent') !== null"):
+            break
+    page.keyboard.press("Tab")
+    focused = page.locator("#recent button:focus")
+    expect(focused).to_have_count(1)
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    id_ = focused.locator(".id").inner_text()
+    page.keyboard.press("Enter")
+    expect(page.locator("#why h3")).to_contain_text(f"Why {id_} got ")
+    expect(focused).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#held")).to_be_visible()
+    page.wait_for_timeout(1500)  # a look or two later it is still there
+    assert focused.locator(".id").inner_text() == id_
+    scores = page.locator("#why tbody tr")
+    assert scores.count() == 6
+    assert scores.first.locator(".tag").inner_text() == "chosen"
+
+
+@in_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_for_axe(demo, browser, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    with watched(browser, color_scheme=scheme, reduced_motion="reduce") as seen:
+        seen.page.goto(demo.url)
+        expect(seen.page.locator("#why table")).to_be_visible()
+        expect(seen.page.locator("#spread-chart canvas")).to_be_visible()
+        found = Axe().run(seen.page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(15, 20, 26)") == (scheme == "dark")
+        assert seen.errors == []
+
+
+@in_browser
+def test_a_phone_need_not_scroll_sideways(demo, browser):
+    with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as seen:
+        page = seen.page
+        page.goto(demo.url)
+        expect(page.locator("#why table")).to_be_visible()
+        expect(page.locator("#regret-chart canvas")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.locator("#recent button").nth(3).tap()
+        expect(page.locator("#recent button").nth(3)).to_have_attribute("aria-pressed", "true")
+        assert seen.errors == []
+
+
+@in_browser
+def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
+    with serving(tmp_path) as service, watched(browser) as seen:
+        page = seen.page
+        page.goto(service.url)
+        expect(page.locator("#empty")).to_be_visible()
+        for command in page.locator("#empty code").all()[:3]:
+            line = command.inner_text().replace("curl ", "curl -sf ", 1)
+            subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=120)
+        expect(page.locator("#headline")).to_have_text("Too early to tell")
+        expect(page.locator("#empty")).to_be_hidden()
+        arms = [{"name": EVIL}, {"name": "b" * 200}, *({"name": f"arm {i}"} for i in range(98))]
+        service.post("/v1/bandits", {"name": "hundred", "arms": arms, "window": 50})
+        made = service.post("/v1/bandits/hundred/decisions", {"n": 300}).json()["decisions"]
+        paid = [
+            {"decision": one["id"], "value": 1.0 if one["arm"] == EVIL else 0.1, "age": 0} for one in made
+        ]
+        service.post("/v1/bandits/hundred/pieces", paid[:200])
+        service.post("/v1/bandits/hundred/decisions", {"n": 100})
+        page.goto(f"{service.url}/#hundred")
+        page.reload()
+        expect(page.locator("#bandit")).to_have_value("hundred")
+        expect(page.locator("#headline")).to_contain_text(EVIL)
+        expect(page.locator("#arms-rows tr").first).to_contain_text(EVIL)
+        expect(page.locator("#arms-rows tr")).to_have_count(10)
+        page.get_by_role("button", name="Show all 100 arms").first.click()
+        expect(page.locator("#arms-rows tr")).to_have_count(100)
+        expect(page.locator("#share-chart .labels li")).to_have_count(7)
+        expect(page.locator("#regret-panel")).to_be_hidden()
+        page.locator("#recent button").first.click()
+        expect(page.locator("#why")).to_contain_text(EVIL)
+        assert page.evaluate("[...document.images].map(image => image.getAttribute('src'))") == [
+            "/dashboard/icon.svg"
+        ]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        page.locator("#bandit").select_option("plays")
+        expect(page.locator("#arms-rows tr")).to_have_count(2)
+        assert page.url.endswith("#plays")
+        assert seen.errors == []
+
+
+@in_browser
+def test_a_key_stays_out_of_the_address(tmp_path, browser):
+    with Process(tmp_path) as process, watched(browser) as seen:
+        service, page = process.ready(), seen.page
+        service.post("/v1/bandits", BODY)
+        command = [str(Path(sys.executable).with_name("accrual")), "keys", "create", "--scope", "read"]
+        made = subprocess.run(
+            [*command, "--store", f"sqlite:///{tmp_path}/s.db"], check=True, capture_output=True, text=True
+        )
+        key = made.stdout.split()[0]
+        wait_until(lambda: service.get("/v1/bandits").status_code == 401)
+        page.goto(service.url)
+        expect(page.locator("#key-form")).to_be_visible()
+        expect(page.locator("#key")).to_be_focused()
+        assert seen.errors == []
+        page.keyboard.type("acc_wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#key-wrong")).to_contain_text("unknown, or has been revoked")
+        assert any("401" in error for error in seen.errors)  # the browser's own note of the refusal
+        seen.errors.clear()
+        page.locator("#key").fill(key)
+        page.get_by_role("button", name="Look").click()
+        expect(page.locator("#headline")).to_have_text("No decision yet")
+        page.reload()  # the tab remembers it
+        expect(page.locator("#headline")).to_have_text("No decision yet")
+        assert not any(key in address for address in [page.url, *seen.asked])
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        page.get_by_role("button", name="Forget key").click()
+        expect(page.locator("#key-form")).to_be_visible()
+        assert page.evaluate("sessionStorage.length") == 0
+        assert seen.errors == []
+
+
+@in_browser
+def test_a_service_that_stops_is_noticed(tmp_path, browser):
+    with watched(browser) as seen:
+        page = seen.page
+        with serving(tmp_path) as service:
+            service.post("/v1/bandits", BODY)
+            port = service.port
+            page.goto(service.url)
+            expect(page.locator("#headline")).to_have_text("No decision yet")
+            expect(page.locator("#trouble")).to_be_hidden()
+        expect(page.locator("#trouble")).to_contain_text("Disconnected since")
+        expect(page.locator("#status")).to_have_text("Disconnected")
+        expect(page.locator("#headline")).to_have_text("No decision yet")  # what was known stays
+        with serving(tmp_path, port=port):
+            expect(page.locator("#status")).to_have_text("Live")
+            expect(page.locator("#trouble")).to_be_hidden()
+
+
+@in_browser
+def test_the_guards_can_fail(plain, browser):
+    """What the tests above rely on: a page that runs a script of its own, or asks elsewhere, is caught."""
+    with watched(browser) as seen:
+        seen.page.goto(plain.url)
+        seen.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')")
+        seen.page.evaluate("fetch('http://example.invalid/').catch(() => {})")
+        wait_until(
+            lambda: _idle(seen) and any("Content Security Policy" in error for error in seen.errors), 20
+        )
+
+
+def _idle(seen: Watched) -> bool:
+    seen.page.wait_for_timeout(50)
+    return True
