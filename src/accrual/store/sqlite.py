@@ -39,6 +39,7 @@ from accrual.store.tables import ADD_ARM, ADD_CHANGE, ADD_DECISION, ADD_PIECE, T
 _BLOCK = 4096  # events, at least
 _DECISIONS_MOST = 500_000  # kept in memory
 _CACHE = 65_536  # KiB: keys fall all over their index, and with SQLite's own 2 MiB most would be read again
+_CHECKPOINT = 4_000  # pages of the write-ahead log: for the same reason, a page is in it many times over
 _POLL = 0.01
 _T = TypeVar("_T")
 
@@ -147,6 +148,7 @@ class SQLiteStore:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA cache_size = {-_CACHE}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
         return connection
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
