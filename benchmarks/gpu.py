@@ -113,13 +113,13 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
     first = policy.stats(plan.params)
     make_params, make_stats = type(plan.params), type(first)
     pick = pick_from(len(plan.params))
-    enter = kernels._enter_alone((None,) * len(first))
+    enter = kernels._enter((None,) * len(first))
     index, survey = policy.functions.index, policy.functions.survey
 
     @cuda.jit
     def ask(all_params, all_stats, moment, out):  # type: ignore[no-untyped-def]
         params = make_params(*pick(all_params, 0))
-        stats = make_stats(*enter(all_stats, 0, 0))
+        stats = make_stats(*enter(all_stats, 0, 0, 0))
         survey(params, stats, moment)
         for k in range(len(out)):
             out[k] = index(params, stats, k, moment)
@@ -137,7 +137,12 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
             done = t - 1
             moment = Moment(t, float(np.log(t - 1.0)), 0, run)
             out = cuda.to_device(np.zeros(len(problem.caps)))
-            ask[1, 1](params, tuple(cuda.to_device(np.stack([field])) for field in chain.stats), moment, out)
+            ask[1, 1](
+                params,
+                tuple(cuda.to_device(field[np.newaxis, ..., np.newaxis]) for field in chain.stats),
+                moment,
+                out,
+            )
             theirs = out.copy_to_host()
             survey(plan.params, chain.stats, moment)
             ours = np.array([index(plan.params, chain.stats, k, moment) for k in range(len(theirs))])

@@ -116,7 +116,7 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 @functools.cache
 def loop(functions: Functions, feedback: Feedback) -> Function:
     """The compiled loop for a policy's functions."""
-    index, survey, decided, closed, finished, _, refresh = functions
+    index, survey, decided, closed, finished, _, refresh, _, _ = functions
     totals = feedback == "totals"
     pieces = feedback == "pieces"
     grouped = feedback == "groups"

@@ -31,15 +31,18 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _WARP = 32
+_WARPS_MOST = 4  # for a chain that has a block to itself
 _WIDE_MOST = 1024  # chains that learn from groups, up to which each gets a warp to itself ...
 _TABLE_MOST = 2048  # ... if there are at most so many arms
+_NOTED_MOST = 128  # arms up to which groups are learned from side by side: each sum looks at all of them
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
 _SPAN_LEAST, _SPAN_MOST = 128, 4096
 _FEED = 2e9  # bytes of feed at which longer spans stop paying
 _SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the next longer or shorter
 _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
-_NAP = 2e-4  # seconds between two looks at whether a span is over
+_NAP = 2e-3  # seconds between two looks at whether a span is over; another is under way then
+_DRAW_NEAR = 48 * 1024  # bytes: drawing is done in shared memory if half a usual block fits in so much
 _SHARE = 0.5  # of the card's free memory that one simulation takes at most
 
 _allocating = threading.Lock()  # from asking how much memory is free until it is taken
@@ -82,7 +85,7 @@ class _Sizes(NamedTuple):
 def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
     """How to play so many runs; where they do not fit, as many as do, in shorter spans."""
     feedback = {plan.policy.feedback for plan in plans}
-    changes = 4 * (problem.groups // 4 + 1) if "pieces" in feedback else 0
+    changes = parts.AHEAD * (problem.groups // parts.AHEAD + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
     a_round = 8 * len(laws.kind) * (changes + paid)
     a_chain = 8 * len(rounds) + 2 * (problem.window + 1) + 32 * len(problem.caps)
@@ -131,9 +134,13 @@ class Source:
         groups, rows, count = problem.groups, problem.window + sizes.span, len(laws.kind)
         self.one_law = count == 1
         self._laws = Laws(*(_to_device(array, self.stream) for array in laws))
-        self._u = cuda.device_array((1, groups + groups % 2, _GRID * _BLOCK), stream=self.stream)
-        self._pay = cuda.device_array((1, groups, _GRID * _BLOCK), stream=self.stream)
-        self._changes = _zeros((rows * count * sizes.changes + 4) * len(self.runs), np.float64, self.stream)
+        each = (groups + groups % 2) * (1 if self.one_law else 2)  # what a thread draws at a time
+        block = next((size for size in (_BLOCK, _BLOCK // 2) if 8 * each * size <= _DRAW_NEAR), 0)
+        near = (_GRID * _BLOCK // block, block, self.stream, 8 * each * block) if block else None
+        self._scratch = cuda.device_array(1 if near else each * _GRID * _BLOCK, stream=self.stream)
+        self._draw = feeds.draw_kernel(near is not None)[near or (_GRID, _BLOCK, self.stream)]
+        cells = rows * count * sizes.changes + 2 * parts.AHEAD
+        self._changes = _zeros(cells * len(self.runs), np.float64, self.stream)
         self._paid = _zeros(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
         self._shape = (rows, count, sizes.changes, sizes.paid)
         self._log = cuda.device_array(sizes.span, stream=self.stream)
@@ -152,8 +159,7 @@ class Source:
         self._log.copy_to_device(self._pinned[0], self.stream)
         feed = parts.Feed(self._changes, self._paid, self._log, *self._shape)
         span = parts.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
-        draw = feeds.draw_kernel()[_GRID, _BLOCK, self.stream]
-        draw(self._laws, self._u, self._pay, feed, span, self._how)
+        self._draw(self._laws, self._scratch, feed, span, self._how)
         self._next += length
         return feed, span
 
@@ -167,24 +173,26 @@ class Team:
         self.policies, self._runs = len(plans), len(source.runs)
         self.chains = self.policies * self._runs
         self._rounds = rounds
-        table = max(len(game.caps), 3 * _WARP)
-        grouped = policy.feedback == "groups"
-        self._wide = wide = grouped and self.chains <= _WIDE_MOST and table <= _TABLE_MOST
-        processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        lanes = 1 if wide else min(max(self.chains // (_BLOCKS * processors), 1), _WARP)
-        blocks = -(-self.chains // lanes)
-        arms, slots = len(game.caps) * (policy.feedback == "pieces"), game.window + 1
+        arms = len(game.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
-        near = _near(first[0], (table * wide, arms, slots), lanes)
+        named = policy.functions.sums if arms <= _NOTED_MOST else ()
+        sums = tuple(type(first[0])._fields.index(name) for name in named)
+        warps = min(-(-len(plans[0].reader.ages) // _WARP), _WARPS_MOST) if sums else 1
+        table = max(arms, (1 + max(len(sums), 2)) * warps * _WARP)
+        wide = policy.feedback == "groups" and self.chains <= _WIDE_MOST and table <= _TABLE_MOST
+        processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
+        lanes = 1 if wide else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
+        blocks = -(-self.chains // lanes)
+        rates, slots = arms * (policy.feedback == "pieces"), game.window + 1
+        near = _near(first[0], (table * wide, rates, slots), lanes)
         self._params = self._stacked([plan.params for plan in plans])
-        shape = () if wide else (lanes,)
         self.stats = type(first[0])(
-            *(self._started(fields, blocks, shape) for fields in zip(*first, strict=True))
+            *(self._started(fields, (blocks, lanes)) for fields in zip(*first, strict=True))
         )
         self._reader = parts.Reader(*self._stacked([plan.reader for plan in plans]))
         self._work = parts.Work(
             _zeros(blocks * slots * lanes, np.uint16, self.stream),
-            _zeros(blocks * 4 * arms * lanes, np.float64, self.stream),
+            _zeros(blocks * 4 * rates * lanes, np.float64, self.stream),
             near.starts,
         )
         caps, gaps, law = (_to_device(array, self.stream) for array in (game.caps, game.gaps, game.law))
@@ -193,22 +201,22 @@ class Team:
         self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
         kind = parts.Kind(
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
-            source.one_law, near.rate, near.arms,
+            source.one_law, near.rate, near.arms, sums,
         )  # fmt: skip
         self._kernel = (kernels.wide_kernel if wide else kernels.chain_kernel)(kind)
-        self._grid = (blocks, _WARP if wide else lanes, self.stream, near.size)
+        self._grid = (blocks, _WARP * warps if wide else lanes, self.stream, near.size)
 
     def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
         """Each field of all policies' tuples as one array, the policies first."""
         return tuple(_to_device(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
 
-    def _started(self, fields: Sequence[Any], blocks: int, lanes: tuple[int, ...]) -> Any:
-        first = np.stack(fields)
-        out = cuda.device_array((blocks, *first.shape[1:], *lanes), first.dtype, stream=self.stream)
-        flat = out.reshape(blocks, first[0].size, *(lanes or (1,)))
+    def _started(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
+        first, (blocks, lanes) = np.stack(fields), grid
+        out = cuda.device_array((blocks, *first.shape[1:], lanes), first.dtype, stream=self.stream)
         feeds.fill_kernel()[_GRID, _BLOCK, self.stream](
-            _to_device(first.reshape(len(first), -1), self.stream), flat, self._runs, self.chains
-        )
+            _to_device(first.reshape(len(first), -1), self.stream),
+            out.reshape(blocks, first[0].size, lanes), self._runs, self.chains,
+        )  # fmt: skip
         return out
 
     def advance(self, feed: parts.Feed, span: parts.Span) -> None:
@@ -229,7 +237,7 @@ class Team:
         """A statistic on the host, the chains first."""
         host = array.copy_to_host(stream=self.stream)
         self.stream.synchronize()
-        return host if self._wide else np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
+        return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
 def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from accrual.core.random import REWARDS, uniforms
 from accrual.engine.cuda_kernels import cuda, device_kernel
 from accrual.engine.cuda_parts import Feed, Span
 from accrual.environment.laws import draw_pay
+
+_FLOAT = np.dtype(np.float64)
 
 
 class Sizes(NamedTuple):
@@ -21,44 +25,63 @@ class Sizes(NamedTuple):
 
 
 @functools.cache
-def draw_kernel() -> Any:
-    """The kernel that draws the feed of a span: a thread takes one decision of one run after another."""
+def draw_kernel(near: bool) -> Any:
+    """The kernel that draws the feed of a span: a thread takes one decision of one run after another.
+
+    What it draws lies in shared memory if that is `near` enough, otherwise in `scratch`: uniforms, and
+    what they pay, which with one law takes their place.
+    """
 
     @device_kernel
-    def draw(laws: Any, u: Any, pay: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
+    def draw(laws: Any, scratch: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
         thread = cuda.grid(1)
-        mine_u, mine_pay = u[:, :, thread], pay[:, :, thread]
         groups, phi, even, wants_changes = sizes
-        last = feed.paid_columns - 1
+        width = groups + groups % 2
+        if near:
+            drawn = cuda.shared.array(0, _FLOAT)
+            at, step = cuda.threadIdx.x, cuda.blockDim.x
+        else:
+            drawn = scratch
+            at, step = thread, cuda.gridsize(1)
+        end = at + width * step
+        mine_u = drawn[at:end:step]
+        other = 0 if feed.laws == 1 else width * step
+        mine_pay = drawn[at + other : end + other : step]
+        # Places are unsigned and added up, as in the other kernels.
+        runs = np.uint64(span.runs)
+        detail = feed.paid_columns == groups + 1
+        row_step = np.uint64(feed.laws * feed.columns) * runs
+        ring = np.uint64(feed.rows) * row_step
+        hop = np.uint64(phi) * row_step + runs  # from a group to the next, a column on and so many rows
         for item in range(thread, span.length * span.runs, cuda.gridsize(1)):
             i = item // span.runs
             run = item - i * span.runs
             row = (span.start + i) % feed.rows
-            uniforms(span.seed, span.run + run, span.start + i, REWARDS, mine_u[0])
+            uniforms(span.seed, span.run + run, span.start + i, REWARDS, mine_u)
             for law in range(feed.laws):
-                draw_pay(laws, law, mine_u, mine_pay)
-                total = 0.0
-                at = (row * feed.laws + law) * feed.paid_columns * span.runs + run
-                for g in range(groups):
-                    total += mine_pay[0, g]
-                    if last == groups:
-                        feed.paid[at + (g + 1) * span.runs] = total
-                feed.paid[at + last * span.runs] = total
+                draw_pay(laws, law, mine_u[np.newaxis, :], mine_pay[np.newaxis, :groups])
+                place = np.uint64(row * feed.laws + law)
+                p = place * np.uint64(feed.paid_columns) * runs + np.uint64(run)
+                c = place * np.uint64(feed.columns) * runs + np.uint64(run)
+                total = before = 0.0
+                g = np.uint64(0)
+                while g < np.uint64(groups):
+                    pay = mine_pay[g]
+                    g += np.uint64(1)
+                    total += pay
+                    if detail:
+                        p += runs
+                        feed.paid[p] = total
+                    if wants_changes:
+                        share = pay / phi if even else pay
+                        feed.changes[c] = share - before
+                        before = share if even else 0.0
+                        c += hop
+                        c -= ring if c >= ring else np.uint64(0)
+                if not detail:
+                    feed.paid[p + runs] = total
                 if wants_changes:
-                    before = 0.0
-                    due = row
-                    for g in range(groups):
-                        share = mine_pay[0, g] / phi if even else mine_pay[0, g]
-                        feed.changes[((due * feed.laws + law) * feed.columns + g) * span.runs + run] = (
-                            share - before
-                        )
-                        if even:
-                            before = share
-                        due += phi
-                        due -= feed.rows if due >= feed.rows else 0
-                    feed.changes[
-                        ((due * feed.laws + law) * feed.columns + groups) * span.runs + run
-                    ] = -before
+                    feed.changes[c] = -before
 
     return draw
 

@@ -17,6 +17,7 @@ import numpy as np
 from accrual.core.errors import need
 from accrual.core.jit import njit
 from accrual.engine.cuda_parts import (
+    AHEAD,
     Feed,
     Game,
     Kind,
@@ -24,9 +25,12 @@ from accrual.engine.cuda_parts import (
     Reader,
     Span,
     Work,
+    add_four,
+    ask,
     back,
     group_reader,
     pick_from,
+    put_into,
 )
 from accrual.policy.base import Function, Moment, no_refresh, no_survey
 
@@ -86,37 +90,6 @@ def _enter(fields: tuple[Any, ...]) -> Function:
     return enters
 
 
-def _enter_alone(fields: tuple[Any, ...]) -> Function:
-    """The same where a chain has a block to itself, and arrays no axis for lanes."""
-    last = len(fields) - 1
-    dtype = fields[last]
-
-    if dtype is None:
-
-        @njit
-        def enter(arrays: Any, starts: Any, block: int) -> Any:
-            return (arrays[last][block],)
-    else:
-
-        @njit
-        def enter(arrays: Any, starts: Any, block: int) -> Any:
-            first, size = starts.stats[last], arrays[last].shape[1]
-            near = cuda.shared.array(0, dtype)[first : first + size]
-            for i in range(size):
-                near[i] = arrays[last][block, i]
-            return (near,)
-
-    if last == 0:
-        return enter
-    before = _enter_alone(fields[:last])
-
-    @njit
-    def enters(arrays: Any, starts: Any, block: int) -> Any:
-        return before(arrays, starts, block) + enter(arrays, starts, block)
-
-    return enters
-
-
 def _leave(fields: tuple[Any, ...]) -> Function:
     """``leave(arrays, stats, block, lane)``: put back what `_enter` brought near."""
     last = len(fields) - 1
@@ -140,33 +113,10 @@ def _leave(fields: tuple[Any, ...]) -> Function:
     return leaves
 
 
-def _leave_alone(fields: tuple[Any, ...]) -> Function:
-    """The same for `_enter_alone`."""
-    last = len(fields) - 1
-    moved = fields[last] is not None
-
-    @njit
-    def leave(arrays: Any, stats: Any, block: int) -> None:
-        if moved:
-            for i in range(arrays[last].shape[1]):
-                arrays[last][block, i] = stats[last][i]
-
-    if last == 0:
-        return leave
-    before = _leave_alone(fields[:last])
-
-    @njit
-    def leaves(arrays: Any, stats: Any, block: int) -> None:
-        before(arrays, stats, block)
-        leave(arrays, stats, block)
-
-    return leaves
-
-
 @functools.cache
 def chain_kernel(kind: Kind) -> Any:
     """The kernel that plays a span of rounds, for policies of one kind."""
-    index, survey, decided, closed, finished, _, refresh = kind.functions
+    index, survey, decided, closed, finished, _, refresh, _, _ = kind.functions
     totals = kind.feedback == "totals"
     pieces = kind.feedback == "pieces"
     grouped = kind.feedback == "groups"
@@ -195,7 +145,9 @@ def chain_kernel(kind: Kind) -> Any:
         count = len(game.caps)
         even = game.even
         # Places are unsigned, so that numba need not ask whether they count from the end, and steps
-        # between them are known in advance, so that none is multiplied out in the loops below.
+        # between them are known in advance, so that none is multiplied out in the loops below; the inner
+        # ones are of `while`, for which the compiler makes shorter code than for a `range`.
+        many = np.uint64(count)
         step = np.uint64(lanes)
         ring = np.uint64(game.window + 1) * step
         phi = np.uint64(game.phi) * step
@@ -227,9 +179,15 @@ def chain_kernel(kind: Kind) -> Any:
         at2 = at1 + part
         at3 = at2 + part
 
+        places, past = (at0, at1, at2, at3), (at, phi, ring, step)
+
         lag = np.uint64(reader.lag[policy])
         slot = np.uint64(span.start % (game.window + 1)) * step
         row = np.uint64(span.start % feed.rows)
+        far = np.uint64(AHEAD) * runs
+        c = row * row_step + own
+        if pieces and one_law:  # always asked for long before they are needed
+            due, soon = ask(feed.changes, c, runs), ask(feed.changes, c + far, runs)
         mark = marks.next
         due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
         stop = 0
@@ -242,23 +200,21 @@ def chain_kernel(kind: Kind) -> Any:
                 stats.due[0] -= stop - first
             for i in range(first, stop):
                 t = span.start + i
-                if pieces and one_law:  # asked for now, needed after the decision
-                    c = row * row_step + own
-                    d0, d1 = feed.changes[c], feed.changes[c + runs]
-                    c += runs + runs
-                    d2, d3 = feed.changes[c], feed.changes[c + runs]
                 # Decide, knowing what arrived up to the round before. First each arm once, in order.
-                choice = t - 1
+                choice: Any = t - 1
                 if choice >= count:
                     choice = 0
                     best = -np.inf
                     moment = Moment(t, feed.log[i], span.seed, number)
                     survey(params, stats, moment)
-                    for k in range(count):
-                        value = index(params, stats, np.int64(np.uint16(k)), moment)
+                    u = np.uint64(0)
+                    while u < many:
+                        arm = np.int64(np.uint16(u))
+                        value = index(params, stats, arm, moment)
                         if value > best:
                             best = value
-                            choice = k
+                            choice = arm
+                        u += one
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
                 arms[at + slot] = arm
@@ -268,25 +224,13 @@ def chain_kernel(kind: Kind) -> Any:
                 if pieces:
                     s0 = slot
                     if one_law:
-                        # Four at a time, one for each part of the rates, so that none waits for another.
-                        for _ in range(0, feed.columns, 4):
-                            s1 = back(s0, phi, ring)
-                            s2 = back(s1, phi, ring)
-                            s3 = back(s2, phi, ring)
-                            a0 = at0 + np.uint64(arms[at + s0]) * step
-                            a1 = at1 + np.uint64(arms[at + s1]) * step
-                            a2 = at2 + np.uint64(arms[at + s2]) * step
-                            a3 = at3 + np.uint64(arms[at + s3]) * step
-                            d0, d1, d2, d3 = rate[a0] + d0, rate[a1] + d1, rate[a2] + d2, rate[a3] + d3
-                            rate[a0] = d0
-                            rate[a1] = d1
-                            rate[a2] = d2
-                            rate[a3] = d3
-                            c += runs + runs
-                            d0, d1 = feed.changes[c], feed.changes[c + runs]
-                            c += runs + runs
-                            d2, d3 = feed.changes[c], feed.changes[c + runs]
-                            s0 = back(s3, phi, ring)
+                        end = c + law_step
+                        while c < end:
+                            c += far
+                            later = ask(feed.changes, c + far, runs)
+                            s0 = add_four(rate, places, arms, past, s0, due[:4])
+                            s0 = add_four(rate, places, arms, past, s0, due[4:])
+                            due, soon = soon, later
                     else:
                         c = row * row_step + own
                         for j in range(feed.columns):
@@ -295,9 +239,8 @@ def chain_kernel(kind: Kind) -> Any:
                             rate[at0 + np.uint64(j & 3) * part + a * step] += feed.changes[c + law * law_step]
                             c += runs
                             s0 = back(s0, phi, ring)
-                    for k in range(count):
-                        u = np.uint64(k)
-                        k0 = u * step
+                    u = k0 = np.uint64(0)
+                    while u < many:
                         paid = (rate[at0 + k0] + rate[at1 + k0]) + (rate[at2 + k0] + rate[at3 + k0])
                         stats.observed[u] += game.caps[u] * paid
                         if not even:
@@ -305,6 +248,8 @@ def chain_kernel(kind: Kind) -> Any:
                             rate[at1 + k0] = 0.0
                             rate[at2 + k0] = 0.0
                             rate[at3 + k0] = 0.0
+                        u += one
+                        k0 += step
                 if totals and t > lag:
                     s = back(slot, lag * step, ring)
                     made = back(row, lag, rows)
@@ -340,7 +285,12 @@ def chain_kernel(kind: Kind) -> Any:
                     mark += 1
                     due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
                 slot = slot + step if slot + step < ring else np.uint64(0)
-                row = row + one if row + one < rows else np.uint64(0)
+                row += one
+                if row == rows:
+                    row = np.uint64(0)
+                    if pieces and one_law:
+                        c = own
+                        due, soon = ask(feed.changes, c, runs), ask(feed.changes, c + far, runs)
 
         leave(all_stats, stats, block, lane)
         if ring_near:
@@ -353,41 +303,86 @@ def chain_kernel(kind: Kind) -> Any:
     return advance
 
 
+def _adder(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
+    """Functions on an arm's sums, which are these places of the statistics.
+
+    ``get(stats, arm)`` reads them, ``set(stats, arm, values)`` writes them, and ``add(values, table, at,
+    step)`` adds to each what the table has for it, `step` apart.
+    """
+    last = len(places) - 1
+    place = places[last]
+
+    @njit
+    def get(stats: Any, arm: int) -> Any:
+        return (stats[place][arm],)
+
+    @njit
+    def put(stats: Any, arm: int, values: Any) -> None:
+        stats[place][arm] = values[last]
+
+    @njit
+    def add(values: Any, table: Any, at: Any, step: Any) -> Any:
+        return (values[last] + table[at + np.uint64(last) * step],)
+
+    if last == 0:
+        return get, put, add
+    get_before, put_before, add_before = _adder(places[:last])
+
+    @njit
+    def gets(stats: Any, arm: int) -> Any:
+        return get_before(stats, arm) + get(stats, arm)
+
+    @njit
+    def puts(stats: Any, arm: int, values: Any) -> None:
+        put_before(stats, arm, values)
+        put(stats, arm, values)
+
+    @njit
+    def adds(values: Any, table: Any, at: Any, step: Any) -> Any:
+        return add_before(values, table, at, step) + add(values, table, at, step)
+
+    return gets, puts, adds
+
+
 @functools.cache
 def wide_kernel(kind: Kind) -> Any:
     """The kernel for few chains that learn from groups: each has a block to itself.
 
-    Its lanes share out what they can: the arms, for an index reads and does not write, and the
-    reading of the feed. What a policy's other functions do, one lane does in order.
+    Its threads share out what they can: the arms, for an index reads and does not write; the groups
+    that finish in a round, where the policy has `noted`, after which each arm's sums are one thread's,
+    which adds up group after group as the CPU does; otherwise the reading of the feed alone. What a
+    policy's other functions do, one thread does in order.
     """
-    index, survey, decided, _, finished, _, refresh = kind.functions
+    index, survey, decided, _, finished, _, refresh, noted, _ = kind.functions
+    side_by_side, note = bool(kind.sums), put_into(max(len(kind.sums), 1))
+    get, put, add = _adder(kind.sums or (0,))
     surveyed = survey is not no_survey
     refreshed = refresh is not no_refresh
     ring_near, make_params, make_stats = kind.ring_near, kind.params, kind.stats
     group = group_reader(kind.one_law)
-    pick, enter, leave = pick_from(kind.param_count), _enter_alone(kind.fields), _leave_alone(kind.fields)
+    pick, enter, leave = pick_from(kind.param_count), _enter(kind.fields), _leave(kind.fields)
 
     @device_kernel
     def advance(
         all_params: Any, all_stats: Any, game: Game, reader: Reader, work: Work, feed: Feed,
         span: Span, marks: Marks,
     ) -> None:  # fmt: skip
-        lanes, lane = np.int64(cuda.blockDim.x), np.int64(cuda.threadIdx.x)
+        threads, thread = np.int64(cuda.blockDim.x), np.int64(cuda.threadIdx.x)
         chain = np.int64(cuda.blockIdx.x)
         policy = chain // span.runs
         run = chain - policy * span.runs
         number: Any = span.run + run
         params = make_params(*pick(all_params, policy))
-        stats = make_stats(*enter(all_stats, work.starts, chain))
+        stats = make_stats(*enter(all_stats, work.starts, chain, 0))
         count = len(game.caps)
-        one, ring = np.uint64(1), np.uint64(game.window + 1)
+        many, one, ring = np.uint64(count), np.uint64(1), np.uint64(game.window + 1)
         runs, rows, own = np.uint64(span.runs), np.uint64(feed.rows), np.uint64(run)
         table = cuda.shared.array(0, _FLOAT)
         here = np.uint64(0)  # the table comes first
         if ring_near:
             arms = cuda.shared.array(0, _ARM)
             at = np.uint64(work.starts.arms)
-            for s in range(lane, game.window + 1, lanes):
+            for s in range(thread, game.window + 1, threads):
                 arms[at + np.uint64(s)] = work.arms[chain * (game.window + 1) + s]
         else:
             arms = work.arms
@@ -402,62 +397,87 @@ def wide_kernel(kind: Kind) -> Any:
         while stop < span.length:
             first, stop = stop, span.length
             if refreshed:
-                if lane == 0 and stats.due[0] <= 0:
+                if thread == 0 and stats.due[0] <= 0:
                     refresh(params, stats)
                 cuda.syncthreads()
                 stop = min(span.length, first + stats.due[0])
                 cuda.syncthreads()
-                if lane == 0:
+                if thread == 0:
                     stats.due[0] -= stop - first
             for i in range(first, stop):
                 t = span.start + i
                 moment = Moment(t, feed.log[i], span.seed, number)
                 if t > count:
                     if surveyed:
-                        if lane == 0:
+                        if thread == 0:
                             survey(params, stats, moment)
                         cuda.syncthreads()
-                    for k in range(lane, count, lanes):
+                    for k in range(thread, count, threads):
                         table[here + np.uint64(k)] = index(params, stats, np.int64(np.uint16(k)), moment)
                     cuda.syncthreads()
-                if lane == 0:
-                    choice = t - 1
+                if thread == 0:
+                    choice: Any = t - 1
                     if choice >= count:
                         choice = 0
                         best = -np.inf
-                        for k in range(count):
-                            value = table[here + np.uint64(k)]
+                        u = here
+                        while u < many:
+                            value = table[u]
                             if value > best:
                                 best = value
-                                choice = k
+                                choice = np.int64(np.uint16(u))
+                            u += one
                     arm = np.int64(np.uint16(choice))
                     stats.pulls[arm] += 1
                     arms[at + slot] = arm
                     decided(params, stats, arm)
                 cuda.syncthreads()
 
-                for start in range(0, reader.ages.shape[1], lanes):
-                    ahead = group(
-                        game, reader, feed, arms, (policy, start + lane, t), (at, slot, one, ring),
+                for start in range(0, reader.ages.shape[1], threads):
+                    a, before, after = group(
+                        game, reader, feed, arms, (policy, start + thread, t), (at, slot, one, ring),
                         (row, own, runs),
                     )  # fmt: skip
-                    u = here + np.uint64(3 * lane)
-                    table[u], table[u + one], table[u + one + one] = ahead
-                    cuda.syncthreads()
-                    if lane == 0:
-                        u = here
-                        for g in range(start, start + lanes):
-                            a = np.int64(table[u])
-                            if a < 0:
-                                break
-                            finished(
-                                params, stats, np.int64(np.uint16(a)), g, table[u + one], table[u + one + one]
-                            )
-                            u += np.uint64(3)
+                    u = here + np.uint64(thread)
+                    step = np.uint64(threads)
+                    table[u] = a
+                    u += step
+                    if side_by_side:
+                        if a >= 0:
+                            arm = np.int64(np.uint16(a))
+                            note(table, u, step, noted(params, stats, arm, start + thread, before, after))
+                        cuda.syncthreads()
+                        found = np.uint64(min(threads, reader.ages.shape[1] - start))
+                        for k in range(thread, count, threads):
+                            totals = get(stats, k)
+                            u = here
+                            while u < found:
+                                more = add(totals, table, u + step, step)
+                                totals = more if table[u] == k else totals
+                                u += one
+                            put(stats, k, totals)
+                    else:
+                        table[u], table[u + step] = before, after
+                        cuda.syncthreads()
+                        if thread == 0:
+                            for g in range(threads):
+                                u = here + np.uint64(g)
+                                a = np.int64(table[u])
+                                if a < 0:
+                                    break
+                                u += step
+                                finished(
+                                    params,
+                                    stats,
+                                    np.int64(np.uint16(a)),
+                                    start + g,
+                                    table[u],
+                                    table[u + step],
+                                )
                     cuda.syncthreads()
 
                 if t == due_mark:
-                    if lane == 0:
+                    if thread == 0:
                         regret = 0.0
                         for k in range(count):
                             regret += game.gaps[k] * stats.pulls[k]
@@ -468,10 +488,10 @@ def wide_kernel(kind: Kind) -> Any:
                 row = row + one if row + one < rows else np.uint64(0)
 
         cuda.syncthreads()
-        if lane == 0:
-            leave(all_stats, stats, chain)
+        if thread == 0:
+            leave(all_stats, stats, chain, 0)
         if ring_near:
-            for s in range(lane, game.window + 1, lanes):
+            for s in range(thread, game.window + 1, threads):
                 work.arms[chain * (game.window + 1) + s] = arms[at + np.uint64(s)]
 
     return advance

@@ -10,6 +10,8 @@ import numpy as np
 from accrual.core.jit import njit
 from accrual.policy.base import Feedback, Function, Functions
 
+AHEAD = 8  # columns of the feed that are read at a time
+
 
 class Game(NamedTuple):
     """What a chain needs to know of a problem."""
@@ -52,8 +54,8 @@ class Feed(NamedTuple):
     """`environment.feed.Feed` for all runs, as rings of `rows` rounds; the arrays are flat.
 
     ``changes`` is rows x laws x `columns` x runs: what changes in round t (row t % rows) from the
-    decision made j groups earlier. The columns are four by four, the last ones empty, and four
-    more follow the last row, so that reading ahead is safe. ``paid`` is rows x laws x
+    decision made j groups earlier. The columns are `AHEAD` by `AHEAD`, the last ones empty, and twice
+    as many follow the last row, so that reading ahead is safe. ``paid`` is rows x laws x
     `paid_columns` x runs: what the decision of round s has paid when j of its groups are over.
     """
 
@@ -97,6 +99,7 @@ class Kind(NamedTuple):
     one_law: bool
     near: bool  # the rates in shared memory
     ring_near: bool  # the arms too
+    sums: tuple[int, ...]  # which statistics they are, if a round's groups are learned from side by side
 
 
 # A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
@@ -122,10 +125,65 @@ def pick_from(count: int) -> Function:
     return picks
 
 
+def put_into(count: int) -> Function:
+    """``put(table, at, step, values)``: `count` values into the table, `step` apart."""
+    last = count - 1
+
+    @njit
+    def put(table: Any, at: Any, step: Any, values: Any) -> None:
+        table[at + np.uint64(last) * step] = values[last]
+
+    if count == 1:
+        return put
+    before = put_into(last)
+
+    @njit
+    def puts(table: Any, at: Any, step: Any, values: Any) -> None:
+        before(table, at, step, values)
+        put(table, at, step, values)
+
+    return puts
+
+
 @njit
 def back(place: Any, by: Any, size: Any) -> Any:
     """The place so far back in a ring."""
     return place - by if place >= by else place + size - by
+
+
+@njit
+def ask(changes: Any, c: Any, runs: Any) -> Any:
+    """The next `AHEAD` changes."""
+    c2 = c + runs + runs
+    c4 = c2 + runs + runs
+    c6 = c4 + runs + runs
+    return (
+        changes[c], changes[c + runs], changes[c2], changes[c2 + runs],
+        changes[c4], changes[c4 + runs], changes[c6], changes[c6 + runs],
+    )  # fmt: skip
+
+
+@njit
+def add_four(rate: Any, at: Any, arms: Any, ring: Any, slot: Any, due: Any) -> Any:
+    """Four changes to the rates of who made the decision of `slot`, and one, two and three groups earlier.
+
+    One for each part of the rates, so that none waits for another. Returns the slot four groups earlier.
+    """
+    at0, at1, at2, at3 = at
+    first, phi, size, step = ring
+    s1 = back(slot, phi, size)
+    s2 = back(s1, phi, size)
+    s3 = back(s2, phi, size)
+    a0 = at0 + np.uint64(arms[first + slot]) * step
+    a1 = at1 + np.uint64(arms[first + s1]) * step
+    a2 = at2 + np.uint64(arms[first + s2]) * step
+    a3 = at3 + np.uint64(arms[first + s3]) * step
+    r0, r1, r2, r3 = rate[a0] + due[0], rate[a1] + due[1], rate[a2] + due[2], rate[a3] + due[3]
+    rate[a0] = r0
+    rate[a1] = r1
+    rate[a2] = r2
+    rate[a3] = r3
+    return back(s3, phi, size)
 
 
 @functools.cache

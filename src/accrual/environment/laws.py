@@ -119,7 +119,7 @@ def _beta_table(a: float, b: float) -> Floats:
 def draw_pay(laws: Laws, law: int, u: Floats, pay: Floats) -> None:
     """Write into `pay` what each decision's groups pay, as shares of the cap.
 
-    `pay` is decisions x groups; `u` holds the uniforms, decisions x at least as many.
+    `pay` is decisions x groups; `u` holds the uniforms, decisions x at least as many. They may be one.
     """
     decisions, groups = pay.shape
     kind = laws.kind[law]
@@ -146,9 +146,9 @@ def draw_pay(laws: Laws, law: int, u: Floats, pay: Floats) -> None:
                 pay[i, g] = caps[g] if there and u[i, g] < laws.chance[law, g] else 0.0
     elif kind == _LUMP:
         for i in range(decisions):
-            below = 0.0
+            below, when = 0.0, u[i, 0]
             for g in range(groups):
-                pay[i, g] = caps[g] if below <= u[i, 0] < laws.chance[law, g] else 0.0
+                pay[i, g] = caps[g] if below <= when < laws.chance[law, g] else 0.0
                 below = laws.chance[law, g]
     else:
         for i in range(decisions):

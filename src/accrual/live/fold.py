@@ -26,7 +26,6 @@ Ints = npt.NDArray[np.int64]
 
 NOBODY, CHOOSE, OF_ARM = -1, -1, 0.0  # no decision to close; no arm given; no window given
 RECENT = 1000
-PEEK = -1.0  # in place of a window: choose, and decide nothing
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
 
@@ -71,7 +70,7 @@ class Fold(NamedTuple):
 @functools.cache
 def fold(functions: Functions, feedback: Feedback) -> Fold:
     """The kernels for a policy's functions."""
-    index, survey, decided, closed, finished, amended, refresh = functions
+    index, survey, decided, closed, finished, amended, refresh, _, _ = functions
     refreshed = refresh is not no_refresh
     totals = feedback == "totals"
     pieces = feedback == "pieces"
@@ -185,8 +184,6 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             elif choice == CHOOSE:
                 choice = best(state.choosing, stats, rules, counts[NEXT], state.values)
             state.arms[i] = choice
-            if window == PEEK:
-                return True
             note(state, now, choice, window)
         return True
 

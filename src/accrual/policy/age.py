@@ -37,6 +37,7 @@ from accrual.spread import SpreadLike, as_spread
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 _SWEEPS = 3
 _SPARE = 10.0
+_OVER = 1.0 + 1e-9  # a mean up to here is the cap, and rounding
 _PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 
 
@@ -79,7 +80,9 @@ SCORE, SCALE, RANGE = range(3)
 
 
 @njit
-def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+def noted(
+    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
+) -> tuple[float, float, float, float, float]:
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
     q = x * (after + before) * unit
@@ -93,17 +96,33 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
     counted = (n + 1.0) * (n + 1.0) * new - n * n * old
     paid = stats.paid[a, g]
     growth = stats.growth[a, g]
-    stats.sum[a] += (paid + x) * new - paid * old
-    stats.sum2[a] += (growth + q) * new - growth * old
-    stats.known[a] += stats.spread[cell] * more
-    stats.known2[a] += stats.spread2[cell] * more
-    stats.counted[a] += stats.spread[cell] * counted
     stats.seen[a, g] = n + 1.0
     stats.paid[a, g] = paid + x
     stats.growth[a, g] = growth + q
     stats.square[a, g] += x * x
     stats.inverse[a, g] = new
     stats.stale[a] = True
+    return (
+        (paid + x) * new - paid * old,
+        (growth + q) * new - growth * old,
+        stats.spread[cell] * more,
+        stats.spread2[cell] * more,
+        stats.spread[cell] * counted,
+    )
+
+
+SUMS = ("sum", "sum2", "known", "known2", "counted")
+
+
+@njit
+def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+    total, total2, known, known2, counted = noted(params, stats, arm, group, before, after)
+    a = np.uint64(arm)
+    stats.sum[a] += total
+    stats.sum2[a] += total2
+    stats.known[a] += known
+    stats.known2[a] += known2
+    stats.counted[a] += counted
 
 
 @njit
@@ -137,7 +156,8 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
     for arm in range(len(params.cap)):
         if stats.stale[arm] and stats.known[arm] > 0.0:
             stats.weight[arm] = stats.counted[arm] / stats.known[arm]
-            stats.raw[arm] = max(stats.sum[arm] / stats.known[arm], 0.0)
+            raw = max(stats.sum[arm] / stats.known[arm], 0.0)
+            stats.raw[arm] = raw if raw > _OVER else min(raw, 1.0)
             stats.raw2[arm] = max(stats.sum2[arm] / stats.known2[arm], 0.0)
         highest = max(highest, stats.raw[arm])
     if highest > 1.0:

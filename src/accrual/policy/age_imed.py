@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.policy.age import SCORE, AgePolicy, Params, Stats, amended, finished, refresh
+from accrual.policy.age import SCORE, SUMS, AgePolicy, Params, Stats, amended, finished, noted, refresh
 from accrual.policy.age import survey as take_stock
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl
@@ -61,5 +61,11 @@ class AgeIMED(AgePolicy):
     """
 
     functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, finished=finished, amended=amended, refresh=refresh
+        index=index,
+        survey=survey,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        noted=noted,
+        sums=SUMS,
     )

@@ -7,7 +7,18 @@ from typing import ClassVar
 
 from accrual.core.beta import beta
 from accrual.core.jit import njit
-from accrual.policy.age import RANGE, AgePolicy, Params, Stats, amended, finished, refresh, survey
+from accrual.policy.age import (
+    RANGE,
+    SUMS,
+    AgePolicy,
+    Params,
+    Stats,
+    amended,
+    finished,
+    noted,
+    refresh,
+    survey,
+)
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import regularised
 from accrual.policy.totals import UNKNOWN
@@ -40,5 +51,11 @@ class AgeTS(AgePolicy):
     k0: float = 2.0
 
     functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, finished=finished, amended=amended, refresh=refresh
+        index=index,
+        survey=survey,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        noted=noted,
+        sums=SUMS,
     )

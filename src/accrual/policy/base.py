@@ -17,6 +17,10 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
 ``finished(params, stats, arm, group, before, after)``
     A decision has finished a group of the learner's own; `before` and `after` are what it had
     paid in all at the group's two edges (feedback ``"groups"``).
+``noted(params, stats, arm, group, before, after)``
+    If given, what of `finished` concerns the cell (arm, group) alone: it reads and writes no other,
+    and returns what is then to be added to the arm's `sums`, the names of as many fields of `stats`.
+    With it a card's threads take the groups that finish in a round side by side.
 ``amended(params, stats, arm, group, before, after, more_before, more_after)``
     A piece came out of order, for a decision that had finished this group with `before` and
     `after`; these are now `before` + `more_before` and `after` + `more_after` (feedback
@@ -83,6 +87,12 @@ def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, af
 
 
 @njit
+def no_noted(params: Any, stats: Any, arm: int, group: int, before: float, after: float) -> tuple[float]:
+    """For a policy that has no sums, or has not said so."""
+    return (0.0,)
+
+
+@njit
 def no_amended(
     params: Any, stats: Any, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float,
@@ -100,6 +110,8 @@ class Functions(NamedTuple):
     finished: Function = no_finished
     amended: Function = no_amended
     refresh: Function = no_refresh
+    noted: Function = no_noted
+    sums: tuple[str, ...] = ()
 
 
 class Policy(ABC):

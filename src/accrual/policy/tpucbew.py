@@ -29,18 +29,28 @@ class Stats(NamedTuple):
 
 
 @njit
-def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+def noted(
+    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
+) -> tuple[float, float, float]:
     n = stats.seen[arm, group] + 1
     paid = stats.paid[arm, group] + (after - before)
     part = paid / n
     root = 1.0 / math.sqrt(n)
-    stats.unseen[arm] -= 1.0 if n == 1 else 0.0
-    stats.mean[arm] += part - stats.part[arm, group]
-    stats.width[arm] += root - stats.root[arm, group]
+    more = part - stats.part[arm, group]
+    wider = root - stats.root[arm, group]
     stats.seen[arm, group] = n
     stats.paid[arm, group] = paid
     stats.part[arm, group] = part
     stats.root[arm, group] = root
+    return more, wider, -1.0 if n == 1 else 0.0
+
+
+@njit
+def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+    mean, width, unseen = noted(params, stats, arm, group, before, after)
+    stats.mean[arm] += mean
+    stats.width[arm] += width
+    stats.unseen[arm] += unseen
 
 
 @njit
@@ -82,7 +92,9 @@ class TPUCBEW(Policy):
     alpha: int
 
     feedback: ClassVar[Feedback] = "groups"
-    functions: ClassVar[Functions] = Functions(index=index, finished=finished, amended=amended)
+    functions: ClassVar[Functions] = Functions(
+        index=index, finished=finished, amended=amended, noted=noted, sums=("mean", "width", "unseen")
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
