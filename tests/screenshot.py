@@ -22,12 +22,16 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), demo=Demo(4.0)) as service,
         started() as browser,
-        watched(browser, viewport={"width": 1280, "height": 1190}) as seen,
+        watched(browser) as seen,
     ):
         seen.page.goto(service.url)
-        late = "Number(document.querySelector('#figures > div:nth-child(5) dd')?.textContent) >= 3"
+        late = "() => Number(document.querySelector('#figures > div:nth-child(5) dd')?.textContent) >= 3"
         seen.page.wait_for_function(late, timeout=180_000)
-        picture = seen.page.screenshot()
+        seen.page.mouse.move(0, 0)
+        panel = seen.page.locator("#share-panel").bounding_box()
+        assert panel is not None
+        end = panel["y"] + panel["height"] + 16
+        picture = seen.page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1280, "height": end})
     OUT.parent.mkdir(exist_ok=True)
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(OUT, optimize=True)
     print(f"{OUT}: {OUT.stat().st_size:,} bytes", file=sys.stderr)

@@ -6,7 +6,7 @@ import { Palette } from "./colours.js";
 import * as decisions from "./decisions.js";
 import { $, h, say, show } from "./dom.js";
 import { Regrets, Shares, Spreads } from "./panels.js";
-import { amount, inUnit, plural, short, sum, unitOf } from "./words.js";
+import { inUnit, plural, short, sum, unitOf } from "./words.js";
 
 const REST = 1_000; // milliseconds between two looks, ...
 const REST_MOST = 15_000; // ... and at most, after failures
@@ -117,7 +117,7 @@ function draw() {
   say($("verdict"), more);
   show($("simulated"), Boolean(truth));
   if (truth) {
-    const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${amount(truth.days_per_second)} days`;
+    const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${truth.days_per_second} days`;
     say($("simulated"), `Simulated traffic: a course platform, where the reward is ${truth.unit} watched. ${speed} there.`);
   }
   figures(state);

@@ -113,7 +113,7 @@ function update(row, arm, { scale, rewards, slot, lead, mean }) {
   );
   say(row.percent, percent(arm.share));
   row.reward.replaceChildren(...reward(arm, rewards, slot));
-  lines(row.sums, sum(arm.observed), arm.expected ? `+ ${sum(arm.expected)} expected` : "");
+  lines(row.sums, sum(arm.observed), arm.expected >= 0.005 ? `+ ${sum(arm.expected)} expected` : "");
   lines(row.decisions, count(arm.decisions), arm.pending ? `${short(arm.pending)} pending` : "");
 }
 

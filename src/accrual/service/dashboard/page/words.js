@@ -17,6 +17,7 @@ export const short = (n) => (Math.abs(n) < 10_000 ? whole.format(n) : compact.fo
 /** Three figures, or as many as the whole part has. */
 export function amount(x) {
   if (x === null || x === undefined) return "–";
+  if (Number.isInteger(x) && Math.abs(x) < 10_000) return whole.format(x).replace("-", "−");
   const size = Math.abs(x);
   if (size >= 10_000) return compact.format(x);
   const digits = size === 0 ? 0 : Math.min(Math.max(2 - Math.floor(Math.log10(size)), 0), 4);
@@ -27,7 +28,7 @@ export function amount(x) {
 
 /** A sum of rewards. */
 export const sum = (x) =>
-  Math.abs(x) < 100 ? x.toLocaleString(LOCALE, { maximumFractionDigits: 2 }).replace("-", "−") : short(x);
+  Math.abs(x) < 100 ? x.toLocaleString(LOCALE, { maximumFractionDigits: Math.abs(x) < 10 ? 2 : 1 }).replace("-", "−") : short(x);
 
 export function percent(share) {
   const p = share * 100;
@@ -50,8 +51,9 @@ export function unitOf(bandit) {
   return { name, size };
 }
 
-export function inUnit(span, unit) {
-  const n = span / unit.size;
+export function inUnit(length, unit) {
+  const n = length / unit.size;
+  if (n > 0 && n < 1 && unit.name !== "round") return span(length);
   const shown = n >= 100 || Number.isInteger(n) ? count(n) : n.toFixed(1).replace(/\.0$/, "");
   return `${shown} ${unit.name}${shown === "1" ? "" : "s"}`;
 }
