@@ -74,7 +74,7 @@ def test_a_recorded_run_replayed_makes_the_same_choices(name, division):
     recording = record(problem, policy_of(name), horizon, seed=4)
     ledger = Ledger(policy_of(name), problem.caps, WINDOW, seed=4)
     for t in range(horizon):
-        assert ledger.peek(now=t + 1) == recording.arms[t]  # and it leaves no trace
+        assert ledger.choose(now=t + 1) == [recording.arms[t]]  # and it leaves no trace
         (decision,) = ledger.decide(now=t + 1)
         assert decision == (t, recording.arms[t], t + 1)
         for s in range(max(t - WINDOW + 1, 0), t + 1):

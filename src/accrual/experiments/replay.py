@@ -132,7 +132,8 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
         while coming and coming[0][0] < now:
             _, piece, id_ = heapq.heappop(coming)
             ledger.observe(id_, value[piece], age[piece])
-        choice = ledger.peek(now)
+        ledger.tick(now)
+        (choice,) = ledger.choose(now)
         agrees = choice == arm and (spared[i] or not even)
         chosen[i], accepted[i] = choice, agrees
         if agrees or not even:

@@ -17,7 +17,7 @@ from accrual.core.held import hold
 from accrual.core.jit import settled_for
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
-from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, PEEK, RECENT, Rules, State, fold
+from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, RECENT, Rules, State, fold
 from accrual.live.memory import together
 from accrual.live.pending import CLOSED, LATE, NEXT, Pending, none_pending, with_room
 from accrual.live.queues import USED, Queues
@@ -180,17 +180,6 @@ class Ledger:
             These decisions' own window; their arm's unless given.
         """
         return self._decide(now, n, window, CHOOSE)
-
-    def peek(self, now: float) -> int:
-        """The arm that `decide` would choose now. Time goes on to `now`; nothing is decided."""
-        time = self._time(now)
-        if not self._anyone:
-            raise InputError("every arm has retired; add one before deciding")
-        self._now = time
-        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, PEEK):
-            self._pending = with_room(self._pending, 1)
-            self._hold()
-        return int(self._arms[0])
 
     def choose(self, now: float, n: int = 1, step: float = 0.0) -> list[int]:
         """The arms that `n` decisions from `now` on would get, a `step` of time apart. Nothing changes.
