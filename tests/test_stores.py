@@ -9,9 +9,10 @@ import asyncpg
 import pytest
 from tests.postgres import server
 
+import accrual as ac
 from accrual.store import news
 from accrual.store.background import Background
-from accrual.store.base import Choose, Pay, StoreError
+from accrual.store.base import Choose, Closed, Pay, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.postgres import PostgresStore
 from accrual.store.sqlite import SQLiteStore
@@ -119,6 +120,36 @@ def test_sessions_are_durable_and_read_committed():
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.names()
+
+
+def test_whoever_waits_for_events_of_a_store_that_is_closed_waits_no_longer():
+    store = PostgresStore(server().tables())
+    bandit = store.create("plays", {}, [JAZZ], False, 0.0).number
+    told: list[type] = []
+
+    def wait():
+        try:
+            store.wait(bandit, store.head(bandit), 60.0)
+        except StoreError as error:
+            told.append(type(error))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.2)
+    store.close()
+    waiting.join(10)
+    assert told == [Closed]
+
+
+def test_following_ends_with_the_store():
+    before = set(threading.enumerate())
+    bandit = ac.Bandit(["jazz"], 80, store=server().tables())
+    bandit.follow()
+    bandit._store.close()
+    end = time.monotonic() + 10
+    while set(threading.enumerate()) - before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert set(threading.enumerate()) <= before
 
 
 def test_only_index_lookups_while_the_tables_grow():

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
+
+from accrual.store.base import Closed
 
 _T = TypeVar("_T")
 
@@ -16,11 +19,20 @@ class Background:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="accrual-store", daemon=True)
+        self._open = threading.Lock()  # while something is handed to the loop, or the loop is closed
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """What `coroutine` returns or raises; the caller waits for it."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+        with self._open:
+            if self.closed:
+                coroutine.close()
+                raise Closed("the store has been closed")
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise Closed("the store was closed meanwhile") from None
 
     @property
     def closed(self) -> bool:
@@ -28,15 +40,24 @@ class Background:
         return self.loop.is_closed()
 
     def close(self) -> None:
-        """Stop."""
-        if not self.closed:
-            self.run(asyncio.sleep(0))  # connections that are closing get to their end
-            self.loop.call_soon_threadsafe(self.loop.stop)
-            self._thread.join()
-            self.loop.close()
+        """Stop. Whoever still waits for something waits no longer."""
+        with self._open:
+            if not self.closed:
+                asyncio.run_coroutine_threadsafe(_cancel_others(), self.loop).result()
+                self.loop.call_soon_threadsafe(self.loop.stop)
+                self._thread.join()
+                self.loop.close()
 
     def __enter__(self) -> Background:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.sleep(0)  # connections that are closing get to their end

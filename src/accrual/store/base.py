@@ -47,6 +47,10 @@ class StoreError(OSError):
     """
 
 
+class Closed(StoreError):
+    """The store was let go of, and is of no use any more."""
+
+
 # What a caller may ask to have stored.
 
 

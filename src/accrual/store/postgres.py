@@ -12,7 +12,7 @@ import atexit
 import functools
 import json
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, need
@@ -142,7 +142,7 @@ class PostgresStore:
                 await connection.fetchrow(_APPEND, number, at, 0.0, *encode(arms))
             return BanditRow(number, name, dict(config), rounds)
 
-        return self._run(self._once(job))
+        return self._background.run(self._once(job))
 
     def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
         """Store what is new among `items`, in this order, in one transaction; durable on return."""
@@ -159,7 +159,7 @@ class PostgresStore:
                 self._news.say(bandit)
             return row
 
-        return decode(items, self._run(told()))
+        return decode(items, self._background.run(told()))
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
@@ -183,7 +183,7 @@ class PostgresStore:
 
     def head(self, bandit: int) -> int:
         """The position of the last event, 0 if there is none."""
-        return self._run(self._head(bandit))
+        return self._background.run(self._head(bandit))
 
     def arms(self, bandit: int) -> list[ArmRow]:
         """All arms that there have been, in the order of their numbers."""
@@ -202,7 +202,7 @@ class PostgresStore:
         async def look() -> bool:
             return await self._head(bandit) > after
 
-        return self._run(self._news.wait(bandit, look, timeout))
+        return self._background.run(self._news.wait(bandit, look, timeout))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
@@ -242,12 +242,6 @@ class PostgresStore:
         except Exception:  # a server that does not answer is left as well
             self._pool.terminate()
 
-    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        if self._background.closed:
-            work.close()
-            raise StoreError("the store has been closed")
-        return self._background.run(work)
-
     async def _once(self, job: Callable[[Any], Awaitable[_T]]) -> _T:
         """Do it on a connection. Whether it was done, no one can say if that fails."""
         try:
@@ -270,7 +264,7 @@ class PostgresStore:
         return await self._once(job)
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._run(self._surely(query, *values))
+        return self._background.run(self._surely(query, *values))
 
     async def _head(self, bandit: int) -> int:
         rows = await self._surely("SELECT seq FROM head WHERE bandit = $1", bandit)

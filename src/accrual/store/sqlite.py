@@ -27,6 +27,7 @@ from accrual.store.base import (
     Answer,
     ArmRow,
     BanditRow,
+    Closed,
     DecisionRow,
     Events,
     Item,
@@ -94,6 +95,7 @@ class SQLiteStore:
         self._writing, self._reading = threading.Lock(), threading.Lock()
         self._lock: FileLock | None = None
         self._writer: sqlite3.Connection | None = None
+        self._closed = False
         if readonly:
             schema.check(schema.current(str(self.address)), self.address)
         else:
@@ -292,6 +294,8 @@ class SQLiteStore:
     def _read(self, job: Callable[[sqlite3.Connection], _T]) -> _T:
         """What `job` finds, all of it as of one moment."""
         with self._reading:
+            if self._closed:
+                raise Closed("the store has been closed")
             try:
                 self._reader.execute("BEGIN")
                 try:
@@ -308,6 +312,7 @@ class SQLiteStore:
                 if connection is not None:
                     connection.close()
             self._writer = None
+            self._closed = True
             if self._lock is not None:
                 self._lock.release()
 
