@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import subprocess
 import sys
@@ -64,7 +65,8 @@ def seen(browser):
 def number(page: Page, name: str) -> float:
     """One of the figures at the top."""
     box = page.locator("#figures > div").filter(has=page.get_by_text(name, exact=True))
-    return float(box.locator("dd").first.inner_text().split()[0].replace(",", ""))
+    text = box.locator("dd").first.inner_text().split()[0].replace(",", "")
+    return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
 
 
 def share(page: Page, arm: str) -> float:
@@ -207,6 +209,19 @@ def test_without_a_demo_there_is_no_truth(plain):
     assert plain.get("/dashboard/about.json").json()["demo"] is False
 
 
+def test_the_truth_needs_a_key_where_there_are_keys(tmp_path, capsys):
+    keys = {}
+    for scope in ("read", "write"):
+        assert app.run(["keys", "create", "--scope", scope, "--store", f"sqlite:///{tmp_path}/s.db"]) == 0
+        keys[scope] = {"Authorization": f"Bearer {capsys.readouterr().out.split()[0]}"}
+    with serving(tmp_path, demo=Demo()) as service:
+        assert service.get("/").status_code == 200
+        assert service.get("/dashboard/about.json").json()["keys"] is True
+        assert problem(service.get("/v1/demo")) == "no-key"
+        assert problem(service.get("/v1/demo", headers=keys["write"])) == "scope"
+        assert service.get("/v1/demo", headers=keys["read"]).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -225,7 +240,7 @@ def test_simulated_traffic_that_cannot_be(options, says, capsys):
 def test_ctrl_c_ends_the_demo_and_its_folder(tmp_path):
     command = [str(Path(sys.executable).with_name("accrual")), "serve", "--demo", "--port", "0"]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={"TMPDIR": str(tmp_path), "PATH": ""}, cwd=tmp_path
+        command, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(tmp_path)}, cwd=tmp_path
     )
     assert process.stderr is not None
     line = process.stderr.readline()

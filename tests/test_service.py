@@ -318,7 +318,7 @@ def test_the_description_has_every_route(service):
         "/healthz", "/readyz", "/v1/bandits", "/v1/bandits/{bandit}", "/v1/bandits/{bandit}/state",
         "/v1/bandits/{bandit}/arms", "/v1/bandits/{bandit}/arms/retire", "/v1/bandits/{bandit}/decisions",
         "/v1/bandits/{bandit}/decisions/{id}/explain", "/v1/bandits/{bandit}/decisions/{id}/close",
-        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export",
+        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export", "/v1/bandits/{bandit}/history",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
     assert "PieceIn" in found["components"]["schemas"]

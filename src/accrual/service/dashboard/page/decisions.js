@@ -24,7 +24,8 @@ const PLAIN = {
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
 const UNKNOWN = 1e15; // scores from here on are of arms of which nothing is known
-const LOOKS = ["estimate", "mean of closed decisions", "mean of finished groups", "observed per decision"];
+const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
+const LOOKS = ["estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
 const rows = new Map(); // decision's id -> its item of the list
 let bandit = null;
@@ -151,7 +152,10 @@ function scores(found) {
   const head = h("tr", {}, h("th", { scope: "col" }, "Arm"),
     ...["Score", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
   const table = h("table", { class: "scores" }, h("thead", {}, head), h("tbody", {}, ...lines));
-  const parts = [h("p", { class: "explains" }, "How every arm looked. The highest score is chosen: it weighs what an arm seems to earn against how little is known of it.")];
+  const meaning = DRAWS.includes(bandit.policy.split("(")[0])
+    ? "it is drawn at random around what an arm seems to earn, the wider the less is known of it."
+    : "it weighs what an arm seems to earn against how little is known of it.";
+  const parts = [h("p", { class: "explains" }, `How every arm looked. The highest score is chosen: ${meaning}`)];
   parts.push(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores of the arms" }, table));
   if (lines.length > FEW) {
     const more = h("button", { type: "button", class: "quiet" }, `Show all ${count(lines.length)} arms`);
