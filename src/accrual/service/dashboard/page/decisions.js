@@ -9,7 +9,7 @@ const FEW = 8; // arms of an explanation that are shown without asking
 
 // The policies' own words for what a score is made of, in plainer ones. Others are shown as they are.
 const PLAIN = {
-  "estimate": "Estimated reward",
+  "estimate": "Estimated total",
   "best estimate": "Best estimate",
   "full decisions that it stands on": "Evidence, in whole decisions",
   "decisions": "Decisions by then",
@@ -111,13 +111,13 @@ function sentences(found) {
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
     if (!best || worth(chosen) >= worth(best)) {
       said.push(
-        `It looked best: ${amount(worth(chosen))} per decision` +
+        `It looked best: ${amount(worth(chosen))} per decision in all` +
           (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
       );
     } else {
       const n = chosen.terms["decisions"] ?? chosen.terms["closed decisions"];
       said.push(
-        `It did not look best: ${amount(worth(chosen))} per decision, against ${amount(worth(best))} for ${best.arm}. ` +
+        `It did not look best: ${amount(worth(chosen))} per decision in all, against ${amount(worth(best))} for ${best.arm}. ` +
           `But ${n === undefined ? "" : `after ${plural(n, "decision")} of it `}that was not certain, ` +
           `and one more try was worth what it might cost.`,
       );
