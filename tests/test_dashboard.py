@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browsing import CHROMIUM, NOTICE, Watched, started, watched
-from tests.serving import BODY, Process, Service, problem, serving, wait_until
+from tests.serving import BODY, Service, problem, serving, wait_until
 
 from accrual.cli import app
 from accrual.policy.age_imed import AgeIMED
@@ -72,6 +72,19 @@ def number(page: Page, name: str) -> float:
 def share(page: Page, arm: str) -> float:
     row = page.locator("#arms-rows tr").filter(has_text=arm)
     return float(row.locator("td").nth(1).inner_text().strip("% <"))
+
+
+def made(folder: Path, capsys: pytest.CaptureFixture[str], *scopes: str) -> dict[str, str]:
+    """A new key of each scope."""
+    keys = {}
+    for scope in scopes:
+        assert app.run(["keys", "create", "--scope", scope, "--store", f"sqlite:///{folder}/s.db"]) == 0
+        keys[scope] = capsys.readouterr().out.split()[0]
+    return keys
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
 
 
 # First, while the simulated traffic is young.
@@ -210,16 +223,13 @@ def test_without_a_demo_there_is_no_truth(plain):
 
 
 def test_the_truth_needs_a_key_where_there_are_keys(tmp_path, capsys):
-    keys = {}
-    for scope in ("read", "write"):
-        assert app.run(["keys", "create", "--scope", scope, "--store", f"sqlite:///{tmp_path}/s.db"]) == 0
-        keys[scope] = {"Authorization": f"Bearer {capsys.readouterr().out.split()[0]}"}
+    keys = made(tmp_path, capsys, "read", "write")
     with serving(tmp_path, demo=Demo()) as service:
         assert service.get("/").status_code == 200
         assert service.get("/dashboard/about.json").json()["keys"] is True
         assert problem(service.get("/v1/demo")) == "no-key"
-        assert problem(service.get("/v1/demo", headers=keys["write"])) == "scope"
-        assert service.get("/v1/demo", headers=keys["read"]).status_code == 200
+        assert problem(service.get("/v1/demo", headers=bearer(keys["write"]))) == "scope"
+        assert service.get("/v1/demo", headers=bearer(keys["read"])).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -417,16 +427,11 @@ def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
 
 
 @in_browser
-def test_a_key_stays_out_of_the_address(tmp_path, browser):
-    with Process(tmp_path) as process, watched(browser) as seen:
-        service, page = process.ready(), seen.page
-        service.post("/v1/bandits", BODY)
-        command = [str(Path(sys.executable).with_name("accrual")), "keys", "create", "--scope", "read"]
-        made = subprocess.run(
-            [*command, "--store", f"sqlite:///{tmp_path}/s.db"], check=True, capture_output=True, text=True
-        )
-        key = made.stdout.split()[0]
-        wait_until(lambda: service.get("/v1/bandits").status_code == 401)
+def test_a_key_stays_out_of_the_address(tmp_path, browser, capsys):
+    keys = made(tmp_path, capsys, "read", "admin")
+    with serving(tmp_path) as service, watched(browser) as seen:
+        page = seen.page
+        assert service.post("/v1/bandits", BODY, headers=bearer(keys["admin"])).status_code == 201
         page.goto(service.url)
         expect(page.locator("#key-form")).to_be_visible()
         expect(page.locator("#key")).to_be_focused()
@@ -436,12 +441,12 @@ def test_a_key_stays_out_of_the_address(tmp_path, browser):
         expect(page.locator("#key-wrong")).to_contain_text("unknown, or has been revoked")
         assert any("401" in error for error in seen.errors)  # the browser's own note of the refusal
         seen.errors.clear()
-        page.locator("#key").fill(key)
+        page.locator("#key").fill(keys["read"])
         page.get_by_role("button", name="Look").click()
         expect(page.locator("#headline")).to_have_text("No decision yet")
         page.reload()  # the tab remembers it
         expect(page.locator("#headline")).to_have_text("No decision yet")
-        assert not any(key in address for address in [page.url, *seen.asked])
+        assert not any(keys["read"] in address for address in [page.url, *seen.asked])
         assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
         page.get_by_role("button", name="Forget key").click()
         expect(page.locator("#key-form")).to_be_visible()

@@ -59,7 +59,7 @@ export function draw(state, palette, means) {
   say($("share-of"), state.decisions < 1000 ? `of the last ${count(state.decisions)}` : "of the last 1,000");
   const rest = order.length - shown.length;
   const part = rest > 0 ? `The ${FIRST} best of ${count(order.length)} arms. ` : "";
-  say($("arms-note"), part + (means ? "A diamond marks the true mean, known because the traffic is simulated." : ""));
+  say($("arms-note"), part + (means ? "A diamond marks the true mean over the whole window, known because the traffic is simulated." : ""));
 }
 
 /** Where a number lies on a scale of ticks, in per cent of its width. */
