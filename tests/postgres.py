@@ -15,6 +15,7 @@ from typing import Any
 
 import asyncpg
 
+from accrual.store.plain import TABLES
 from accrual.store.schema import upgrade
 
 with warnings.catch_warnings():
@@ -30,6 +31,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="accrual-pg-"))
         self._server = get_server(self.folder / "data", cleanup_mode="stop")
         self._uri = self._server.get_uri()
+        self._spare: list[str] = []
         if not durable:
             self.execute("ALTER SYSTEM SET fsync = off")
             self.execute("SELECT pg_reload_conf()")
@@ -46,12 +48,19 @@ class Server:
         return self.url(name)
 
     def tables(self) -> str:
-        """The address of accrual's tables, new and empty, in a schema of their own: quicker to make."""
+        """The address of accrual's tables, empty, in a schema of their own: quicker to make."""
+        if self._spare:
+            return self._spare.pop()
         name = f"s{uuid.uuid4().hex[:12]}"
         self.execute(f"CREATE SCHEMA {name}")
         url = f"{self._uri}&search_path={name}"
         upgrade(url)
         return url
+
+    def empty(self, url: str) -> None:
+        """Nobody needs what is in these tables any more; to empty them is quicker than to make others."""
+        self.execute(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY CASCADE", url)
+        self._spare.append(url)
 
     def execute(self, statement: str, url: str | None = None) -> list[Any]:
         """Run one statement."""

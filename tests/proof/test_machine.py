@@ -226,10 +226,17 @@ class SQLiteMachine(BanditMachine):
 class PostgresMachine(BanditMachine):
     def __init__(self) -> None:
         super().__init__()
+        self.used: list[str] = []
         self.elsewhere()
 
     def elsewhere(self) -> None:
         self.url = server().tables()
+        self.used.append(self.url)
+
+    def teardown(self) -> None:
+        super().teardown()
+        for url in self.used:
+            server().empty(url)
 
     def crash(self) -> None:
         server().kill_backends()
