@@ -6,7 +6,7 @@ python benchmarks/gpu.py reference    # on any machine: CPU figures to compare w
 python benchmarks/gpu.py check        # statistics and regret against them
 python benchmarks/gpu.py speed        # policy-rounds a second
 python benchmarks/gpu.py paper        # the paper's whole experiment section
-python benchmarks/gpu.py grid         # the best beta-binomial spread for Setting 1
+python benchmarks/gpu.py runs10000    # Setting 1 with 10,000 runs of each learner
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from accrual.experiments.bench import compared
 from accrual.experiments.blocks import make_policy, make_problem
 from accrual.experiments.settings import BLOCKS
 from accrual.policy.base import Moment
-from accrual.spread import BetaBinomial
 
 REFERENCE = Path("out/cuda-reference.npz")
 HORIZON, RUNS = 100_000, 100
@@ -256,8 +255,6 @@ def paper() -> None:
         print(
             name, ", ".join(f"{label} {mean:.4g}" for label, mean in zip(result.labels, means, strict=True))
         )
-    for name, job in jobs.items():
-        print(f"{name:24} alone, a fifth of the rounds: {_timed(job, HORIZON // 5):.2f} s", flush=True)
 
 
 def runs10000() -> None:
@@ -274,34 +271,8 @@ def runs10000() -> None:
         print(f"{row['policy']:28} {row['mean']:12,.0f} ± {row['se']:.0f}", flush=True)
 
 
-def grid() -> None:
-    """The best (a, b) for Setting 1: a coarse grid, then a fine one around its best with more runs."""
-    problem = ac.paper.setting1()
-    for alpha in (20, 50):
-        a, b = np.geomspace(0.25, 16, 13), np.geomspace(1, 256, 17)
-        shapes = [(float(x), float(y)) for x in a for y in b]
-        for runs in (100, 1000):
-            policies = {f"({x:.3g}, {y:.3g})": ac.TPUCBFRG(alpha, BetaBinomial(x, y)) for x, y in shapes}
-            began = time.perf_counter()
-            result = _simulation(problem, policies, runs)(HORIZON)
-            seconds = time.perf_counter() - began
-            means = result.final_regret.mean(axis=1)
-            order = np.argsort(means)
-            print(f"alpha {alpha}: {len(policies)} spreads, {runs} runs, {seconds:.1f} s", flush=True)
-            for p in order[:5]:
-                paired = result.final_regret[p] - result.final_regret[order[0]]
-                print(
-                    f"  {result.labels[p]:18} {means[p]:10,.0f} "
-                    f"± {result.final_regret[p].std(ddof=1) / np.sqrt(runs):.0f}, over the best "
-                    f"{paired.mean():,.0f} ± {paired.std(ddof=1) / np.sqrt(runs):.0f}", flush=True,
-                )  # fmt: skip
-            x, y = shapes[int(order[0])]
-            near = np.geomspace(0.6, 1 / 0.6, 9)
-            shapes = [(x * u, y * v) for u in near for v in near]
-
-
 def main() -> None:
-    commands = {f.__name__: f for f in (reference, check, speed, paper, runs10000, grid)}
+    commands = {f.__name__: f for f in (reference, check, speed, paper, runs10000)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("command", nargs="+", choices=commands)
     for name in parser.parse_args().command:

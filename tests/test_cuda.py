@@ -10,6 +10,7 @@ import pytest
 from own_policy import PieceMOSS
 
 import accrual as ac
+from accrual.cli.app import run
 from accrual.core.errors import InputError, MissingExtra
 from accrual.policy.catalog import CATALOG
 from accrual.policy.clusters import Cluster, ClusteredTPUCBFRG
@@ -125,6 +126,43 @@ def test_without_a_card_one_line_says_so():
     if has_card():
         pytest.skip("there is a card")
     with pytest.raises(InputError, match=r"^device 'cuda' needs an NVIDIA card .* use 'cpu'$"):
+        ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
+
+
+@pytest.mark.parametrize(
+    "words", [["gallery", "--only", "k2", "--runs", "2"], ["compare", "examples/views.csv", "--runs", "2"]]
+)
+def test_commands_say_so_too_and_compute_nothing(words, tmp_path, capsys):
+    if has_card():
+        pytest.skip("there is a card")
+    assert run([*words, "--device", "cuda", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("accrual: device 'cuda' needs an NVIDIA card")
+    assert not list(tmp_path.glob("cells/*"))
+    assert run([*words, "--device", "gpu", "--out", str(tmp_path)]) == 2
+    assert "unknown device 'gpu'" in capsys.readouterr().err
+
+
+def test_with_a_driver_and_no_toolkit_one_line_names_it(monkeypatch):
+    if has_card():
+        pytest.skip("there is a card")
+    from accrual.engine.cuda_kernels import cuda
+
+    monkeypatch.setattr(cuda, "is_available", lambda: False)
+    monkeypatch.setattr(cuda, "cuda_error", lambda: None)
+    with pytest.raises(InputError, match=r"^device 'cuda' needs a CUDA toolkit.*numba-cuda\[cu13\].*'cpu'$"):
+        ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
+
+
+def test_where_no_kernel_runs_one_line_says_what_it_needs(monkeypatch):
+    """What numba raises without a driver stands in for its many other complaints, of a toolkit say."""
+    if has_card():
+        pytest.skip("there is a card")
+    from accrual.engine.cuda_kernels import cuda
+
+    monkeypatch.setattr(cuda, "is_available", lambda: True)
+    with pytest.raises(
+        InputError, match=r"^device 'cuda' cannot run here \(\w+: .*numba-cuda\[cu13\].*'cpu'$"
+    ):
         ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
 
 

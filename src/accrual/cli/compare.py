@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from accrual.cli.log import LogOptions, with_log
-from accrual.cli.options import Runs, count, with_executor
+from accrual.cli.options import Device, Runs, count, expanded, with_executor
 from accrual.cli.output import number, show_table, writable
 from accrual.core.errors import need
 
@@ -19,18 +20,38 @@ if TYPE_CHECKING:
     from accrual.fit.schema import Interval
 
 
+class Extent(NamedTuple):
+    """How much to play, and on what."""
+
+    runs: int
+    horizon: int | None
+    device: str
+
+
+_EXTENT = {
+    "runs": (Runs, 100),
+    "horizon": (
+        Annotated[int | None, typer.Option(parser=count, metavar="ROUNDS", help="Decisions in a run.")],
+        None,
+    ),
+    "device": (Device, "cpu"),
+}
+
+
+def _with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
+    return expanded(command, "extent", _EXTENT, Extent)
+
+
 @with_log
 @with_executor
+@_with_extent
 def compare(
     source: LogOptions,
     executor: Executor,
+    extent: Extent,
     policy: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="A policy, such as AgeTS or TPUCBFR(20); may be repeated."),
-    ] = None,
-    runs: Runs = 100,
-    horizon: Annotated[
-        int | None, typer.Option(parser=count, metavar="ROUNDS", help="Decisions in a run.")
     ] = None,
     rate: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Decisions per second, or per the log's own unit.")
@@ -48,18 +69,20 @@ def compare(
     from accrual.experiments.runner import run_cells
     from accrual.report.compare import PAGE, TABLE, write_csv, write_report
 
+    runs, horizon, device = extent
     figures = out / TABLE
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
     setup = on_log.set_up(source.fitted(), rate)
     compared = on_log.policies(setup, policy or ())
     rounds = on_log.usual_horizon(setup) if horizon is None else horizon
-    cells = on_log.cells(setup, compared, rounds, runs, seed)
+    cells = on_log.cells(setup, compared, rounds, runs, seed, device)
     run_cells(cells, out, executor)
     result = gather(cells, out)
     command = ["accrual", "compare", *source.words(), *(f"--policy={text}" for text in policy or ())]
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
+    command += [] if device == "cpu" else [f"--device={device}"]
     found = comparison(setup, result, compared, shlex.join(command))
     result.save(out / "comparison.parquet")
     write_csv(figures, found)

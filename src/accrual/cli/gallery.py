@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.options import count, with_executor
+from accrual.cli.options import Device, count, with_executor
 from accrual.cli.output import number, show_table, writable
 from accrual.core.errors import need
 
@@ -34,6 +34,7 @@ def gallery(
     runs: Annotated[
         int | None, typer.Option(parser=count, metavar="COUNT", help="How many runs, of every problem.")
     ] = None,
+    device: Device = "cpu",
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write results and picture.")] = Path(
         "out/gallery"
     ),
@@ -52,7 +53,7 @@ def gallery(
     for path in (picture, figures):
         writable(path, [path.suffix], new_folder=True)
 
-    cells = {entry.id: cut_entry(entry, compared[entry.id], horizon, runs) for entry in entries}
+    cells = {entry.id: cut_entry(entry, compared[entry.id], horizon, runs, device) for entry in entries}
     run_cells([cell for part in cells.values() for cell in part], out, executor)
     table: list[Line] = []
     for id, part in cells.items():

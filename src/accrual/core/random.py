@@ -29,6 +29,7 @@ _W1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _11 = np.uint64(11)
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 _UNIT = 1.0 / 9007199254740992.0  # 2**-53
 
 
@@ -62,9 +63,11 @@ def uniforms(seed: int, run: int, round_: int, stream: int, out: Floats) -> None
     r = np.uint64(run)
     s = np.uint64(stream)
     for block in range(out.shape[0] // 2):
-        a, b, c, d = philox(t, r, np.uint64(block), s, k0, k1)
-        out[2 * block] = _unit(a, b)
-        out[2 * block + 1] = _unit(c, d)
+        number = np.uint64(block)
+        a, b, c, d = philox(t, r, number, s, k0, k1)
+        # Unsigned: numba then drops its tests for indices below 0.
+        out[_TWO * number] = _unit(a, b)
+        out[_TWO * number + _ONE] = _unit(c, d)
 
 
 @njit

@@ -9,6 +9,8 @@ shared out over blocks changes a result.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
 import time
 from collections.abc import Sequence
@@ -37,30 +39,33 @@ _TABLE_MOST = 2048  # ... if there are at most so many arms
 _NOTED_MOST = 128  # arms up to which groups are learned from side by side: each sum looks at all of them
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
-_SPAN_LEAST, _SPAN_MOST = 128, 4096
+_SPAN_LEAST, _SPAN_MOST = 128, 8192
 _FEED = 2e9  # bytes of feed at which longer spans stop paying
 _SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the next longer or shorter
 _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
 _NAP = 2e-3  # seconds between two looks at whether a span is over; another is under way then
 _DRAW_NEAR = 48 * 1024  # bytes: drawing is done in shared memory if half a usual block fits in so much
+_SAID = 200  # characters of what a library says of itself
 _SHARE = 0.5  # of the card's free memory that one simulation takes at most
 
-_allocating = threading.Lock()  # from asking how much memory is free until it is taken
+# Threads take turns: to wake the driver, from asking how much memory is free until it is taken, and
+# to launch for the first time, for each would compile the same kernels.
+_turn = threading.Lock()
 
 
 def play(
     problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range
 ) -> tuple[Floats, Ints]:
     """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
-    if not cuda.is_available():
-        raise InputError("device 'cuda' needs an NVIDIA card and its driver; none was found: use 'cpu'")
+    with _turn:
+        _ready()
     regret = np.zeros((len(plans), len(runs), len(rounds)))
     pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
     done = 0
     # To free memory is to wait for the whole card, so it is put off while simulations run side by side.
     with Progress(len(plans) * len(runs) * horizon) as bar, cuda.defer_cleanup():
         while done < len(runs):
-            with _allocating:
+            with _turn:
                 sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
                 part = runs[done : done + sizes.runs]
                 source = Source(problem, laws, sizes, (seed, part))
@@ -71,6 +76,27 @@ def play(
                 regret[alike, rows], pulls[alike, rows] = team.results()
             done += len(part)
     return regret, pulls
+
+
+@functools.cache
+def _ready() -> None:
+    """Say in one line what is missing, where a kernel cannot be compiled and run."""
+    try:
+        found = cuda.is_available()
+        if found:
+            feeds.clear_kernel()[1, 1](cuda.device_array(1))
+    except Exception as error:  # many kinds: of the driver, the toolkit, and of libraries that are not found
+        said = " ".join(str(error).split())[:_SAID]
+        raise InputError(
+            f"device 'cuda' cannot run here ({type(error).__name__}: {said}); it needs a driver and a CUDA "
+            "toolkit that fit each other (pip install 'numba-cuda[cu13]'): or use 'cpu'"
+        ) from error
+    if not found:
+        card = "an NVIDIA card and its driver; none was found"
+        toolkit = "a CUDA toolkit; none was found: pip install 'numba-cuda[cu13]'"
+        raise InputError(
+            f"device 'cuda' needs {toolkit if cuda.cuda_error() is None else card}, or use 'cpu'"
+        )
 
 
 class _Sizes(NamedTuple):
@@ -184,14 +210,15 @@ class Team:
         lanes = 1 if wide else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
         blocks = -(-self.chains // lanes)
         rates, slots = arms * (policy.feedback == "pieces"), game.window + 1
-        near = _near(first[0], (table * wide, rates, slots), lanes)
+        arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
+        near = _near(first[0], (table * wide, rates, slots), lanes, arm)
         self._params = self._stacked([plan.params for plan in plans])
         self.stats = type(first[0])(
             *(self._started(fields, (blocks, lanes)) for fields in zip(*first, strict=True))
         )
         self._reader = parts.Reader(*self._stacked([plan.reader for plan in plans]))
         self._work = parts.Work(
-            _zeros(blocks * slots * lanes, np.uint16, self.stream),
+            _zeros(blocks * slots * lanes, arm, self.stream),
             _zeros(blocks * 4 * rates * lanes, np.float64, self.stream),
             near.starts,
         )
@@ -201,7 +228,7 @@ class Team:
         self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
         kind = parts.Kind(
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
-            source.one_law, near.rate, near.arms, sums,
+            source.one_law, near.rate, near.arms, arm, sums,
         )  # fmt: skip
         self._kernel = (kernels.wide_kernel if wide else kernels.chain_kernel)(kind)
         self._grid = (blocks, _WARP * warps if wide else lanes, self.stream, near.size)
@@ -258,9 +285,10 @@ def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -
                 length = max(length // 2, 1)
             continue
         length_now = min(length, horizon + 1 - start)
-        feed, span = source.read(length_now)
-        for team in teams:
-            team.advance(feed, span)
+        with _turn if start == 1 else contextlib.nullcontext():
+            feed, span = source.read(length_now)
+            for team in teams:
+                team.advance(feed, span)
         event = cuda.event()
         event.record(source.stream)
         under_way.append((length_now, event))
@@ -284,8 +312,8 @@ class _Near(NamedTuple):
     arms: bool
 
 
-def _near(stats: Any, sizes: tuple[int, int, int], lanes: int) -> _Near:
-    """The table, and what else fits: the rates of all arms, statistics of one axis, the ring of arms."""
+def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any]) -> _Near:
+    """The table, and what else fits: the rates of all arms, the ring of arms, statistics of one axis."""
     table, arms, slots = sizes
     size = 8 * table
 
@@ -297,14 +325,13 @@ def _near(stats: Any, sizes: tuple[int, int, int], lanes: int) -> _Near:
         size = item * (first + lanes * width)
         return first
 
-    rate = place(4 * arms, 8)
+    rate, ring = place(4 * arms, 8), place(slots, arm.itemsize)
     # An odd number of things for each lane, so that lanes do not meet in one bank of the memory.
     widths = [field.size | 1 for field in stats]
     places = [
         place(width, field.itemsize) if field.ndim == 1 else None
         for field, width in zip(stats, widths, strict=True)
     ]
-    ring = place(slots, 2)
     fields = tuple(None if at is None else field.dtype for field, at in zip(stats, places, strict=True))
     starts = parts.Starts(rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
     return _Near(size, starts, fields, rate is not None, ring is not None)

@@ -13,6 +13,7 @@ from accrual.engine.cuda_parts import Feed, Span
 from accrual.environment.laws import draw_pay
 
 _FLOAT = np.dtype(np.float64)
+_REGISTERS = 64
 
 
 class Sizes(NamedTuple):
@@ -32,7 +33,7 @@ def draw_kernel(near: bool) -> Any:
     what they pay, which with one law takes their place.
     """
 
-    @device_kernel
+    @functools.partial(device_kernel, registers=_REGISTERS)
     def draw(laws: Any, scratch: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
         thread = cuda.grid(1)
         groups, phi, even, wants_changes = sizes

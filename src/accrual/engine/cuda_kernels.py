@@ -41,17 +41,18 @@ if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that nump
     np.row_stack = np.vstack
 cuda: Any = need("numba.cuda", "cuda")
 # Few chains in small blocks are what is wanted here, so no warning of them.
-need("numba.cuda.core.config", "cuda").CUDA_LOW_OCCUPANCY_WARNINGS = 0  # type: ignore[attr-defined]
+_config: Any = need("numba.cuda.core.config", "cuda")
+_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FLOAT = np.dtype(np.float64)
-_ARM = np.dtype(np.uint16)
 
 
-def device_kernel(function: F) -> F:
-    """Compile a kernel, when it is first launched."""
-    return cuda.jit(function)  # type: ignore[no-any-return]
+def device_kernel(function: F, registers: int | None = None) -> F:
+    """Compile a kernel, when it is first launched; with fewer registers more threads run at a time."""
+    options = {} if _config.ENABLE_CUDASIM else {"max_registers": registers}  # the simulator has none
+    return cuda.jit(**options)(function)  # type: ignore[no-any-return]
 
 
 # A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
@@ -121,7 +122,7 @@ def chain_kernel(kind: Kind) -> Any:
     pieces = kind.feedback == "pieces"
     grouped = kind.feedback == "groups"
     refreshed = refresh is not no_refresh
-    one_law, near, ring_near = kind.one_law, kind.near, kind.ring_near
+    one_law, near, ring_near, arm_type = kind.one_law, kind.near, kind.ring_near, kind.arm
     make_params, make_stats = kind.params, kind.stats
     group = group_reader(one_law)
     pick, enter, leave = pick_from(kind.param_count), _enter(kind.fields), _leave(kind.fields)
@@ -159,7 +160,7 @@ def chain_kernel(kind: Kind) -> Any:
         paid_row_step = np.uint64(feed.laws) * paid_law_step
         own = np.uint64(run)
         if ring_near:
-            arms = cuda.shared.array(0, _ARM)
+            arms = cuda.shared.array(0, arm_type)
             at = np.uint64(starts.arms + lane)
             for s in range(game.window + 1):
                 arms[at + np.uint64(s) * step] = work.arms[(block * (game.window + 1) + s) * lanes + lane]
@@ -358,7 +359,7 @@ def wide_kernel(kind: Kind) -> Any:
     get, put, add = _adder(kind.sums or (0,))
     surveyed = survey is not no_survey
     refreshed = refresh is not no_refresh
-    ring_near, make_params, make_stats = kind.ring_near, kind.params, kind.stats
+    ring_near, arm_type, make_params, make_stats = kind.ring_near, kind.arm, kind.params, kind.stats
     group = group_reader(kind.one_law)
     pick, enter, leave = pick_from(kind.param_count), _enter(kind.fields), _leave(kind.fields)
 
@@ -380,7 +381,7 @@ def wide_kernel(kind: Kind) -> Any:
         table = cuda.shared.array(0, _FLOAT)
         here = np.uint64(0)  # the table comes first
         if ring_near:
-            arms = cuda.shared.array(0, _ARM)
+            arms = cuda.shared.array(0, arm_type)
             at = np.uint64(work.starts.arms)
             for s in range(thread, game.window + 1, threads):
                 arms[at + np.uint64(s)] = work.arms[chain * (game.window + 1) + s]

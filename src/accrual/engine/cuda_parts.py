@@ -99,6 +99,7 @@ class Kind(NamedTuple):
     one_law: bool
     near: bool  # the rates in shared memory
     ring_near: bool  # the arms too
+    arm: Any  # the dtype of an arm's number in the ring
     sums: tuple[int, ...]  # which statistics they are, if a round's groups are learned from side by side
 
 

@@ -13,6 +13,11 @@ from typing import Any
 
 _PATIENCE = 0.5  # seconds before a bar is worth showing
 _hidden: ContextVar[bool] = ContextVar("hidden", default=False)
+_stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+class Stopped(Exception):
+    """The work was given up because somebody asked for it."""
 
 
 @contextmanager
@@ -25,12 +30,23 @@ def hidden() -> Iterator[None]:
         _hidden.reset(token)
 
 
+@contextmanager
+def until(stop: threading.Event) -> Iterator[None]:
+    """Work within ends with `Stopped` soon after `stop` is set: in a thread, where no Ctrl-C is heard."""
+    token = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
+
+
 class Progress:
     """Counts work done from any thread; draws with rich where that is installed."""
 
     def __init__(self, total: int, unit: str = "policy-rounds") -> None:
         self._total, self._unit = total, unit
         self._shown = sys.stderr.isatty() and not _hidden.get()
+        self._stop = _stop.get()
         self._lock = threading.Lock()
         self._done = 0
         self._started = time.monotonic()
@@ -47,6 +63,8 @@ class Progress:
 
     def advance(self, amount: int) -> None:
         """Note that `amount` more is done."""
+        if self._stop is not None and self._stop.is_set():
+            raise Stopped
         if not self._shown:
             return
         with self._lock:

@@ -127,7 +127,8 @@ def draw_pay(laws: Laws, law: int, u: Floats, pay: Floats) -> None:
     if kind == _UNIFORM:
         for i in range(decisions):
             for g in range(groups):
-                pay[i, g] = caps[g] * u[i, g]
+                k = np.uint64(g)  # numba then drops its tests for indices below 0
+                pay[i, k] = caps[k] * u[i, k]
     elif kind == _BETA:
         for g in range(groups):
             quantiles = laws.tables[laws.shape[law, g]]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.experiments.cells import Cell, cut
+from accrual.experiments.cells import Cell, cut, on_device
 from accrual.fit.schema import Fitted
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_ts import AgeTS
@@ -212,8 +212,15 @@ def usual_horizon(setup: Setup) -> int:
     return max(10_000, 10 * setup.problem.window)
 
 
-def cells(setup: Setup, compared: Mapping[str, Policy], horizon: int, runs: int, seed: int = 0) -> list[Cell]:
-    """The cells of a comparison, for `accrual.experiments.runner.run_cells`."""
+def cells(
+    setup: Setup,
+    compared: Mapping[str, Policy],
+    horizon: int,
+    runs: int,
+    seed: int = 0,
+    device: str = "cpu",
+) -> list[Cell]:
+    """The cells of a comparison, for `accrual.experiments.runner.run_cells`; on a card, one with all runs."""
     weight = len(compared) * horizon * (1 + setup.problem.groups / 20)
-    size = int(np.clip(_WORK // weight, 1, 50))
-    return cut("compare", setup.problem, compared, horizon, runs, size, seed)
+    size = int(np.clip(_WORK // weight, 1, 50)) if device == "cpu" else max(1, runs)
+    return on_device(cut("compare", setup.problem, compared, horizon, runs, size, seed), device)

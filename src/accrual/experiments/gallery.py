@@ -14,7 +14,7 @@ import numpy as np
 from accrual.core.errors import InputError, unknown
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
-from accrual.experiments.cells import Cell, cut
+from accrual.experiments.cells import Cell, cut, on_device
 from accrual.experiments.paper import setting1
 from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.policy.age_imed import AgeIMED
@@ -233,9 +233,15 @@ def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
 
 
 def cut_entry(
-    entry: Entry, compared: Mapping[str, Policy], horizon: int | None = None, runs: int | None = None
+    entry: Entry,
+    compared: Mapping[str, Policy],
+    horizon: int | None = None,
+    runs: int | None = None,
+    device: str = "cpu",
 ) -> list[Cell]:
     """The cells of one problem, a fifth of its own runs in each; what `play` computes at one go.
+
+    On a card one cell has all runs, for it takes no longer for them than for a few.
 
     Examples
     --------
@@ -243,15 +249,17 @@ def cut_entry(
     >>> [cell.runs for cell in cut_entry(entry, policies(entry.problem), runs=10)]
     [range(0, 4), range(4, 8), range(8, 10)]
     """
-    return cut(
+    count = entry.runs if runs is None else runs
+    cells = cut(
         entry.id,
         entry.problem,
         compared,
         entry.horizon if horizon is None else horizon,
-        entry.runs if runs is None else runs,
-        size=max(1, entry.runs // 5),
+        count,
+        size=max(1, entry.runs // 5) if device == "cpu" else max(1, count),
         seed=entry.seed,
     )
+    return on_device(cells, device)
 
 
 def play(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from accrual.core.errors import InputError, need, whole
-from accrual.engine.progress import hidden
+from accrual.engine.progress import hidden, until
 from accrual.engine.simulate import simulate
 from accrual.experiments import rows
 from accrual.experiments.cells import Cell
@@ -65,8 +66,11 @@ class Local:
         # One cell of a few hundred chains leaves most of a card idle, so it gets many at a time.
         usual = _ON_CARD if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
         jobs = self.jobs or usual
+        stop = threading.Event()
         with ThreadPoolExecutor(jobs) as pool:
-            owners: dict[Future[None], Cell] = {pool.submit(compute, cell, store): cell for cell in cells}
+            owners: dict[Future[None], Cell] = {
+                pool.submit(_until, stop, cell, store): cell for cell in cells
+            }
             pending = set(owners)
             try:
                 while pending:  # short waits let Ctrl-C through
@@ -75,8 +79,14 @@ class Local:
                         future.result()
                         yield owners[future]
             finally:
+                stop.set()
                 for future in pending:
                     future.cancel()
+
+
+def _until(stop: threading.Event, cell: Cell, store: Path) -> None:
+    with until(stop):
+        compute(cell, store)
 
 
 def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool = False) -> Summary:
