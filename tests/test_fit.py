@@ -405,3 +405,10 @@ def test_a_grid_places_ages():
     ]
     thirds = Grid(0.9, 3)
     assert thirds.place(np.array([0.3, 0.6, 0.1 * 3])).tolist() == [1, 2, 1]
+
+
+def test_times_too_far_apart_for_their_steps_are_refused():
+    decisions = pd.DataFrame({"id": range(30), "arm": ["a", "b"] * 15, "at": [*range(29), 1e300]})
+    pieces = pd.DataFrame({"decision": range(30), "value": 1.0, "age": 0})
+    with open_log(decisions, pieces) as log, pytest.raises(InputError, match="in steps of 1 and go on"):
+        fit_log(log, window=4, groups=2)

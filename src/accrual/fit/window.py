@@ -21,6 +21,7 @@ SHARE = 0.99
 WATCHED_BY = 0.1  # of the decisions: what a log shows beyond the age they have reached is too little
 _GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 24, 25, 30, 32, 40, 50)
 _OFF = 0.01  # of the reward: what reading the spread evenly within groups may be off by
+_STEPS_MOST = 2.0**53  # beyond that, floating-point numbers skip some
 _UNITS = (86_400.0, 3_600.0, 60.0, 1.0)
 
 
@@ -31,6 +32,11 @@ def watched(log: Log, window: float | None) -> float:
     """
     age = float(log.query(f"SELECT quantile_disc(followed, {1.0 - WATCHED_BY}) FROM decisions")[0][0])
     if log.resolution > 0.0:
+        if age / log.resolution > _STEPS_MOST:
+            raise InputError(
+                f"the log's times are in steps of {log.resolution:.3g} and go on for {age:.3g}, "
+                f"more than {_STEPS_MOST:.0e} steps; give times in one unit, such as seconds"
+            )
         age = math.floor(age / log.resolution) * log.resolution
     age = max(age, window or 0.0)
     if age <= 0.0:
