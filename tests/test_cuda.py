@@ -90,7 +90,7 @@ from accrual.engine import cuda
 sys.setswitchinterval(1e-5)
 cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2
 found = {"plain": test_cuda.fingerprint("cpu"), "alone": test_cuda.fingerprint("cuda", ["every law"])}
-cuda._WIDE_MOST = 0
+cuda._TABLE_MOST = 0
 found["many to a block"] = test_cuda.fingerprint("cuda")
 cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST = 3, 7, 0
 sizes = cuda._sizes

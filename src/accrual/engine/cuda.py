@@ -27,6 +27,7 @@ from accrual.engine.cpu import Plan
 from accrual.engine.cuda_kernels import cuda
 from accrual.engine.progress import Progress
 from accrual.environment.laws import Laws
+from accrual.policy.base import no_survey
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -34,8 +35,10 @@ Ints = npt.NDArray[np.int64]
 
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
-_WIDE_MOST = 1024  # chains that learn from groups, up to which each gets a warp to itself ...
-_TABLE_MOST = 2048  # ... if there are at most so many arms
+# A chain that learns from groups gets a block to itself where the block's threads share out all of its
+# work but the choice; where one of them does more alone, a survey say, only up to so many chains ...
+_WIDE_MOST = 2048
+_TABLE_MOST = 2048  # ... and in any case only if there are at most so many arms
 _NOTED_MOST = 128  # arms up to which groups are learned from side by side: each sum looks at all of them
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
@@ -205,7 +208,8 @@ class Team:
         sums = tuple(type(first[0])._fields.index(name) for name in named)
         warps = min(-(-len(plans[0].reader.ages) // _WARP), _WARPS_MOST) if sums else 1
         table = max(arms, (1 + max(len(sums), 2)) * warps * _WARP)
-        wide = policy.feedback == "groups" and self.chains <= _WIDE_MOST and table <= _TABLE_MOST
+        pays = (bool(sums) and policy.functions.survey is no_survey) or self.chains <= _WIDE_MOST
+        wide = policy.feedback == "groups" and pays and table <= _TABLE_MOST
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
         lanes = 1 if wide else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
         blocks = -(-self.chains // lanes)
