@@ -762,3 +762,19 @@ def test_who_is_interrupted_while_waiting_is_waited_for_by_no_one():
     commits._abandon(second)
     assert not commits._queue
     assert bandit.decide().id == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_refunds_that_outweigh_a_whole_bucket(seed):
+    """Estimates stay finite, and the learned spread a spread."""
+    dice = np.random.default_rng(seed)
+    bandit = ac.Bandit({"jazz": 1.0, "rock": 2.0}, 6, groups=3, allow_negative=True)
+    for id_ in range(60):
+        bandit.decide()
+        for _ in range(2):
+            back = int(dice.integers(0, min(id_ + 1, 6)))
+            bandit.observe(id_ - back, float(dice.choice([0.25, 0.75, -0.5, -0.75])), age=back)
+        for arm in bandit.state().arms:
+            if arm.interval is not None:
+                assert arm.interval[0] <= arm.estimate <= arm.interval[1]
+                assert min(arm.spread) >= 0.0

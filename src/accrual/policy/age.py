@@ -274,7 +274,8 @@ def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats
             return
         mass = 0.0
         for g in range(buckets):
-            spread[g] = (top[g] + average * prior[g]) / (bottom[g] + average)
+            # Refunds may outweigh what a bucket paid; a share of the reward is not negative for that.
+            spread[g] = (max(top[g], 0.0) + average * prior[g]) / (bottom[g] + average)
             mass += spread[g]
         for g in range(buckets):
             spread[g] /= mass
@@ -359,7 +360,7 @@ def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
     second = max(float(stats.sum2[arm] / stats.known2[arm]), mean * mean)
     weight = float(stats.counted[arm] / stats.known[arm])
     _, variance = plain(regularised)(weight, mean, second, params.k0, float(stats.shared[RANGE]))
-    shares = (stats.paid[arm] + stats.kappa[cells] * mean * spread) * stats.inverse[arm]
+    shares = (np.maximum(stats.paid[arm], 0.0) + stats.kappa[cells] * mean * spread) * stats.inverse[arm]
     total = float(shares.sum())
     return Estimate(
         mean * seen,
