@@ -68,6 +68,21 @@ def test_mean_of_complete_decisions_is_their_mean():
     assert stats.weight[0] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize(("over", "mean"), [(2.3e-16, 1.0), (1e-10, 1.0), (1e-6, 0.5), (0.5, 0.5)])
+def test_a_mean_that_rounding_puts_above_the_cap_is_the_cap(over, mean):
+    """Only one that is truly above it scales all means down, the highest to half the cap."""
+    policy = ac.AgeIMED(buckets=1)
+    params = policy.params(np.array([4.0, 2.0]), 2)
+    stats = policy.stats(params)
+    for arm, paid in ((0, 4.0), (1, 0.5)):
+        stats.pulls[arm] += 1
+        age.finished(params, stats, arm, 0, 0.0, paid)
+    stats.sum[0] = stats.known[0] * (1.0 + over)
+    age.survey(params, stats, Moment(3, math.log(2), 0, 0))
+    assert stats.mean[0] == pytest.approx(mean, rel=1e-12)
+    assert stats.mean[1] == pytest.approx(0.25 * mean / (1.0 if mean == 1.0 else 1.0 + over), rel=1e-9)
+
+
 def test_refresh_changes_no_estimate_of_what_is_complete_and_equal():
     """The cached sums after a refresh are the sums recomputed from the table."""
     problem = ac.paper.setting1()
