@@ -191,7 +191,7 @@ def _connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
             given = {}
         with _hushed():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **given)
-    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+    except Exception as error:  # of any kind: a node that is too slow to start raises a plain one
         where = "start Ray here" if address is None else f"use the Ray cluster at {address}"
         hint = f"this machine has Ray {ray.__version__} and Python {platform.python_version()}"
         if isinstance(error, ConnectionError) and address != "auto":  # the port answered, Ray did not
