@@ -775,6 +775,6 @@ def test_refunds_that_outweigh_a_whole_bucket(seed):
             back = int(dice.integers(0, min(id_ + 1, 6)))
             bandit.observe(id_ - back, float(dice.choice([0.25, 0.75, -0.5, -0.75])), age=back)
         for arm in bandit.state().arms:
-            if arm.interval is not None:
+            if arm.estimate is not None and arm.interval is not None:
                 assert arm.interval[0] <= arm.estimate <= arm.interval[1]
                 assert min(arm.spread) >= 0.0
