@@ -538,6 +538,17 @@ def test_an_explanation_starts_from_the_nearest_resting_place(monkeypatch):
     assert all(bandit.explain(id_).exact for id_ in range(0, 200, 9))
 
 
+def test_large_ledgers_are_not_kept_many_times_over(monkeypatch):
+    monkeypatch.setattr("accrual.live.follow._OFTEN", 50)
+    monkeypatch.setattr("accrual.live.follow._DEAR", 10**9)
+    monkeypatch.setattr("accrual.live.follow._LARGE", 1000)
+    bandit = ac.Bandit(["jazz", "rock"], 8, groups=4)
+    for _ in range(300):
+        bandit.decide()
+    assert not bandit._follower._places
+    assert bandit.explain(280).id == 280
+
+
 @pytest.mark.parametrize("policy", [ac.AgeIMED(), ac.DelayedUCB1()])
 def test_state_by_hand(store, policy):
     bandit = ac.Bandit({"jazz": 1.0, "rock": 2.0}, window=4, groups=2, policy=policy, store=store)

@@ -29,6 +29,7 @@ _OFTEN = 20_000  # events between two resting places in memory, ...
 _SELDOM = 200_000  # ... and between two snapshots in the store
 _DEAR = 64  # and at least one event for so many bytes
 _PLACES = 3
+_LARGE = 1 << 24  # bytes: of a ledger beyond that, memory holds no copies; the store's snapshot must do
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 _ADD_ARM, _RETIRE_ARM = int(Kind.ADD_ARM), int(Kind.RETIRE_ARM)
@@ -139,7 +140,8 @@ class Follower:
             last = self._places[-1][0] if self._places else self._start
             self._next = self.position + _OFTEN
             arrays = self.ledger.arrays()
-            if self.position - last >= sum(array.nbytes for array in arrays.values()) // _DEAR:
+            size = sum(array.nbytes for array in arrays.values())
+            if size <= _LARGE and self.position - last >= size // _DEAR:
                 self._places.append((self.position, {name: array.copy() for name, array in arrays.items()}))
 
     def keep(self, now: bool = False) -> None:
