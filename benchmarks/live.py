@@ -117,7 +117,7 @@ def durable(folder: Path) -> None:
     print("\ndurable pieces a second   bandit      sqlite3   ratio; limit 0.5")
     for size in (1, 10, 100, 1000):
         ours, theirs = [], []
-        for _ in range(min(400, 40_000 // size)):
+        for _ in range(max(100, min(3_000, 100_000 // size))):  # enough for checkpoints to even out
             ids, keys = dice.integers(0, 1000, size).tolist(), [f"key-{sent + i}" for i in range(size)]
             values = dice.random(size).tolist()
             start = clock()
