@@ -26,9 +26,10 @@ scale: venv
 
 venv: .venv/.all
 
-# A process for each core; a file's tests stay together, for they share servers and compiled kernels.
+# A process for each core and one more, for many tests wait; a file's tests stay together, for they share
+# servers and compiled kernels.
 test: venv lint
-	$(BIN)/pytest -n logical --dist loadfile
+	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
 # The store's long proofs, each with a control that must fail: some minutes each.
 proof: venv

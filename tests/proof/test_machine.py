@@ -30,7 +30,7 @@ from accrual.store.schema import upgrade
 
 WINDOW = 6
 POLICIES = ["AgeIMED", "ThompsonSampling", "TPUCBFR(alpha=3)"]  # groups, totals and pieces
-EXAMPLES = [pytest.param(25, id="quick"), pytest.param(2000, id="long", marks=pytest.mark.slow)]
+EXAMPLES = [pytest.param(8, id="quick"), pytest.param(2000, id="long", marks=pytest.mark.slow)]
 
 halves = st.integers(0, 2 * WINDOW + 2).map(lambda n: n / 2)
 keys = st.none() | st.sampled_from("abc")
