@@ -14,10 +14,12 @@ paper: venv
 
 # Twenty SIGKILLs, then the same bytes as without.
 paper-kills: venv
+	$(BIN)/pytest -m slow tests/test_paper_runner.py
 	$(BIN)/python benchmarks/paper_kills.py
 
 # Nodes of a Ray cluster killed twenty times, and its head; then the same bytes as without Ray.
 ray-kills: venv
+	$(BIN)/pytest -m slow tests/test_on_ray.py
 	$(BIN)/python benchmarks/ray_kills.py
 
 # How the cost of a round grows with arms, window, groups, horizon and runs.

@@ -59,6 +59,7 @@ def files(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*.parquet")}
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_changes_no_byte(tmp_path, request):
     """Once here; ``make ray-kills`` does it twenty times over the whole paper, and kills the head."""
     with tempfile.TemporaryDirectory() as place:  # a short path, as Ray's sockets need one

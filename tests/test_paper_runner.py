@@ -336,6 +336,7 @@ def test_the_manifest_says_how_it_was_made(done):
     json.dumps(manifest)
 
 
+@pytest.mark.slow
 def test_killed_at_random_and_resumed_to_the_same_bytes(tmp_path):
     """Twice here; ``make paper-kills`` does it twenty times over the whole paper."""
     words = [ACCRUAL, "paper", "--only", "audit", "--runs", "30", "--horizon", "2000"]
