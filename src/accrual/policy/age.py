@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit, plain, seldom
-from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
+from accrual.policy.base import Feedback, Floats, Function, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import bernoulli_count, regularised
 from accrual.spread import SpreadLike, as_spread
 
@@ -367,6 +367,19 @@ def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
         math.sqrt(max(variance, 0.0) / weight) * seen,
         reached,
         shares / total if total > 0.0 else spread.copy(),
+    )
+
+
+def learning(index: Function, survey: Function = survey) -> Functions:
+    """The functions of a policy that learns as these do and has an index of its own."""
+    return Functions(
+        index=index,
+        survey=survey,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        noted=noted,
+        sums=SUMS,
     )
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.policy.age import SCORE, SUMS, AgePolicy, Params, Stats, amended, finished, noted, refresh
+from accrual.policy.age import SCORE, AgePolicy, Params, Stats, learning
 from accrual.policy.age import survey as take_stock
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl
@@ -60,12 +60,4 @@ class AgeIMED(AgePolicy):
     'AgeIMED'
     """
 
-    functions: ClassVar[Functions] = Functions(
-        index=index,
-        survey=survey,
-        finished=finished,
-        amended=amended,
-        refresh=refresh,
-        noted=noted,
-        sums=SUMS,
-    )
+    functions: ClassVar[Functions] = learning(index, survey)

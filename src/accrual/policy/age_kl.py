@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from accrual.core.jit import njit
-from accrual.policy.age import SUMS, AgePolicy, Params, Stats, amended, finished, noted, refresh, survey
+from accrual.policy.age import AgePolicy, Params, Stats, learning
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import bernoulli_count, kl_upper
 from accrual.policy.totals import UNKNOWN
@@ -32,12 +32,4 @@ class AgeKL(AgePolicy):
     'AgeKL'
     """
 
-    functions: ClassVar[Functions] = Functions(
-        index=index,
-        survey=survey,
-        finished=finished,
-        amended=amended,
-        refresh=refresh,
-        noted=noted,
-        sums=SUMS,
-    )
+    functions: ClassVar[Functions] = learning(index)

@@ -7,18 +7,7 @@ from typing import ClassVar
 
 from accrual.core.beta import beta
 from accrual.core.jit import njit
-from accrual.policy.age import (
-    RANGE,
-    SUMS,
-    AgePolicy,
-    Params,
-    Stats,
-    amended,
-    finished,
-    noted,
-    refresh,
-    survey,
-)
+from accrual.policy.age import RANGE, AgePolicy, Params, Stats, learning
 from accrual.policy.base import Functions, Moment
 from accrual.policy.estimate import regularised
 from accrual.policy.totals import UNKNOWN
@@ -50,12 +39,4 @@ class AgeTS(AgePolicy):
 
     k0: float = 2.0
 
-    functions: ClassVar[Functions] = Functions(
-        index=index,
-        survey=survey,
-        finished=finished,
-        amended=amended,
-        refresh=refresh,
-        noted=noted,
-        sums=SUMS,
-    )
+    functions: ClassVar[Functions] = learning(index)
