@@ -7,7 +7,6 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import asyncpg
@@ -19,6 +18,7 @@ from accrual.store.postgres import PostgresStore
 
 CONNECTIONS = 16
 _BATCH = 20
+_THINKING = 0.01  # seconds between looking and inserting: the same for all, so that they stay in step
 
 
 def pieces(own: range, raced: range, worker: int) -> list[tuple[int, float]]:
@@ -52,7 +52,12 @@ def race(url: str, decisions: int, sent: list[tuple[int, float]]) -> dict[str, A
             for item, answer in zip(items, store.append(bandit.number, items, 0.0), strict=True):
                 answers[str(item.key)] = [answer.status.value, answer.seq]
 
-    _in_threads(send, sent)
+    threads = [threading.Thread(target=send, args=(sent[i::CONNECTIONS],)) for i in range(CONNECTIONS)]
+    _start_with_all()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     store.close()
     return answers
 
@@ -61,27 +66,29 @@ def race_naively(url: str, decisions: int, sent: list[tuple[int, float]]) -> dic
     """The same by looking first and inserting then, with no constraint: the control."""
     answers: dict[str, Any] = {}
 
-    async def send(part: list[tuple[int, float]]) -> None:
-        connection = await asyncpg.connect(url)
+    async def send(connection: asyncpg.Connection, part: list[tuple[int, float]]) -> None:
         for number, value in part:
             key = str(number)
             async with connection.transaction():
                 found = await connection.fetchval("SELECT count(*) FROM naive WHERE key = $1", key)
+                await asyncio.sleep(_THINKING)
                 if not found:
                     await connection.execute("INSERT INTO naive VALUES ($1, $2)", key, value)
             answers[key] = [Status.AGAIN.value if found else Status.STORED.value, 0]
         await connection.close()
 
-    _in_threads(lambda part: asyncio.run(send(part)), sent)
+    async def send_all() -> None:
+        connections = [await asyncpg.connect(url) for _ in range(CONNECTIONS)]
+        _start_with_all()
+        await asyncio.gather(*(send(c, sent[i::CONNECTIONS]) for i, c in enumerate(connections)))
+
+    asyncio.run(send_all())
     return answers
 
 
-def _in_threads(send: Callable[[list[tuple[int, float]]], None], sent: list[tuple[int, float]]) -> None:
-    threads = [threading.Thread(target=send, args=(sent[i::CONNECTIONS],)) for i in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def _start_with_all() -> None:
+    print("ready", flush=True)
+    sys.stdin.readline()
 
 
 def share(url: str, worker: int, rounds: int) -> dict[str, Any]:
@@ -122,7 +129,6 @@ def main() -> None:
     each = (total - raced) // workers
     own = range(raced + worker * each, raced + (worker + 1) * each)
     sent = pieces(own, range(raced), worker)
-    sys.stdin.readline()  # all start at once
     print(json.dumps((race if job == "race" else race_naively)(url, size, sent)))
 
 

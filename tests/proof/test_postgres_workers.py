@@ -35,7 +35,9 @@ def answers(job: str, url: str, workers: int, total: int) -> tuple[list[Any], fl
     """What each worker was told, and how long it took."""
     raced = total // 10
     processes = [started(job, url, i, DECISIONS, workers, total, raced) for i in range(workers)]
-    time.sleep(2)
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
     start = time.perf_counter()
     for process in processes:
         assert process.stdin is not None
