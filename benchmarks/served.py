@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import re
 import shutil
 import signal
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +20,8 @@ import httpx
 import psutil
 from benchmarks.http_load import request
 
+_UNDER_WAY = 1_000  # more than there are connections
+_RECENT = 50_000
 ARMS = [{"name": f"arm-{i}"} for i in range(10)]
 ECHO = """
 import sys
@@ -128,21 +131,43 @@ class Traffic:
         self.at = f"/v1/bandits/{running.bandit}"
         self._host = f"127.0.0.1:{running.port}"
         self._next = itertools.count().__next__
-        self._ids = 10_000  # as many decisions as there are
+        self._random = random.Random(1)
+        self._ids = self._made = 10_000  # decisions: those that pieces go to, and all that were asked for
         for _ in range(10):
             running.http.post(f"{self.at}/decisions", json={"n": 1000}).raise_for_status()
 
     def body(self) -> bytes:
-        """A new piece."""
+        """A new piece, its key a number that grows."""
         i = self._next()
         return b'{"decision":%d,"value":0.5,"key":"piece-%d"}' % (i * 7919 % self._ids, i)
+
+    def scattered(self) -> bytes:
+        """A new piece, its key random."""
+        return b'{"decision":%d,"value":0.5,"key":"%032x"}' % (
+            self._next() * 7919 % self._ids,
+            self._random.getrandbits(128),
+        )
 
     def piece(self) -> bytes:
         return request(f"{self.at}/pieces", self.body(), self._host)
 
+    def recent_piece(self) -> bytes:
+        """A new piece of one of the last decisions, but for those that may not have been made yet."""
+        newest = self._made - _UNDER_WAY
+        decision = self._random.randrange(max(newest - _RECENT, 0), newest)
+        body = b'{"decision":%d,"value":0.5,"key":"piece-%d"}' % (decision, self._next())
+        return request(f"{self.at}/pieces", body, self._host)
+
     def decision(self) -> bytes:
+        self._made += 1
         return request(f"{self.at}/decisions", b'{"key":"visit-%d"}' % self._next(), self._host)
 
     def batch(self) -> bytes:
-        body = b"[" + b",".join([self.body() for _ in range(100)]) + b"]"
+        return self._many(self.body)
+
+    def scattered_batch(self) -> bytes:
+        return self._many(self.scattered)
+
+    def _many(self, make: Callable[[], bytes]) -> bytes:
+        body = b"[" + b",".join([make() for _ in range(100)]) + b"]"
         return request(f"{self.at}/pieces", body, self._host)

@@ -54,12 +54,16 @@ def of_service(label: str, store: str | None, seconds: float, limits: Sequence[f
         traffic = Traffic(running)
         pieces = measure(f"{label}: single pieces", running, traffic.piece, 1, seconds, 64)
         decisions = measure(f"{label}: single decisions", running, traffic.decision, 1, seconds, 64)
-        batches = measure(f"{label}: pieces in batches of 100", running, traffic.batch, 100, seconds, 64)
+        batches = measure(f"{label}: batches of 100", running, traffic.batch, 100, seconds, 64)
+        scattered = measure(
+            f"{label}: ... with random keys", running, traffic.scattered_batch, 100, seconds, 64
+        )
     piece_least, p99, decision_least, batch_least = limits
     return [
         pieces._replace(least=piece_least, p99_most=p99),
         decisions._replace(least=decision_least),
         batches._replace(least=batch_least),
+        scattered,
     ]
 
 

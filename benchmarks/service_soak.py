@@ -1,8 +1,9 @@
 """The service at a steady load for a long time: memory, errors, and whether the state is the log's.
 
-A third of the requests are decisions, the rest single pieces. First the rate is found that the service
-can do, then 70 % of that is kept up. Memory is compared between one fifth of the time, when whatever
-is kept in memory has been filled, and the end; a run too short for that only shows it.
+A third of the requests are decisions, the rest single pieces of the last fifty thousand decisions.
+First the rate is found that the service can do, then 70 % of that is kept up. Memory is compared
+between one fifth of the time, when whatever is kept in memory has been filled, and the end; a run too
+short for that only shows it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LONG = 1800.0  # seconds
 def soak(running: Running, seconds: float) -> tuple[int, float]:
     """How many errors there were, and by what share memory grew."""
     traffic = Traffic(running)
-    turns = itertools.cycle([traffic.decision, traffic.piece, traffic.piece])
+    turns = itertools.cycle([traffic.decision, traffic.recent_piece, traffic.recent_piece])
 
     def make() -> bytes:
         return next(turns)()

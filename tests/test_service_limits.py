@@ -11,20 +11,16 @@ import time
 import pytest
 from tests.serving import BODY, Service, problem, serving, wait_until
 
-from accrual.service import protocol
-
 HEAD = b"POST /v1/bandits/plays/pieces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 PIECE: dict[str, object] = {"decision": 0, "value": 0.5, "key": "good"}
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "HEAD_SECONDS", 1.0)
-        with serving(tmp_path_factory.mktemp("limits"), body=20_000, body_seconds=1.0) as service:
-            service.post("/v1/bandits", BODY)
-            service.post("/v1/bandits/plays/decisions")
-            yield service
+    with serving(tmp_path_factory.mktemp("limits"), body=20_000, body_seconds=1.0) as service:
+        service.post("/v1/bandits", BODY)
+        service.post("/v1/bandits/plays/decisions")
+        yield service
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +88,14 @@ def test_a_body_that_dribbles(service):
         answer = read(connection)
         assert 0.5 < time.monotonic() - begin < 10
     assert (status(answer), kind(answer)) == (408, "slow")
+
+
+def test_a_body_that_dribbles_after_the_answer(service):
+    """One answer, and then the end: nothing else could be read from this connection."""
+    with service.connect() as connection:
+        connection.sendall(HEAD.replace(b"localhost", b"elsewhere") + b"Content-Length: 100\r\n\r\n{")
+        answer = read(connection)
+    assert (status(answer), answer.count(b"HTTP/1.1")) == (421, 1)
 
 
 def test_many_slow_clients_hold_up_nobody(service):

@@ -143,7 +143,7 @@ def test_control_acknowledged_before_the_commit(durable, say):
                     async with connection.transaction():
                         await connection.fetchrow(_APPEND, number, 0.0, 0.0, *encode([Pay(0, 1.0, key=key)]))
                         acknowledged.append(key)
-                        await asyncio.sleep(0.001)
+                        await asyncio.sleep(0.01)  # most kills fall here
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
                 await asyncio.sleep(0.02)
             finally:

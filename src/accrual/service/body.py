@@ -1,8 +1,7 @@
-"""Reading a request's body: counted as it comes, and not waited for too long."""
+"""Reading a request's body, counted as it comes."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -20,21 +19,17 @@ class Gone(Exception):
     """Whoever asked has gone."""
 
 
-async def read_body(receive: Receive, length: bytes, most: int, seconds: float) -> bytes:
+async def read_body(receive: Receive, length: bytes, most: int) -> bytes:
     """All of it. `length` is what the head says, if anything; the bytes are counted all the same."""
     if len(length) > 18 or (length and int(length) > most):
         raise _too_large(most)
-    try:
-        async with asyncio.timeout(seconds):
-            message = await receive()
-            body: bytes = message.get("body", b"")
-            while message.get("more_body", False) and message["type"] == "http.request":
-                if len(body) > most:
-                    raise _too_large(most)
-                message = await receive()
-                body += message.get("body", b"")
-    except TimeoutError:
-        raise Refusal("slow", f"the body must arrive within {seconds:g} seconds", _CLOSE) from None
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body", False) and message["type"] == "http.request":
+        if len(body) > most:
+            raise _too_large(most)
+        message = await receive()
+        body += message.get("body", b"")
     if message["type"] != "http.request":
         raise Gone
     if len(body) > most:

@@ -58,7 +58,6 @@ class Front:
         self._gate = gate
         self._hot = hot
         self._body = settings.body
-        self._seconds = settings.body_seconds
         self._access_log = settings.access_log
 
     @property
@@ -105,7 +104,7 @@ class Front:
                 raise Refusal("not-found", "no address here has escapes (%) in it")
             key = self._gate.admit(path, asked)
             if scope["method"] == "POST":
-                body = await read_body(receive, asked.length, self._body, self._seconds)
+                body = await read_body(receive, asked.length, self._body)
                 if body and not asked.media.lower().startswith(b"application/json"):
                     raise Refusal("media-type", "send the header Content-Type: application/json")
                 if path.startswith(_BANDITS):

@@ -7,7 +7,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -26,7 +26,7 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
     return uvicorn.Config(
         app,
         factory=factory,
-        http=Protocol,
+        http=cast(Any, functools.partial(Protocol, seconds=settings.body_seconds)),
         ws="none",
         lifespan="on",
         log_config=logging_config(),

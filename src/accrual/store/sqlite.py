@@ -39,7 +39,7 @@ from accrual.store.tables import ADD_ARM, ADD_CHANGE, ADD_DECISION, ADD_PIECE, T
 
 _BLOCK = 4096  # events, at least
 _DECISIONS_MOST = 500_000  # kept in memory
-_CACHE = 65_536  # KiB: keys fall all over their index, and with SQLite's own 2 MiB most would be read again
+_CACHE = 65_536  # KiB: random keys fall all over their index, and most would be read again with 2 MiB
 _CHECKPOINT = 4_000  # pages of the write-ahead log: for the same reason, a page is in it many times over
 _POLL = 0.01
 _T = TypeVar("_T")
