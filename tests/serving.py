@@ -104,9 +104,9 @@ class Process:
     """A service in a process of its own, to be killed."""
 
     def __init__(self, folder: Path, *options: str, store: str | None = None, port: int = 0) -> None:
-        store = store or f"sqlite:///{folder}/s.db"
-        command = [str(Path(sys.executable).with_name("accrual")), "serve", "--store", store]
-        command += ["--port", str(port), *options]
+        command = [str(Path(sys.executable).with_name("accrual")), "serve", "--port", str(port), *options]
+        if "--demo" not in options:  # which has a place of its own
+            command += ["--store", store or f"sqlite:///{folder}/s.db"]
         self._log = folder / "log"
         start = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("ab") as log:

@@ -549,6 +549,18 @@ def test_large_ledgers_are_not_kept_many_times_over(monkeypatch):
     assert bandit.explain(280).id == 280
 
 
+def test_an_explanation_holds_up_no_commit():
+    """It comes while another thread is in the middle of one, so it cannot be what that waits for."""
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    play(bandit, 20)
+    found = []
+    asking = threading.Thread(target=lambda: found.append(bandit.explain(11)), daemon=True)
+    with bandit._commits.turn:
+        asking.start()
+        asking.join(60)
+    assert [why.id for why in found] == [11]
+
+
 @pytest.mark.parametrize("policy", [ac.AgeIMED(), ac.DelayedUCB1()])
 def test_state_by_hand(store, policy):
     bandit = ac.Bandit({"jazz": 1.0, "rock": 2.0}, window=4, groups=2, policy=policy, store=store)

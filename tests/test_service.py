@@ -7,7 +7,7 @@ import math
 import threading
 
 import pytest
-from tests.serving import BODY, Process, Service, problem, serving
+from tests.serving import BODY, Process, Service, problem, serving, wait_until
 
 import accrual as ac
 from accrual.service.front import POLICY
@@ -461,6 +461,19 @@ def test_stopped_in_order_with_requests_under_way(tmp_path):
             thread.join()
     with ac.Bandit.open(f"sqlite:///{tmp_path}/s.db", "plays") as bandit:
         assert bandit.state().decisions >= len(set(stored)) == len(stored) >= 100
+
+
+def test_a_demo_that_is_stopped_leaves_nothing_behind(tmp_path, monkeypatch):
+    """SIGTERM again: its traffic ends, and what it kept is gone."""
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    with Process(tmp_path, "--demo") as process:
+        service = process.ready()
+        wait_until(lambda: service.get("/v1/demo").json()["decisions"])
+        assert [path.name.startswith("accrual-demo-") for path in place.iterdir()] == [True]
+        assert process.stop() == 0
+    assert list(place.iterdir()) == []
 
 
 def test_a_bandit_of_another_making_is_listed_and_not_served(tmp_path):

@@ -346,8 +346,8 @@ class Bandit:
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
-        with self._commits.turn:
-            return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
+        # Not in its turn: what it may have to fold anew could take a second, and nobody is to wait for that.
+        return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
     def catch_up(self) -> int:
         """Fold what other workers have written since. How many events that was."""

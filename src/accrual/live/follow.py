@@ -158,13 +158,16 @@ class Follower:
         self._kept = self.position
 
     def at(self, position: int) -> Ledger:
-        """Another ledger, as this one was at an earlier position of the log."""
+        """Another ledger, as this one was at an earlier position of the log.
+
+        Whoever folds meanwhile, in another thread, goes on.
+        """
         if not self._start <= position <= self.position:
             raise InputError(
                 f"the log has been read from {self._start} to {self.position}, not at {position}"
             )
         ledger, start = self._make(), self._start
-        place = next((place for place in reversed(self._places) if place[0] <= position), None)
+        place = next((place for place in reversed(list(self._places)) if place[0] <= position), None)
         place = place or self._load(position)
         if place is not None:
             start = place[0]
