@@ -1,4 +1,4 @@
-"""Uvicorn's reading of requests, with limits that it lacks: on a head's size and time, on connections."""
+"""Uvicorn's handling of a connection, with limits that it lacks: on size, time and number."""
 
 from __future__ import annotations
 
