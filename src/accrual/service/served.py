@@ -117,7 +117,8 @@ class Bandits:
         self._metrics = metrics
         self._open: dict[str, Served] = {}
         self._opening = asyncio.Lock()
-        self._commits = ThreadPoolExecutor(8, "commit")
+        # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
+        self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
         self.room = Room(queue)
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,7 +39,7 @@ from accrual.store.lock import FileLock
 from accrual.store.tables import ADD_ARM, ADD_CHANGE, ADD_DECISION, ADD_PIECE, TableBook, arm_rows, event_rows
 
 _BLOCK = 4096  # events, at least
-_DECISIONS_MOST = 500_000  # kept in memory
+_DECISIONS_MOST = 80_000  # remembered; others are looked up
 _CACHE = 65_536  # KiB: random keys fall all over their index, and most would be read again with 2 MiB
 _CHECKPOINT = 4_000  # pages of the write-ahead log: for the same reason, a page is in it many times over
 _POLL = 0.01
@@ -219,7 +220,7 @@ class SQLiteStore:
                 connection.execute("INSERT INTO block VALUES (?, ?, ?)", [bandit, head.seq, body])
                 log.tail = []
         if len(book.decisions) > _DECISIONS_MOST:
-            book.decisions.clear()
+            book.decisions = dict(islice(book.decisions.items(), len(book.decisions) // 2, None))
         return answers
 
     @contextmanager
