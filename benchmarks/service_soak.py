@@ -54,7 +54,7 @@ def main() -> int:
     seconds = parser.parse_args().seconds
     pin_self(1)
     with new_file() as (store, folder):
-        window = f"{max(int(seconds / 20), 1)}s"  # so that decisions close as fast as they come, soon
+        window = f"{max(int(seconds / 30), 1)}s"  # so that decisions close as fast as they come, soon
         with service(store, folder, window) as running:
             errors, growth = soak(running, seconds)
         log = (folder / "log").read_text()

@@ -45,6 +45,12 @@ _CHECKPOINT = 4_000  # pages of the write-ahead log: for the same reason, a page
 _POLL = 0.01
 _T = TypeVar("_T")
 
+_SAVE = """
+INSERT INTO snapshot (bandit, form, seq, body) VALUES (?, ?, ?, ?)
+ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body
+WHERE length(excluded.body) > 0
+"""
+
 
 class _Log:
     """What the writer remembers of a bandit's log. Forgotten whenever a transaction fails."""
@@ -280,11 +286,8 @@ class SQLiteStore:
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         with self._transaction() as connection:
-            connection.execute(
-                "INSERT INTO snapshot (bandit, form, seq, body) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body",
-                [bandit, form, seq, body],
-            )
+            for given in (body, b""):  # the second changes nothing, but has the statement let go of the first
+                connection.execute(_SAVE, [bandit, form, seq, given])
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         found: tuple[int, bytes] | None = self._read(lambda connection: connection.execute(
