@@ -1,0 +1,88 @@
+"""What is written to a connection in one turn of the loop goes out at once, in order, and none is lost."""
+
+import asyncio
+
+import pytest
+
+from accrual.service.protocol import _TOGETHER, _Transport
+
+
+class Wire:
+    """Takes what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        assert not self.closed
+        self.sent.append(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+
+@pytest.fixture
+def wire():
+    return Wire()
+
+
+def run(wire, turns):
+    """Call each of `turns` in a turn of its own."""
+
+    async def all_of_them() -> None:
+        transport = _Transport(wire, asyncio.get_running_loop())
+        for turn in turns:
+            turn(transport)
+            await asyncio.sleep(0)
+
+    asyncio.run(all_of_them())
+
+
+def both(transport):
+    transport.write(b"head ")
+    transport.write(b"body")
+
+
+def test_a_head_goes_with_its_body(wire):
+    run(wire, [both, both, lambda transport: transport.write(b"last")])
+    assert wire.sent == [b"head body", b"head body", b"last"]
+
+
+def test_what_was_written_is_sent_before_the_end(wire):
+    run(wire, [lambda transport: (both(transport), transport.close())])
+    assert wire.sent == [b"head body"]
+    assert wire.closed
+
+
+def test_much_is_not_held_back(wire):
+    """So that the transport can ask for a pause."""
+
+    def write(transport):
+        transport.write(b"head")
+        transport.write(bytes(_TOGETHER))
+        assert len(wire.sent) == 1
+        transport.write(b"rest")
+
+    run(wire, [write])
+    assert [len(sent) for sent in wire.sent] == [_TOGETHER + 4, 4]
+
+
+def test_nothing_is_sent_to_whoever_has_gone(wire):
+    def write(transport):
+        both(transport)
+        wire.close()  # the other end, in the same turn
+
+    run(wire, [write, lambda transport: transport.close()])
+    assert wire.sent == []
+
+
+def test_all_else_is_the_transport_itself(wire):
+    asked = []
+    run(wire, [lambda transport: asked.append(transport.is_closing())])
+    wire.close()
+    run(wire, [lambda transport: asked.append(transport.is_closing())])
+    assert asked == [False, True]
