@@ -20,6 +20,7 @@ import httpx
 import psutil
 from benchmarks.http_load import request
 
+_CORES = sorted(os.sched_getaffinity(0))  # before this process goes to one of them
 _UNDER_WAY = 1_000  # more than there are connections
 _RECENT = 50_000
 ARMS = [{"name": f"arm-{i}"} for i in range(10)]
@@ -40,15 +41,13 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="warning", access_log=False)
 
 def pinned(core: int) -> list[str]:
     """What to put before a command so that it runs on one core."""
-    cores = sorted(os.sched_getaffinity(0))
-    return ["taskset", "-c", str(cores[core])] if shutil.which("taskset") and len(cores) > 1 else []
+    return ["taskset", "-c", str(_CORES[core])] if shutil.which("taskset") and len(_CORES) > 1 else []
 
 
 def pin_self(core: int) -> None:
     """The generator goes on another."""
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) > 1:
-        os.sched_setaffinity(0, {cores[core]})
+    if len(_CORES) > 1:
+        os.sched_setaffinity(0, {_CORES[core]})
 
 
 class Running:
