@@ -23,6 +23,7 @@ from benchmarks.http_load import request
 _CORES = sorted(os.sched_getaffinity(0))  # before this process goes to one of them
 _UNDER_WAY = 1_000  # more than there are connections
 _RECENT = 50_000
+_PIECE = b'{"decision":%d,"value":0.5,"key":"%s"}'
 ARMS = [{"name": f"arm-{i}"} for i in range(10)]
 ECHO = """
 import sys
@@ -135,38 +136,36 @@ class Traffic:
         for _ in range(10):
             running.http.post(f"{self.at}/decisions", json={"n": 1000}).raise_for_status()
 
-    def body(self) -> bytes:
-        """A new piece, its key a number that grows."""
-        i = self._next()
-        return b'{"decision":%d,"value":0.5,"key":"piece-%d"}' % (i * 7919 % self._ids, i)
-
-    def scattered(self) -> bytes:
-        """A new piece, its key random."""
-        return b'{"decision":%d,"value":0.5,"key":"%032x"}' % (
-            self._next() * 7919 % self._ids,
-            self._random.getrandbits(128),
-        )
-
     def piece(self) -> bytes:
-        return request(f"{self.at}/pieces", self.body(), self._host)
+        return self._pieces(self._new())
 
     def recent_piece(self) -> bytes:
         """A new piece of one of the last decisions, but for those that may not have been made yet."""
         newest = self._made - _UNDER_WAY
         decision = self._random.randrange(max(newest - _RECENT, 0), newest)
-        body = b'{"decision":%d,"value":0.5,"key":"piece-%d"}' % (decision, self._next())
-        return request(f"{self.at}/pieces", body, self._host)
+        return self._pieces(_PIECE % (decision, b"piece-%d" % self._next()))
 
     def decision(self) -> bytes:
         self._made += 1
         return request(f"{self.at}/decisions", b'{"key":"visit-%d"}' % self._next(), self._host)
 
     def batch(self) -> bytes:
-        return self._many(self.body)
+        return self._many(self._new)
 
     def scattered_batch(self) -> bytes:
-        return self._many(self.scattered)
+        return self._many(self._scattered)
+
+    def _new(self) -> bytes:
+        """A new piece, its key a number that grows."""
+        i = self._next()
+        return _PIECE % (i * 7919 % self._ids, b"piece-%d" % i)
+
+    def _scattered(self) -> bytes:
+        """A new piece, its key random."""
+        return _PIECE % (self._next() * 7919 % self._ids, b"%032x" % self._random.getrandbits(128))
 
     def _many(self, make: Callable[[], bytes]) -> bytes:
-        body = b"[" + b",".join([make() for _ in range(100)]) + b"]"
+        return self._pieces(b"[" + b",".join([make() for _ in range(100)]) + b"]")
+
+    def _pieces(self, body: bytes) -> bytes:
         return request(f"{self.at}/pieces", body, self._host)
