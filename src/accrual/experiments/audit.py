@@ -15,8 +15,7 @@ import numpy as np
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
-from accrual.policy.estimate import kl_upper
-from accrual.policy.totals import UNKNOWN
+from accrual.policy.estimate import in_turn, kl_upper
 from accrual.problem import BernoulliLaw, Problem
 from accrual.spread import Empirical, Spread, named
 
@@ -59,7 +58,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """cap * sup{q : n kl(mean, q) <= ln t} over the n finished groups"""
     n = stats.seen[arm]
     if n == 0:
-        return float(UNKNOWN - stats.pulls[arm])
+        return float(in_turn(stats.pulls[arm]))
     mean = min(max(stats.paid[arm] / n, 0.0), 1.0)
     return float(params.cap[arm] * kl_upper(mean, moment.log / n))
 

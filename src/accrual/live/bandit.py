@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+import secrets
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -12,6 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.events import Decision
+from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
 from accrual.live.commit import Ask, Commits, Decide
 from accrual.live.config import Config, cap_of, name_of
@@ -39,7 +42,7 @@ class Options(TypedDict, total=False):
     """What is seldom set.
 
     seed : int
-        For policies that draw; 0 unless given.
+        For policies that draw. Where none is given one is drawn, and kept with the bandit.
     allow_negative : bool
         Whether pieces may be negative: refunds, and corrections of earlier pieces.
     clock : callable
@@ -105,8 +108,9 @@ class Bandit:
         name: str = "bandit",
         **options: Unpack[Options],
     ) -> None:
+        seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
-            arms, window, groups, policy, options.get("seed", 0), options.get("allow_negative", False)
+            arms, window, groups, policy, seed, options.get("allow_negative", False)
         )
         name_of("a bandit", name)
         place, owned = _opened(store)
@@ -115,7 +119,9 @@ class Bandit:
             if row is None:
                 clock = options.get("clock", time.time)
                 row = _made(place, name, given, float(clock()))
-            else:
+            if row.config != given.written():
+                if "seed" not in options:
+                    given = given._replace(seed=row.config["seed"])
                 playing = [AddArm(*arm[:3]) for arm in place.arms(row.number) if not arm.retired]
                 configuration.compare(name, given, row.config, playing)
                 given = configuration.read(row.config, given.policy, name)
@@ -169,7 +175,8 @@ class Bandit:
         self._clock: Callable[[], float] = clock
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = Follower(store, row.number, given.ledger, self._step)
-        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew)
+        salt = _salt(row.name, store.shared)
+        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt)
         self._observer = Observer(store, row.number, given, self._follower)
         self._names = [arm.name for arm in store.arms(row.number)]
         self._following: Following | None = None
@@ -429,6 +436,16 @@ def _opened(store: str | Store | None) -> tuple[Store, bool]:
     return (open_store(store), True) if isinstance(store, str) else (store, False)
 
 
+def _salt(name: str, shared: bool) -> int:
+    """Return what sets the draws of this bandit, in this worker, apart from others with the same seed.
+
+    Workers that share a log have the same statistics and the same number of decisions. Without a salt
+    of its own, each would draw what the others draw.
+    """
+    worker = secrets.randbelow(RUN_MOST) if shared else 0
+    return (zlib.crc32(name.encode()) ^ worker) & RUN_MOST
+
+
 def _index(id: Any) -> int:
     try:
         return operator.index(id)
@@ -444,7 +461,6 @@ def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:
         row = store.find(name)
         if row is None:
             raise
-        configuration.compare(name, given, row.config, given.arms)
         return row
 
 

@@ -56,6 +56,8 @@ class Commits:
         The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
     skew : float
         How far in the future a stated time may be.
+    salt : int
+        Sets this worker's draws apart from those of others; kept with every decision.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Commits:
         clock: Callable[[], float],
         step: float,
         skew: float,
+        salt: int,
     ) -> None:
         self._store = store
         self._bandit = bandit
@@ -73,6 +76,7 @@ class Commits:
         self._clock = clock
         self._step = step
         self._skew = skew
+        self._salt = salt
         self._queue: list[_Caller] = []
         self._leader: _Caller | None = None  # who is committing, or about to
         self._gate = threading.Lock()  # around these two
@@ -135,17 +139,19 @@ class Commits:
                 raise InputError(_NOBODY)
             now = 0.0 if self._step else float(self._clock())
             if n == 1:  # the common case, without lists
-                arm = ledger.make_one(ledger.decisions + 1.0 if self._step else max(now, ledger.now))
+                time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
+                arm = ledger.make_one(time, self._salt)
                 arms: tuple[int, ...] = (arm,)
                 windows: tuple[float, ...] = (ledger.window_of(arm),)
             else:
                 first = ledger.decisions + 1.0
                 if self._step:
-                    arms = tuple([ledger.make_one(first + i) for i in range(n)])
+                    arms = tuple([ledger.make_one(first + i, self._salt) for i in range(n)])
                 else:
-                    arms = tuple(ledger.make(max(now, ledger.now), n))
+                    arms = tuple(ledger.make(max(now, ledger.now), n, salt=self._salt))
                 windows = tuple([ledger.window_of(arm) for arm in arms])
-            (answer,) = self._store.append(self._bandit, (Choose(arms, windows, follower.position),), now)
+            choice = Choose(arms, windows, follower.position, salt=self._salt)
+            (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
 
@@ -180,7 +186,7 @@ class Commits:
         if wanted:
             if ledger.anyone:
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                choices = ledger.choose(time, wanted, self._step)
+                choices = ledger.choose(time, wanted, self._step, self._salt)
             else:
                 for caller in callers:
                     if caller.choices:
@@ -197,7 +203,7 @@ class Commits:
                     arms = tuple(choices[first : first + ask.n])
                     first += ask.n
                     windows = tuple([ledger.window_of(arm) for arm in arms])
-                    items.append(Choose(arms, windows, follower.position, ask.key))
+                    items.append(Choose(arms, windows, follower.position, ask.key, self._salt))
                 else:
                     items.append(ask)
         answers = self._store.append(self._bandit, items, now, self._skew)

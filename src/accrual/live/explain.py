@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from accrual.live.follow import Follower
 from accrual.policy.base import Moment
+from accrual.policy.estimate import TURN
 from accrual.store.base import DecisionRow, Store
 
 
@@ -17,7 +16,7 @@ class Reason(NamedTuple):
     """How an arm looked."""
 
     arm: str
-    value: float | None  # its index: the largest is chosen; None before every arm has been tried
+    value: float | None  # its index: the largest is chosen; None where nothing was known of the arm
     terms: dict[str, float]  # what the index is made of, in the policy's own words
 
 
@@ -27,7 +26,7 @@ class Explanation(NamedTuple):
     id: int
     arm: str
     at: float
-    first: bool  # whether the arm was chosen because it had never been tried
+    first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
 
@@ -47,11 +46,12 @@ def explain(
             break
         first -= 1
     made = row.id - first
-    chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step)[-1]
-    moment = Moment(ledger.decisions + made + 1, math.log(max(ledger.decisions + made, 1)), ledger.seed, 0)
-    tried = not np.isnan(ledger.values).all()
+    chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step, row.salt)[-1]
+    number = ledger.decisions + made + 1
+    moment = Moment(number, math.log(max(number - 1, 1)), ledger.seed, row.salt)
+    known = ledger.values < TURN  # not a number where the policy was not asked
     reasons = []
     for arm in ledger.arms:
-        terms = ledger.policy.terms(ledger.params, ledger.spare, arm, moment) if tried else {}
-        reasons.append(Reason(name(arm), float(ledger.values[arm]) if tried else None, terms))
-    return Explanation(row.id, name(row.arm), row.at, not tried, reasons, chosen == row.arm)
+        terms = ledger.policy.terms(ledger.params, ledger.spare, arm, moment) if known[arm] else {}
+        reasons.append(Reason(name(arm), float(ledger.values[arm]) if known[arm] else None, terms))
+    return Explanation(row.id, name(row.arm), row.at, not known[row.arm], reasons, chosen == row.arm)

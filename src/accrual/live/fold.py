@@ -37,6 +37,7 @@ class Rules(NamedTuple):
     windows: Floats  # arms
     playing: npt.NDArray[np.bool_]  # arms
     seed: int
+    founding: int  # arms that were there from the start; those beyond were added later
 
 
 class State(NamedTuple):
@@ -55,6 +56,8 @@ class State(NamedTuple):
     draft: Draft
     sums: Floats  # arms: what their decisions have paid, late pieces left out
     recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
+    news: Floats  # arms: when their first decision finishes its first group; infinite before it is made
+    spare_news: Floats  # the same, to try things with
 
 
 class Fold(NamedTuple):
@@ -125,30 +128,53 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                 leave(pending, number)
 
     @njit
-    def look(params: Any, choosing: Any, stats: Any, rules: Rules, made: int) -> int:
-        """Before a decision, whoever chooses: an arm in play that has never been tried, or CHOOSE.
+    def turn(stats: Any, rules: Rules, news: Floats, now: float, made: int) -> int:
+        """Return the arm whose turn it is, of those that nothing is known of; CHOOSE if the policy may.
 
-        What this writes is part of the fold, so it happens to every decision, one made elsewhere too.
+        Arms of the start are each tried once, in order. Of any K decisions in a row, K the arms in
+        play, an arm that was added later gets one, until its first decision has finished a group: so
+        it takes its share of a batch, however large, and not all of it.
         """
-        if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
-            if stats.due[0] <= 0:
-                refresh(params, stats)
-        for k in range(len(rules.playing)):
+        for k in range(rules.founding):
             if rules.playing[k] and stats.pulls[k] == 0:
                 return k
-        survey(choosing, stats, Moment(made + 1, math.log(max(made, 1)), rules.seed, 0))
+        newcomers = 0
+        choice = CHOOSE
+        for k in range(rules.founding, len(rules.playing)):
+            if rules.playing[k] and news[k] > now:
+                newcomers += 1
+                if choice == CHOOSE or stats.pulls[k] < stats.pulls[choice]:
+                    choice = k
+        if newcomers and made % np.sum(rules.playing) < newcomers:
+            return choice
         return CHOOSE
 
     @njit
-    def best(choosing: Any, stats: Any, rules: Rules, made: int, values: Floats) -> int:
-        """The arm with the largest index, the first among equals."""
+    def look(state: State, stats: Any, news: Floats, now: float, made: int, salt: int) -> int:
+        """Do what comes before a decision, whoever makes it; return what `turn` does.
+
+        What this writes is part of the fold, so it happens to every decision, one made elsewhere too.
+        """
+        rules = state.rules
+        if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
+            if stats.due[0] <= 0:
+                refresh(state.params, stats)
+        choice = turn(stats, rules, news, now, made)
+        if choice == CHOOSE:
+            survey(state.choosing, stats, Moment(made + 1, math.log(max(made, 1)), rules.seed, salt))
+        return choice
+
+    @njit
+    def best(state: State, stats: Any, news: Floats, now: float, made: int, salt: int) -> int:
+        """Return the arm with the largest index, the first among equals."""
+        rules, values = state.rules, state.values
         choice = CHOOSE
         most = -np.inf
-        moment = Moment(made + 1, math.log(max(made, 1)), rules.seed, 0)
+        moment = Moment(made + 1, math.log(max(made, 1)), rules.seed, salt)
         for k in range(len(rules.playing)):
             values[k] = np.nan
-            if rules.playing[k]:
-                value = index(choosing, stats, k, moment)
+            if rules.playing[k] and (k < rules.founding or news[k] <= now):
+                value = index(state.choosing, stats, k, moment)
                 values[k] = value
                 if choice == CHOOSE or value > most:
                     most = value
@@ -169,33 +195,35 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         count(state.params, state.stats, choice)
         state.recent[pending.counts[NEXT] % RECENT] = choice
         own = rules.windows[choice] if window == OF_ARM else window
+        if state.news[choice] == np.inf:
+            state.news[choice] = now + min(own, rules.ends[0])
         enter(pending, rules.ends, choice, now, own)
 
     @njit
-    def make(state: State, now: float, n: int, arm: int, window: float) -> bool:
+    def make(state: State, now: float, n: int, arm: int, window: float, salt: int) -> bool:
         """Decisions of `arm`, or of whichever is chosen. False where there is no room for them."""
         if not has_room(state.pending, n):
             return False
-        stats, rules, counts = state.stats, state.rules, state.pending.counts
+        stats, news, counts = state.stats, state.news, state.pending.counts
         for i in range(n):
-            choice = look(state.params, state.choosing, stats, rules, counts[NEXT])
+            choice = look(state, stats, news, now, counts[NEXT], salt)
             if arm != CHOOSE:
                 choice = arm
             elif choice == CHOOSE:
-                choice = best(state.choosing, stats, rules, counts[NEXT], state.values)
+                choice = best(state, stats, news, now, counts[NEXT], salt)
             state.arms[i] = choice
             note(state, now, choice, window)
         return True
 
     @kernel
-    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float) -> bool:
+    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float, salt: int) -> bool:
         """Time goes on to `now`; then decision `close` closes, and `n` are made.
 
         False where there is no room for them; none is made then.
         """
         state = held.value
         pass_time(state, now, close)
-        return make(state, now, n, arm, window)
+        return make(state, now, n, arm, window, salt)
 
     @njit
     def learn(state: State, id_: int, value: float, age: float) -> bool:
@@ -246,8 +274,8 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
-                made = state.pending.counts[NEXT]
-                look(state.params, state.choosing, state.stats, state.rules, made)
+                # The value of a decision's event is the salt of whoever made it.
+                look(state, state.stats, state.news, ats[i], state.pending.counts[NEXT], int(values[i]))
                 note(state, ats[i], arms[i], ages[i])
             i += 1
         return i
@@ -273,13 +301,16 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         return go_on(held.value, start, kinds, ats, ids, arms, values, ages)
 
     @njit
-    def think(state: State, now: float, step: float, n: int) -> bool:
+    def think(state: State, now: float, step: float, n: int, salt: int) -> bool:
         params, stats, pending, rules = state.params, state.spare, state.pending, state.rules
+        news = state.spare_news
         ends, trial = rules.ends, state.draft.queues
         if not copy_due(state.draft, pending.queues, ends, now + step * (n - 1), n):
             return False
         for j in range(len(state.memory)):  # a slice would be copied twice
             state.spare_memory[j] = state.memory[j]
+        for k in range(rules.founding, len(news)):
+            news[k] = state.news[k]
         made = pending.counts[NEXT]
         for i in range(n):
             time = now + step * i
@@ -289,24 +320,26 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                     break
                 if do_next(params, stats, trial, ends, number, pending.paid):
                     give_back(trial, number)
-            choice = look(params, state.choosing, stats, rules, made + i)
+            choice = look(state, stats, news, time, made + i, salt)
             if choice == CHOOSE:
-                choice = best(state.choosing, stats, rules, made + i, state.values)
+                choice = best(state, stats, news, time, made + i, salt)
             else:
                 state.values[:] = np.nan
             state.arms[i] = choice
             if i < n - 1:
                 count(params, stats, choice)
+                if news[choice] == np.inf:
+                    news[choice] = time + min(rules.windows[choice], ends[0])
                 add(state.draft, ends, made + i, choice, time, rules.windows[choice])
         return True
 
     @kernel
-    def choose(held: Any, now: float, step: float, n: int) -> bool:
+    def choose(held: Any, now: float, step: float, n: int, salt: int) -> bool:
         """The `n` arms that would be chosen from `now` on, a `step` of time from one to the next.
 
         It all happens to the spare statistics: afterwards they are as whoever chose the last one saw
         them. False where the draft has no room.
         """
-        return think(held.value, now, step, n)
+        return think(held.value, now, step, n, salt)
 
     return Fold(advance, observe, observe_many, extend, choose)

@@ -109,8 +109,9 @@ class Follower:
             if isinstance(item, Pay):
                 rows.append((seq, _PIECE, at, item.decision, -1, item.value, age))
             elif isinstance(item, Choose):
+                salt = float(item.salt)
                 for i, (arm, window) in enumerate(zip(arms, item.windows, strict=True)):
-                    rows.append((seq + i, _DECISION, at + self._step * i, number + i, arm, 0.0, window))
+                    rows.append((seq + i, _DECISION, at + self._step * i, number + i, arm, salt, window))
             elif isinstance(item, Close):
                 rows.append((seq, _CLOSE, at, item.decision, -1, 0.0, 0.0))
             elif isinstance(item, AddArm):

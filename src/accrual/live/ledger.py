@@ -102,6 +102,8 @@ class Ledger:
         self._arms = np.zeros(1, np.int64)
         self._draft = room_for(len(self._ends), 256)
         self._recent = np.zeros(RECENT, np.int64)
+        self._founding = len(caps)
+        self._news = np.full(len(caps), np.inf)
         self.sums = np.zeros(len(caps))
         self._made = 0
         self.params = policy.params(self._caps, self.window)
@@ -181,11 +183,13 @@ class Ledger:
         """
         return self._decide(now, n, window, CHOOSE)
 
-    def choose(self, now: float, n: int = 1, step: float = 0.0) -> list[int]:
-        """The arms that `n` decisions from `now` on would get, a `step` of time apart. Nothing changes.
+    def choose(self, now: float, n: int = 1, step: float = 0.0, salt: int = 0) -> list[int]:
+        """Return the arms that `n` decisions from `now` on would get, a `step` of time apart.
 
-        Afterwards `spare` has the statistics, and `values` the indices, by which the last one would be
-        chosen: not a number where an arm has retired or another has never been tried.
+        Nothing changes. Afterwards `spare` has the statistics, and `values` the indices, by which the
+        last one would be chosen: not a number where the policy was not asked, because the arm has
+        retired, is new and waits for its turn, or because it is the turn of an arm that is.
+        `salt` sets the policy's draws apart from those of other workers with the same statistics.
         """
         time = self._time(now)
         if not self._anyone:
@@ -193,7 +197,7 @@ class Ledger:
         if n > len(self._arms):
             self._arms = np.zeros(n, np.int64)
             self._hold()
-        while not self._code.choose(self._held, time, float(step), n):
+        while not self._code.choose(self._held, time, float(step), n, salt):
             self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
             self._hold()
         return self._arms[:n].tolist()  # type: ignore[no-any-return]
@@ -243,22 +247,22 @@ class Ledger:
         arms = self.make(time, n, own, arm)
         return [Decision(first + i, choice, now) for i, choice in enumerate(arms)]
 
-    def make_one(self, time: float) -> int:
-        """The arm of one decision, likewise."""
+    def make_one(self, time: float, salt: int = 0) -> int:
+        """Make one decision, for a caller that has checked the time; return its arm."""
         self._now = time
-        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, OF_ARM):
+        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, OF_ARM, salt):
             self._pending = with_room(self._pending, 1)
             self._hold()
         self._made += 1
         return self._arms.item(0)
 
-    def make(self, time: float, n: int, own: float = OF_ARM, arm: int = CHOOSE) -> list[int]:
-        """Like `decide` and `record`, for a caller that has checked what these check: the arms."""
+    def make(self, time: float, n: int, own: float = OF_ARM, arm: int = CHOOSE, salt: int = 0) -> list[int]:
+        """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
         if n > len(self._arms):
             self._arms = np.zeros(n, np.int64)
             self._hold()
         self._now = time
-        while not self._code.advance(self._held, time, NOBODY, n, arm, own):
+        while not self._code.advance(self._held, time, NOBODY, n, arm, own, salt):
             self._pending = with_room(self._pending, n)
             self._hold()
         self._made += n
@@ -306,24 +310,30 @@ class Ledger:
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self._now = self._time(now)
-        self._code.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM)
+        self._code.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM, 0)
 
     def close(self, id: int, now: float) -> bool:
         """Nothing more will come for decision `id`: its groups finish now. False if it had closed."""
         number, time = self._number(id), self._time(now)
         self.tick(time)
         before = self.pending
-        self._code.advance(self._held, time, number, 0, CHOOSE, OF_ARM)
+        self._code.advance(self._held, time, number, 0, CHOOSE, OF_ARM, 0)
         return self.pending < before
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
-        """A new arm, to be tried at the next decision. Its number."""
+        """Add an arm; return its number.
+
+        It takes its turn: one of any K decisions in a row, K the arms in play, until its first decision
+        has finished a group of the policy's (its window, where the policy has none). From then on the
+        policy chooses.
+        """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own)
         self._caps = np.append(self._caps, float(cap))
         self._windows = np.append(self._windows, float(own))
         self._playing = np.append(self._playing, True)
         self.sums = np.append(self.sums, 0.0)
+        self._news = np.append(self._news, np.inf)
         self._keep(self.policy.grow(self.stats, self.params))
         self._hold()
         return len(self._caps) - 1
@@ -346,6 +356,7 @@ class Ledger:
             "playing": self._playing,
             "sums": self.sums,
             "recent": self._recent,
+            "news": self._news,
             "now": np.array([self._now]),
             "counts": self._pending.counts,
             "where": self._pending.where,
@@ -361,6 +372,7 @@ class Ledger:
         self._playing = arrays["playing"].copy()
         self.sums = arrays["sums"].copy()
         self._recent = arrays["recent"].copy()
+        self._news = arrays["news"].copy()
         self._now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
@@ -376,11 +388,12 @@ class Ledger:
             choosing = self.policy.params(np.where(self._playing, self._caps, 0.0), self.window)
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
-        rules = Rules(self._edges, self._ends, self._windows, self._playing, self._seed)
+        rules = Rules(self._edges, self._ends, self._windows, self._playing, self._seed, self._founding)
         self._held = hold(
             State(
                 self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
                 self.spare, self._memory, self._spare_memory, self._draft, self.sums, self._recent,
+                self._news, np.full(len(self._caps), np.inf),
             )
         )  # fmt: skip
         kind = getattr(self._held, "_numba_type_", None)

@@ -8,21 +8,21 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.live.config import Config
+from accrual.live.estimate import estimate
 from accrual.live.follow import Follower
-from accrual.policy.age import AgePolicy, estimate
+from accrual.policy.age import AgePolicy
 from accrual.policy.age_imed import AgeIMED
 from accrual.store.base import Store
-
-_SIGMAS = 1.96  # of a normal distribution, for 95 %
 
 
 class ArmState(NamedTuple):
     """An arm, by what has arrived.
 
     The estimate is of what one decision pays on average by the age `reached`, the greatest that one
-    has reached: of its total, once a window has closed. It comes from the means per age of the
-    decisions that have reached each (as in the Age policies; see docs/policies.md). The interval is
-    1.96 standard errors to both sides, a heuristic: about 95 % once some windows have closed.
+    has reached: of its total, once a window has closed. It is the sum over ages of what the decisions
+    that have reached each age paid there, on average; where all have closed, the plain mean of their
+    totals. The interval aims at 95 % and is a heuristic: it covers less while many windows are open, and
+    it is for one look at one arm, not for stopping a test (see docs/live.md).
     """
 
     name: str
@@ -86,9 +86,8 @@ class Observer:
             reached = 0.0
             if found is not None:
                 low, high = (-np.inf, np.inf) if self._config.allow_negative else (0.0, cap)
-                most = _SIGMAS * cap * found.error
-                mean = min(cap * found.mean, high)
-                interval = (max(mean - most, low), min(mean + most, high))
+                mean = cap * found.mean
+                interval = (max(cap * found.interval[0], low), min(cap * found.interval[1], high))
                 reached = float(watched.edges[found.reached - 1])
             arms.append(
                 ArmState(

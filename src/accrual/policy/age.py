@@ -37,7 +37,7 @@ from accrual.spread import SpreadLike, as_spread
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 _SWEEPS = 3
 _SPARE = 10.0
-_OVER = 1.0 + 1e-9  # a mean up to here is the cap, and rounding
+_KAPPA_CLOSED = 100.0  # the most that a kappa may be once every decision has closed
 _PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 
 
@@ -149,19 +149,18 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 
     Until a window has closed nobody knows how much is still to come, and what has been seen so
     far may look like more than the cap. Then all arms are scaled down together, the highest to
-    half the cap: their order is kept, where cutting each off at its cap would make them tie, and
-    the leader keeps a distance from the cap, at which no other arm could ever be tried.
+    as far below the cap as it was above, and to half the cap at most: their order is kept, where
+    cutting each off at its cap would make them tie, and the leader keeps a distance from the cap,
+    at which no other arm could ever be tried.
     """
     highest = 1.0
     for arm in range(len(params.cap)):
         if stats.stale[arm] and stats.known[arm] > 0.0:
             stats.weight[arm] = stats.counted[arm] / stats.known[arm]
-            raw = max(stats.sum[arm] / stats.known[arm], 0.0)
-            stats.raw[arm] = raw if raw > _OVER else min(raw, 1.0)
+            stats.raw[arm] = max(stats.sum[arm] / stats.known[arm], 0.0)
             stats.raw2[arm] = max(stats.sum2[arm] / stats.known2[arm], 0.0)
         highest = max(highest, stats.raw[arm])
-    if highest > 1.0:
-        highest *= 2.0
+    highest *= 1.0 + min(highest - 1.0, 1.0)  # continuous: a rounding above the cap changes nothing
     rescaled = highest != stats.shared[SCALE]
     stats.shared[SCALE] = highest
     best = 0.0
@@ -172,11 +171,18 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
             m = stats.raw[arm] / highest
             second = min(max(stats.raw2[arm] / (highest * highest), m * m), m)
             stats.mean[arm] = m
-            _, stats.variance[arm] = regularised(stats.weight[arm], m, second, params.k0, stats.shared[RANGE])
+            top = top_of(stats, arm)
+            _, stats.variance[arm] = regularised(stats.weight[arm], m, second, params.k0, top)
         reward = stats.mean[arm] * params.cap[arm]
         if reward > best:
             best = reward
             stats.leader[0] = arm
+
+
+@njit
+def top_of(stats: Stats, arm: int) -> float:
+    """Return how large the large totals of the prior are: for an arm that has paid nothing, the cap."""
+    return stats.shared[RANGE] if stats.raw2[arm] > 0.0 else 1.0
 
 
 @seldom
@@ -288,6 +294,10 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
     The pay of a bucket has variance `noise` times its mean; an arm's own mean strays from the
     pooled one with variance theta times it. Their ratio is kappa. Pearson's statistic, summed
     over all cells, says how much more the arms stray than the noise alone would make them.
+
+    A bucket whose noise looks small would outweigh the others, and often it looks so because an arm
+    happened to pay nothing there. As decisions close, all ages of an arm are known equally well, and
+    the buckets' kappas come together: an arm whose decisions have all closed has its plain mean.
     """
     arms, buckets = stats.seen.shape
     mean = stats.mean  # free here: the next survey makes it anew
@@ -329,45 +339,16 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
     average /= mass
     excess = statistic - freedom - math.sqrt(2.0 * freedom)
     worth = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
+    begun = ended = 0.0
+    for arm in range(arms):
+        if params.cell[arm] == first:
+            begun += stats.seen[arm, 0]
+            ended += stats.seen[arm, buckets - 1]
+    open_share = 1.0 - ended / begun
+    most = _KAPPA_CLOSED + (KAPPA_MOST - _KAPPA_CLOSED) * open_share**4
     for g in range(buckets):
-        stats.kappa[first + g] = worth * max(noise[g] / average, 1e-6) if noise[g] > 0.0 else worth
-
-
-class Estimate(NamedTuple):
-    """What the statistics say of an arm, in units of its cap."""
-
-    mean: float  # of what a decision has paid by the greatest age that one has reached
-    error: float  # its standard error
-    reached: int  # the buckets up to that age
-    spread: Floats  # all buckets: how the total divides over them
-
-
-def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
-    """An arm's mean, and how sure it is; None before any bucket has been finished.
-
-    It is the policies' own mean, less the share of it that is guessed for ages that no decision has
-    reached. Its error takes the decisions for independent and the spread for known, so it is too
-    small while few windows have closed.
-    """
-    if stats.known[arm] <= 0.0:
-        return None
-    buckets = len(params.prior)
-    cells = slice(params.cell[arm], params.cell[arm] + buckets)
-    spread = stats.spread[cells]
-    reached = int(np.count_nonzero(stats.seen[arm]))  # a bucket is finished after those before it
-    seen = float(spread[:reached].sum())
-    mean = max(float(stats.sum[arm] / stats.known[arm]), 0.0)
-    second = max(float(stats.sum2[arm] / stats.known2[arm]), mean * mean)
-    weight = float(stats.counted[arm] / stats.known[arm])
-    _, variance = plain(regularised)(weight, mean, second, params.k0, float(stats.shared[RANGE]))
-    shares = (np.maximum(stats.paid[arm], 0.0) + stats.kappa[cells] * mean * spread) * stats.inverse[arm]
-    total = float(shares.sum())
-    return Estimate(
-        mean * seen,
-        math.sqrt(max(variance, 0.0) / weight) * seen,
-        reached,
-        shares / total if total > 0.0 else spread.copy(),
-    )
+        relative = max(noise[g] / average, 1e-6) ** open_share if noise[g] > 0.0 else 1.0
+        stats.kappa[first + g] = min(worth * relative, most)
 
 
 def learning(index: Function, survey: Function = survey) -> Functions:

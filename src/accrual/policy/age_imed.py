@@ -12,8 +12,7 @@ from accrual.core.jit import njit
 from accrual.policy.age import SCORE, AgePolicy, Params, Stats, learning
 from accrual.policy.age import survey as take_stock
 from accrual.policy.base import Functions, Moment
-from accrual.policy.estimate import bernoulli_count, kl
-from accrual.policy.totals import UNKNOWN
+from accrual.policy.estimate import bernoulli_count, in_turn, kl
 
 _LOG2 = math.log(2.0)
 
@@ -32,7 +31,7 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """-(nB kl(m, m*) + ln nB), nB from *all* decisions: what is in flight need not be tried again"""
     if stats.weight[arm] <= 0.0:
-        return UNKNOWN - stats.pulls[arm]
+        return in_turn(stats.pulls[arm])
     m = stats.mean[arm]
     n = bernoulli_count(stats.pulls[arm], m, stats.variance[arm])
     leader = stats.leader[0]

@@ -8,15 +8,14 @@ from typing import ClassVar
 from accrual.core.jit import njit
 from accrual.policy.age import AgePolicy, Params, Stats, learning
 from accrual.policy.base import Functions, Moment
-from accrual.policy.estimate import bernoulli_count, kl_upper
-from accrual.policy.totals import UNKNOWN
+from accrual.policy.estimate import bernoulli_count, in_turn, kl_upper
 
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """cap * sup{q : nB kl(m, q) <= ln t}, nB from all decisions"""
     if stats.weight[arm] <= 0.0:
-        return UNKNOWN - stats.pulls[arm]
+        return in_turn(stats.pulls[arm])
     m = stats.mean[arm]
     n = bernoulli_count(stats.pulls[arm], m, stats.variance[arm])
     return params.cap[arm] * kl_upper(m, moment.log / n)

@@ -11,6 +11,7 @@ import numpy as np
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.estimate import in_turn
 from accrual.spread import Spread, SpreadLike, as_spread
 
 
@@ -55,6 +56,8 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     The cap; the mean over all decisions with every unfinished group at its cap; the mean over
     finished decisions. The last two with Hoeffding's bonus for groups of caps B(g) cap.
     """
+    if stats.passed[arm] == 0.0:
+        return in_turn(stats.pulls[arm])
     cap = params.cap[arm]
     log = math.log(moment.round)
     level = 3.0 * log if params.proved else math.log(1.0 + moment.round * log * log)
@@ -63,7 +66,9 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     value = (stats.paid[arm] + cap * (n - stats.passed[arm])) / n + bonus / math.sqrt(n)
     if stats.done[arm] > 0.0:
         value = min(value, stats.total[arm] / stats.done[arm] + bonus / math.sqrt(stats.done[arm]))
-    return min(value, cap)
+    # Arms whose bound is the cap would tie, and the first of them would take every decision. A little
+    # more for the one with fewer decisions is an upper bound still.
+    return min(value, cap * (1.0 + 1e-3 / (1.0 + n)))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from accrual.policy.ucb1 import UCB1
 class DelayedUCB1(UCB1):
     """UCB1 that waits for the whole reward and ignores pieces until then.
 
-    An arm with no closed decision comes first.
+    While an arm has no closed decision nothing is known of it; such arms come first, the one with the
+    fewest decisions before the others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scalar functions that several policies share: Bernoulli divergence, and counts in its scale.
+"""Scalar functions that several policies share: turns, Bernoulli divergence, counts in its scale.
 
 A KL index is made for Bernoulli rewards, whose variance m (1 - m) is the largest that a reward on
 [0, 1] with mean m can have. A total that is a sum of many pieces varies far less. Its n decisions
@@ -12,6 +12,19 @@ from __future__ import annotations
 import math
 
 from accrual.core.jit import njit
+
+TURN = 1e280  # an index from here on says that nothing is known of the arm
+
+
+@njit
+def in_turn(pulls: int) -> float:
+    """Return the index of an arm of which nothing is known: the fewest decisions come first.
+
+    It lies above the index of every arm of which something is known, for caps below `TURN`. The
+    difference between `pulls` and `pulls` + 1 is kept for any number of decisions below 1e15: were
+    it lost in rounding, arms would tie and the first of them would take decisions in blocks.
+    """
+    return 1e300 / (1.0 + pulls)
 
 
 @njit

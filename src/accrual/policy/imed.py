@@ -8,15 +8,15 @@ from typing import ClassVar
 
 from accrual.core.jit import njit
 from accrual.policy.base import Functions, Moment
-from accrual.policy.estimate import bernoulli_count, kl
-from accrual.policy.totals import UNKNOWN, Params, Stats, TotalsPolicy, closed, survey
+from accrual.policy.estimate import bernoulli_count, in_turn, kl
+from accrual.policy.totals import Params, Stats, TotalsPolicy, closed, survey
 
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """-(nB kl(m, m*) + ln nB), m* the leader's mean in this arm's caps"""
     if stats.closed[arm] == 0:
-        return UNKNOWN - stats.pulls[arm]
+        return in_turn(stats.pulls[arm])
     m = stats.mean[arm]
     n = bernoulli_count(stats.closed[arm], m, stats.variance[arm])
     target = stats.leader[0] / params.cap[arm]

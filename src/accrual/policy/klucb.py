@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from accrual.core.jit import njit
 from accrual.policy.base import Functions, Moment
-from accrual.policy.estimate import bernoulli_count, kl_upper
-from accrual.policy.totals import UNKNOWN, Params, Stats, TotalsPolicy, closed
+from accrual.policy.estimate import bernoulli_count, in_turn, kl_upper
+from accrual.policy.totals import Params, Stats, TotalsPolicy, closed
 
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """cap * sup{q : nB kl(m, q) <= ln t}"""
     if stats.closed[arm] == 0:
-        return UNKNOWN - stats.pulls[arm]
+        return in_turn(stats.pulls[arm])
     m = stats.mean[arm]
     n = bernoulli_count(stats.closed[arm], m, stats.variance[arm])
     return float(params.cap[arm] * kl_upper(m, moment.log / n))

@@ -8,8 +8,8 @@ from typing import ClassVar
 from accrual.core.beta import beta
 from accrual.core.jit import njit
 from accrual.policy.base import Functions, Moment
-from accrual.policy.estimate import regularised
-from accrual.policy.totals import UNKNOWN, Params, Stats, TotalsPolicy, closed
+from accrual.policy.estimate import in_turn, regularised
+from accrual.policy.totals import Params, Stats, TotalsPolicy, closed
 
 
 @njit
@@ -17,7 +17,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """cap * a draw from Beta(m nB, (1 - m) nB)"""
     n = stats.closed[arm]
     if n == 0:
-        return UNKNOWN - stats.pulls[arm]
+        return in_turn(stats.pulls[arm])
     m, _ = regularised(n, stats.mean[arm], 0.0, params.k0, 1.0)
     count = (n + params.k0) * m * (1.0 - m) / stats.variance[arm]
     draw = beta(m * count, (1.0 - m) * count, (moment.seed, moment.run), moment.round, arm)

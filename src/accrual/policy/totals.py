@@ -12,9 +12,6 @@ from accrual.core.jit import njit, plain
 from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
 from accrual.policy.estimate import bernoulli_count, regularised
 
-# Where an arm is that has no known total yet: above every index, the fewest decisions first.
-UNKNOWN = 1e18
-
 
 class Params(NamedTuple):
     cap: Floats

@@ -11,6 +11,7 @@ import numpy as np
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.estimate import in_turn
 
 
 class Params(NamedTuple):
@@ -67,6 +68,8 @@ def amended(
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """sum of group means + (cap / alpha) * sum of sqrt(2 ln(t - 1) / n); unseen groups at cap"""
+    if stats.width[arm] == 0.0:  # no group has been seen
+        return in_turn(stats.pulls[arm])
     bonus: float = stats.unseen[arm] + math.sqrt(2.0 * moment.log) * stats.width[arm]
     return float(stats.mean[arm] + params.group_cap[arm] * bonus)
 

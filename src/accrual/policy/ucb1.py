@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.jit import njit
+from accrual.core.jit import njit, plain
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.estimate import in_turn
 
 
 class Params(NamedTuple):
@@ -20,22 +21,29 @@ class Stats(NamedTuple):
     pulls: Ints
     closed: Ints  # decisions whose total is known
     total: Floats  # the sum of those totals
-    inverse: Floats  # 1 / closed
-    width: Floats  # cap * sqrt(1 / closed); infinite until one is known
+    mean: Floats  # total / closed; the arm's turn until one is known
+    width: Floats  # cap * sqrt(1 / closed); 0 until one is known
+
+
+@njit
+def decided(params: Params, stats: Stats, arm: int) -> None:
+    if stats.closed[arm] == 0:  # here rather than in `index`, which is asked for every arm in every round
+        stats.mean[arm] = in_turn(stats.pulls[arm])
 
 
 @njit
 def closed(params: Params, stats: Stats, arm: int, total: float) -> None:
     stats.closed[arm] += 1
     stats.total[arm] += total
-    stats.inverse[arm] = 1.0 / stats.closed[arm]
-    stats.width[arm] = params.cap[arm] * math.sqrt(stats.inverse[arm])
+    inverse = 1.0 / stats.closed[arm]
+    stats.mean[arm] = stats.total[arm] * inverse
+    stats.width[arm] = params.cap[arm] * math.sqrt(inverse)
 
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """mean + cap * sqrt(2 ln(t - 1) / n)"""
-    value: float = stats.total[arm] * stats.inverse[arm] + math.sqrt(2.0 * moment.log) * stats.width[arm]
+    value: float = stats.mean[arm] + math.sqrt(2.0 * moment.log) * stats.width[arm]
     return value
 
 
@@ -52,7 +60,7 @@ class UCB1(Policy):
     """
 
     feedback: ClassVar[Feedback] = "totals"
-    functions: ClassVar[Functions] = Functions(index=index, closed=closed)
+    functions: ClassVar[Functions] = Functions(index=index, decided=decided, closed=closed)
 
     @property
     def immediate(self) -> bool:
@@ -63,8 +71,10 @@ class UCB1(Policy):
         return type(self).__name__
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if not stats.closed[arm]:
+            return {"closed decisions": 0.0}
         return {
-            "mean of closed decisions": float(stats.total[arm] * stats.inverse[arm]),
+            "mean of closed decisions": float(stats.mean[arm]),
             "bonus": math.sqrt(2.0 * moment.log) * float(stats.width[arm]),
         }
 
@@ -77,6 +87,6 @@ class UCB1(Policy):
             pulls=np.zeros(arms, np.int64),
             closed=np.zeros(arms, np.int64),
             total=np.zeros(arms),
-            inverse=np.zeros(arms),
-            width=np.full(arms, np.inf),
+            mean=np.full(arms, plain(in_turn)(0)),
+            width=np.zeros(arms),
         )

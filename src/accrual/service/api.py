@@ -46,7 +46,7 @@ def router(bandits: Bandits) -> APIRouter:
         arms = {arm.name: arm.cap for arm in given.arms}
         if len(arms) < len(given.arms):
             raise Refusal("invalid", "arms must have different names")
-        settings = given.model_dump(include={"groups", "policy", "seed", "allow_negative"})
+        settings = given.model_dump(include={"groups", "policy", "seed", "allow_negative"}, exclude_none=True)
         served, new = await bandits.create(given.name, arms, given.window, settings)
         response.status_code = 201 if new else 200
         return _shown(served.row)

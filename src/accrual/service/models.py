@@ -72,7 +72,10 @@ class BanditIn(_In):
             min_length=1, max_length=500, description="Such as AgeIMED or TPUCBFRG(alpha=50, spread=begin)."
         ),
     ] = "AgeIMED"
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="For policies that draw.")] = 0
+    seed: Annotated[
+        int | None,
+        Field(ge=0, le=2**31 - 1, description="For policies that draw; drawn, and kept, unless given."),
+    ] = None
     allow_negative: Annotated[bool, Field(description="Whether pieces may be negative: refunds.")] = False
 
 

@@ -82,7 +82,7 @@ class Book:
 class Rows(NamedTuple):
     """What is to be kept, in the order of the log."""
 
-    decisions: list[Row]  # id, seq, arm, at, window, seen, key, part
+    decisions: list[Row]  # id, seq, arm, at, window, seen, key, part, salt
     pieces: list[Piece]
     changes: list[Row]  # seq, kind, subject, at
     arms: list[Row]  # number, name, cap, window
@@ -178,7 +178,7 @@ class Acceptance:
         return Answer(_STORED, seq, at, 0, (), late, age)
 
     def _choose(self, item: Choose) -> Answer:
-        arms, windows, seen, key = item
+        arms, windows, seen, key, salt = item
         book = self._book
         for arm in arms:
             if not 0 <= arm < len(book.arms):
@@ -195,7 +195,7 @@ class Acceptance:
             seq += 1
             if self._rounds:
                 at = id_ + 1.0
-            self.rows.decisions.append((id_, seq, arm, at, window, seen, key, part))
+            self.rows.decisions.append((id_, seq, arm, at, window, seen, key, part, salt))
             book.decisions[id_] = (at, window)
             id_ += 1
         self._decisions, self._seq = id_, seq

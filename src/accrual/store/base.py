@@ -61,6 +61,7 @@ class Choose(NamedTuple):
     windows: tuple[float, ...]  # each decision's own
     seen: int = 0  # the position up to which whoever chose had read
     key: str | None = None  # makes the whole batch idempotent
+    salt: int = 0  # of the draws that they were chosen by
 
 
 class Pay(NamedTuple):
@@ -145,7 +146,7 @@ class Events(NamedTuple):
     at: Floats
     decision: Ints  # a decision's id, a piece's or a closing's decision; -1 for arms
     arm: Ints  # a decision's arm, or the arm that comes or goes; -1 otherwise
-    value: Floats  # a piece's value, a new arm's cap; 0 otherwise
+    value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
 
 
@@ -176,6 +177,7 @@ class DecisionRow(NamedTuple):
     at: float
     window: float
     seen: int
+    salt: int
 
 
 class Store(Protocol):

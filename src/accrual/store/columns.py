@@ -36,8 +36,8 @@ def merged(rows: Rows, arms: Sequence[ArmRow]) -> list[Event]:
     ]
     if rows.decisions or rows.changes:
         events += [
-            (seq, _DECISION, at, id_, arm, 0.0, window)
-            for id_, seq, arm, at, window, _, _, _ in rows.decisions
+            (seq, _DECISION, at, id_, arm, float(salt), window)
+            for id_, seq, arm, at, window, _, _, _, salt in rows.decisions
         ]
         events += [change(seq, kind, subject, at, arms) for seq, kind, subject, at in rows.changes]
         events.sort()

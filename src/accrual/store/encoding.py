@@ -43,7 +43,7 @@ def encode(items: Sequence[Item]) -> Columns:
         for item in run:
             kind, subject, amount, age, name, count = Kind.DECISION, 0, 0.0, None, None, 0
             if isinstance(item, Choose):
-                subject, name, count = item.seen, item.key, len(item.arms)
+                subject, name, count, amount = item.seen, item.key, len(item.arms), float(item.salt)
                 arms += item.arms
                 windows += item.windows
             elif isinstance(item, Close):

@@ -97,8 +97,8 @@ class MemoryStore:
         rows = self._logs[bandit].rows.decisions
         if not 0 <= id < len(rows):
             return None
-        _, seq, arm, at, window, seen, _, _ = rows[id]
-        return DecisionRow(id, seq, arm, at, window, seen)
+        _, seq, arm, at, window, seen, _, _, salt = rows[id]
+        return DecisionRow(id, seq, arm, at, window, seen, salt)
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         end = time.monotonic() + timeout

@@ -20,7 +20,7 @@ TABLES = {
     "bandit": ("number", "name", "config", "rounds"),
     "head": ("bandit", "seq", "at", "decisions", "arms"),
     "arm": ("bandit", "number", "name", "cap", "window"),
-    "decision": ("bandit", "id", "seq", "arm", "at", "window", "seen", "key", "part"),
+    "decision": ("bandit", "id", "seq", "arm", "at", "window", "seen", "key", "part", "salt"),
     "piece": ("bandit", "seq", "decision", "key", "value", "age", "stated", "at", "late"),
     "change": ("bandit", "seq", "kind", "subject", "at"),
     "snapshot": ("bandit", "form", "seq", "body"),

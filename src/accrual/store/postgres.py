@@ -58,7 +58,7 @@ SELECT array_send(array_agg(seq)), array_send(array_agg(kind)), array_send(array
     array_send(array_agg(decision)), array_send(array_agg(arm)), array_send(array_agg(value)),
     array_send(array_agg(age))
 FROM (
-    (SELECT seq, 0::BIGINT AS kind, at, id AS decision, arm, 0::FLOAT8 AS value, "window" AS age
+    (SELECT seq, 0::BIGINT AS kind, at, id AS decision, arm, salt::FLOAT8 AS value, "window" AS age
      FROM decision WHERE bandit = $1 AND seq > $2 ORDER BY seq LIMIT $3)
     UNION ALL
     (SELECT seq, 1, at, decision, -1, value, age
@@ -192,7 +192,9 @@ class PostgresStore:
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """One decision."""
         rows = self._rows(
-            'SELECT id, seq, arm, at, "window", seen FROM decision WHERE bandit = $1 AND id = $2', bandit, id
+            'SELECT id, seq, arm, at, "window", seen, salt FROM decision WHERE bandit = $1 AND id = $2',
+            bandit,
+            id,
         )
         return DecisionRow(*rows[0]) if rows else None
 

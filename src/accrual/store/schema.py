@@ -18,7 +18,7 @@ from accrual.core.errors import InputError, need
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
 
-REVISIONS = ("0001", "0002", "0003")  # all there have been, in order
+REVISIONS = ("0001", "0002", "0003", "0004")  # all there have been, in order
 NEEDED = REVISIONS[-1]
 
 VERSION_TABLE = "accrual_version"
@@ -52,7 +52,7 @@ def current(url: str) -> str | None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
     ...     current(url), upgrade(url), current(url)
-    (None, '0003', '0003')
+    (None, '0004', '0004')
     """
     address = parse(url)
     if address.dialect == "sqlite":

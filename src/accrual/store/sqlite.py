@@ -272,7 +272,8 @@ class SQLiteStore:
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         row = self._read(lambda connection: connection.execute(
-            'SELECT id, seq, arm, at, "window", seen FROM decision WHERE bandit = ? AND id = ?', [bandit, id]
+            'SELECT id, seq, arm, at, "window", seen, salt FROM decision WHERE bandit = ? AND id = ?',
+            [bandit, id],
         ).fetchone())  # fmt: skip
         return None if row is None else DecisionRow(*row)
 

@@ -10,8 +10,8 @@ from accrual.store.base import Answer, ArmRow, Kind, Status
 from accrual.store.columns import Event, change
 
 ADD_DECISION = (
-    'INSERT INTO decision (bandit, id, seq, arm, at, "window", seen, key, part) '
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    'INSERT INTO decision (bandit, id, seq, arm, at, "window", seen, key, part, salt) '
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 ADD_PIECE = (
     "INSERT INTO piece (bandit, seq, decision, key, value, age, stated, at, late) "
@@ -100,7 +100,7 @@ def event_rows(connection: sqlite3.Connection, bandit: int, after: int, upto: in
         where,
     ).fetchall()
     events += connection.execute(
-        'SELECT seq, 0, at, id, arm, 0.0, "window" FROM decision WHERE bandit = ? AND seq > ? AND seq <= ?',
+        'SELECT seq, 0, at, id, arm, salt, "window" FROM decision WHERE bandit = ? AND seq > ? AND seq <= ?',
         where,
     )
     arms = arm_rows(connection, bandit)

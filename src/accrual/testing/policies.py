@@ -23,8 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.events import Decision
 from accrual.engine.record import Recording, record
 from accrual.engine.simulate import simulate
+from accrual.live.bandit import Bandit
+from accrual.live.ledger import Ledger
 from accrual.policy.base import Moment, Policy, no_refresh
 from accrual.policy.ucb1 import UCB1
 from accrual.problem import BernoulliLaw, BetaLaw, Problem, UniformLaw
@@ -106,17 +109,62 @@ class PolicySuite(ABC):
             assert list(arms[: len(problem.caps)]) == list(range(len(problem.caps)))
 
     def test_regret_is_sublinear_on_an_easy_problem(self) -> None:
-        """The second half of the run costs less than the first, and far less than guessing.
+        """The second half of the run costs at most half as much as the first, and little at all.
 
-        Guessing costs the mean gap a round. The factor of a half is generous: the gaps are six
-        times the noise of a mean over the rounds played.
+        A policy that explores a fixed share of the rounds at random costs as much in each half, and
+        guessing costs the mean gap a round. With regret in proportion to the logarithm of the rounds
+        the second half would cost a twelfth of the first; half leaves room for policies that are
+        still settling and for the noise of 10 runs.
         """
         problem = easy_problem()
         horizon = 6000
         result = simulate(problem, [self.make_policy()], horizon, runs=10, seed=5, checkpoints=2)
         first, both = result.regret[0].mean(axis=0)
-        assert both - first < first
-        assert both < 0.5 * horizon * problem.gaps.mean()
+        assert both - first < 0.5 * first
+        assert both - first < 0.1 * 0.5 * horizon * problem.gaps.mean()
+
+    def test_arms_that_nothing_is_known_of_are_taken_in_turn(self) -> None:
+        """While nothing has arrived of any arm, a million decisions go to the arms in turn.
+
+        The arms have the same cap, so that none can be preferred; `accrual.policy.estimate.in_turn`
+        is the index to return while nothing is known of an arm.
+        """
+        ledger = Ledger(self.make_policy(), caps=[1.0] * 5, window=12)
+        arms = ledger.make(0.0, 1_000_000)
+        np.testing.assert_array_equal(arms, np.arange(1_000_000) % 5)
+
+    def test_a_new_arm_gets_its_share_of_a_batch(self) -> None:
+        """Of a batch, an arm that has just been added gets one decision in as many as there are arms."""
+        ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
+        for now in range(1, 200):
+            (decision,) = ledger.decide(now)
+            ledger.observe(decision.id, 0.5 + 0.1 * decision.arm, age=0)
+        new = [ledger.add_arm(1.0), ledger.add_arm(1.0)]
+        arms = [decision.arm for decision in ledger.decide(200, n=600)]
+        assert [arms.count(arm) for arm in new] == [100, 100]
+
+    def test_the_estimate_of_closed_decisions_is_their_plain_mean(self) -> None:
+        """On random problems, `Bandit.state` says of an arm what its closed decisions paid on average."""
+        dice = np.random.default_rng(13)
+        now = 0.0
+        for _ in range(5):
+            caps = {name: float(dice.uniform(0.5, 20.0)) for name in "abcd"}
+            bandit = Bandit(caps, "12s", 12, self.make_policy(), seed=1, clock=lambda: now)
+            decisions: list[Decision[str]] = []
+            totals: dict[int, float] = {}
+            for _ in range(int(dice.integers(8, 80))):
+                now += float(dice.uniform(0.0, 1.0))
+                decisions.append(bandit.decide())
+                totals[decisions[-1].id] = 0.0
+                paying = decisions[int(dice.integers(len(decisions)))]
+                value = float(dice.uniform(0.0, 0.2)) * caps[paying.arm]
+                if not bandit.observe(paying.id, value).late:
+                    totals[paying.id] += value
+            now += 13.0
+            bandit.add_arm("another")  # an event, with which the time goes on in the log
+            for arm in bandit.state().arms[:4]:
+                paid = [totals[decision.id] for decision in decisions if decision.arm == arm.name]
+                np.testing.assert_allclose(arm.estimate, np.mean(paid), rtol=1e-9, atol=1e-12)
 
     def test_statistics_equal_a_brute_force_recomputation(self) -> None:
         """At random rounds, the statistics are those of the whole history, piece by piece."""

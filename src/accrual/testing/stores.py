@@ -126,11 +126,12 @@ class StoreSuite(ABC):
         assert store.append(bandit, [_choose(0)], now=65.0)[0].at == 65.0  # nothing happened at 70
 
     def test_a_decision_is_kept_as_made(self, store: Store) -> None:
-        """With its own window and what whoever chose had seen."""
+        """With its own window, what whoever chose had seen, and the salt of the draws."""
         bandit = _clocked(store)
-        store.append(bandit, [Choose((1, 0), (7.5, 80.0), seen=2)], now=3.0)
-        assert store.decision(bandit, 0) == (0, 3, 1, 3.0, 7.5, 2)
-        assert store.decision(bandit, 1) == (1, 4, 0, 3.0, 80.0, 2)
+        store.append(bandit, [Choose((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
+        assert store.decision(bandit, 0) == (0, 3, 1, 3.0, 7.5, 2, 2**31 - 1)
+        assert store.decision(bandit, 1) == (1, 4, 0, 3.0, 80.0, 2, 2**31 - 1)
+        assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
         assert store.decision(bandit, 2) is None
 
     def test_a_key_makes_a_batch_idempotent(self, store: Store) -> None:

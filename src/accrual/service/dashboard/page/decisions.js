@@ -23,7 +23,6 @@ const PLAIN = {
   "mean of finished groups": "Mean of what has arrived",
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
-const UNKNOWN = 1e15; // scores from here on are of arms of which nothing is known
 const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
 const LOOKS = ["estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
@@ -101,7 +100,7 @@ function told(found) {
 }
 
 function sentences(found) {
-  if (found.first) return ["It was its turn: every arm is tried once before any score counts."];
+  if (found.first) return ["It was its turn: nothing was known of it yet, and such arms are tried in turn."];
   const look = LOOKS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
@@ -123,7 +122,6 @@ function sentences(found) {
       );
     }
   }
-  if (chosen?.index >= UNKNOWN) said.push("Nothing was known of it yet, and such arms come first.");
   const untried = found.reasons.filter((reason) => reason.index === null && reason.arm !== found.arm);
   if (untried.length) said.push(`Not yet known of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
   if (!found.exact) said.push("That moment cannot be made anew exactly, so these scores may differ a little from those that decided.");
@@ -138,7 +136,7 @@ function scores(found) {
   const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => reason.terms[name])).size === 1);
   const columns = names.filter((name) => !same.includes(name));
   const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
-  const number = (x) => h("td", { class: "number" }, x >= UNKNOWN ? "∞" : amount(x));
+  const number = (x) => h("td", { class: "number" }, amount(x));
   const lines = order.map((reason, i) => {
     const name = h("span", { class: "arm-name" });
     name.textContent = reason.arm;

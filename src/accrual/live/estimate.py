@@ -1,0 +1,73 @@
+"""What the pieces that have arrived say of an arm, whatever policy chooses: a mean and its interval.
+
+The mean of each age is that of the decisions that have reached it, and the ages are added up. Once an
+arm's decisions have all closed this is the plain mean of their totals.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.policy.age import Params, Stats
+from accrual.policy.base import Floats
+
+_Z = 1.96  # standard errors of a normal distribution, for 95 %
+
+
+class Estimate(NamedTuple):
+    """What is known of an arm, in units of its cap."""
+
+    mean: float  # of what a decision has paid by the greatest age that one has reached
+    interval: tuple[float, float]  # aims at 95 %, pointwise: a heuristic
+    reached: int  # the buckets up to that age
+    spread: Floats  # all buckets: how the total divides over them; a guess for those not reached
+
+
+def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
+    """Estimate what a decision of an arm pays; None before any of them has finished a bucket.
+
+    With n, S and Q a bucket's decisions, their pay and the growth of their squared cumulative pay, the
+    mean is the sum of S / n. Its variance adds up, bucket by bucket, by how much the variance of the
+    cumulative pay grows, each part over the decisions that reached the bucket. The interval is then that
+    of Agresti and Coull: z**2 decisions more, half of them 0 and half of them large, so that an arm that
+    happened to pay nothing, or always the same, is not taken for certain.
+    """
+    seen = stats.seen[arm]
+    reached = int(np.count_nonzero(seen))  # a bucket is finished after those before it
+    if not reached:
+        return None
+    n = seen[:reached]
+    means = stats.paid[arm, :reached] / n
+    mean = float(means.sum())
+    second = np.cumsum(stats.growth[arm, :reached] / n)
+    variances = np.maximum(second - np.cumsum(means) ** 2, 0.0)
+    variance = float(variances[-1])
+    growth = np.diff(variances, prepend=0.0)
+    squared_error = max(float((growth / n).sum()), variance / float(n[0]))
+    count = variance / squared_error if squared_error > 0.0 else float(n[-1])
+    return Estimate(mean, _interval(count, mean, float(second[-1])), reached, _spread(params, stats, arm))
+
+
+def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
+    """Return the interval for `n` decisions of this mean and second moment."""
+    size = second / mean if mean > 0.0 else 1.0  # of a typical total; the cap, where they are 0 or the cap
+    large = min(2.0 * size, max(size, 1.0))
+    more = _Z * _Z
+    middle = (n * mean + 0.5 * more * large) / (n + more)
+    square = (n * second + 0.5 * more * large * large) / (n + more)
+    width = _Z * math.sqrt(max(square - middle * middle, 0.0) / (n + more))
+    return middle - width, middle + width
+
+
+def _spread(params: Params, stats: Stats, arm: int) -> Floats:
+    """Return how an arm's pay divides over the buckets, with the help of the spread that arms share."""
+    buckets = len(params.prior)
+    cells = slice(params.cell[arm], params.cell[arm] + buckets)
+    pooled = stats.spread[cells]
+    mean = max(float(stats.sum[arm] / stats.known[arm]), 0.0)
+    shares = (np.maximum(stats.paid[arm], 0.0) + stats.kappa[cells] * mean * pooled) * stats.inverse[arm]
+    total = float(shares.sum())
+    return shares / total if total > 0.0 else pooled.copy()
