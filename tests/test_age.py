@@ -68,9 +68,9 @@ def test_mean_of_complete_decisions_is_their_mean():
     assert stats.weight[0] == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize(("over", "mean"), [(2.3e-16, 1.0), (1e-10, 1.0), (1e-6, 0.5), (0.5, 0.5)])
-def test_a_mean_that_rounding_puts_above_the_cap_is_the_cap(over, mean):
-    """Only one that is truly above it scales all means down, the highest to half the cap."""
+@pytest.mark.parametrize(("over", "scale"), [(2.3e-16, 1.0), (1e-6, 1.000002), (0.5, 2.25), (3.0, 8.0)])
+def test_a_mean_above_the_cap_scales_all_down_and_a_rounding_changes_nothing(over, scale):
+    """The scale is (1 + over)**2, and twice the highest mean from 2 caps on: it has no jump."""
     policy = ac.AgeIMED(buckets=1)
     params = policy.params(np.array([4.0, 2.0]), 2)
     stats = policy.stats(params)
@@ -79,8 +79,8 @@ def test_a_mean_that_rounding_puts_above_the_cap_is_the_cap(over, mean):
         age.finished(params, stats, arm, 0, 0.0, paid)
     stats.sum[0] = stats.known[0] * (1.0 + over)
     age.survey(params, stats, Moment(3, math.log(2), 0, 0))
-    assert stats.mean[0] == pytest.approx(mean, rel=1e-12)
-    assert stats.mean[1] == pytest.approx(0.25 * mean / (1.0 if mean == 1.0 else 1.0 + over), rel=1e-9)
+    assert stats.mean[0] == pytest.approx((1.0 + over) / scale, rel=1e-11)
+    assert stats.mean[1] == pytest.approx(0.25 / scale, rel=1e-11)
 
 
 def test_refresh_changes_no_estimate_of_what_is_complete_and_equal():

@@ -53,13 +53,14 @@ def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
 
 def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
     """Return the interval for `n` decisions of this mean and second moment."""
-    size = second / mean if mean > 0.0 else 1.0  # of a typical total; the cap, where they are 0 or the cap
-    large = min(2.0 * size, max(size, 1.0))
+    # The size of a typical total: the cap, where totals are 0 or the cap.
+    size = second / abs(mean) if mean != 0.0 else 1.0
+    large = math.copysign(min(2.0 * size, max(size, 1.0)), mean)
     more = _Z * _Z
     middle = (n * mean + 0.5 * more * large) / (n + more)
     square = (n * second + 0.5 * more * large * large) / (n + more)
     width = _Z * math.sqrt(max(square - middle * middle, 0.0) / (n + more))
-    return middle - width, middle + width
+    return min(middle - width, mean), max(middle + width, mean)
 
 
 def _spread(params: Params, stats: Stats, arm: int) -> Floats:

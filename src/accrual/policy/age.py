@@ -345,9 +345,12 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
             begun += stats.seen[arm, 0]
             ended += stats.seen[arm, buckets - 1]
     open_share = 1.0 - ended / begun
-    most = _KAPPA_CLOSED + (KAPPA_MOST - _KAPPA_CLOSED) * open_share**4
+    squared = open_share * open_share  # a power would not be the same to the bit in plain Python
+    most = _KAPPA_CLOSED + (KAPPA_MOST - _KAPPA_CLOSED) * squared * squared
     for g in range(buckets):
-        relative = max(noise[g] / average, 1e-6) ** open_share if noise[g] > 0.0 else 1.0
+        relative = 1.0
+        if noise[g] > 0.0:
+            relative = math.exp(open_share * math.log(max(noise[g] / average, 1e-6)))
         stats.kappa[first + g] = min(worth * relative, most)
 
 

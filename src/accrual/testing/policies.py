@@ -124,32 +124,39 @@ class PolicySuite(ABC):
         assert both - first < 0.1 * 0.5 * horizon * problem.gaps.mean()
 
     def test_arms_that_nothing_is_known_of_are_taken_in_turn(self) -> None:
-        """While nothing has arrived of any arm, a million decisions go to the arms in turn.
+        """While nothing has arrived of any arm, no arm is left out, in a million decisions.
 
-        The arms have the same cap, so that none can be preferred; `accrual.policy.estimate.in_turn`
-        is the index to return while nothing is known of an arm.
+        Of any 16 decisions in a row each of four arms with the same cap gets one: a policy that is told
+        to expect more of some arms may give these more, and the others still have their turn.
+        `accrual.policy.estimate.in_turn` is the index to return while nothing is known of an arm.
         """
-        ledger = Ledger(self.make_policy(), caps=[1.0] * 5, window=12)
-        arms = ledger.make(0.0, 1_000_000)
-        np.testing.assert_array_equal(arms, np.arange(1_000_000) % 5)
+        ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
+        arms = np.array(ledger.make(0.0, 1_000_000))
+        for arm in range(4):
+            waits = np.diff(np.flatnonzero(arms == arm), prepend=-1, append=len(arms))
+            assert waits.max() <= 16, f"arm {arm} waited for {waits.max()} decisions"
 
     def test_a_new_arm_gets_its_share_of_a_batch(self) -> None:
         """Of a batch, an arm that has just been added gets one decision in as many as there are arms."""
-        ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
+        ledger = Ledger(self.make_policy(), caps=[1.0] * 2, window=12)
         for now in range(1, 200):
             (decision,) = ledger.decide(now)
             ledger.observe(decision.id, 0.5 + 0.1 * decision.arm, age=0)
         new = [ledger.add_arm(1.0), ledger.add_arm(1.0)]
         arms = [decision.arm for decision in ledger.decide(200, n=600)]
-        assert [arms.count(arm) for arm in new] == [100, 100]
+        assert [arms.count(arm) for arm in new] == [150, 150]
 
     def test_the_estimate_of_closed_decisions_is_their_plain_mean(self) -> None:
         """On random problems, `Bandit.state` says of an arm what its closed decisions paid on average."""
         dice = np.random.default_rng(13)
         now = 0.0
+
+        def clock() -> float:
+            return now
+
         for _ in range(5):
-            caps = {name: float(dice.uniform(0.5, 20.0)) for name in "abcd"}
-            bandit = Bandit(caps, "12s", 12, self.make_policy(), seed=1, clock=lambda: now)
+            caps = {name: float(dice.uniform(0.5, 20.0)) for name in "abc"}
+            bandit = Bandit(caps, "12s", 12, self.make_policy(), seed=1, clock=clock)
             decisions: list[Decision[str]] = []
             totals: dict[int, float] = {}
             for _ in range(int(dice.integers(8, 80))):
@@ -162,8 +169,9 @@ class PolicySuite(ABC):
                     totals[paying.id] += value
             now += 13.0
             bandit.add_arm("another")  # an event, with which the time goes on in the log
-            for arm in bandit.state().arms[:4]:
+            for arm in bandit.state().arms[:3]:
                 paid = [totals[decision.id] for decision in decisions if decision.arm == arm.name]
+                assert arm.estimate is not None
                 np.testing.assert_allclose(arm.estimate, np.mean(paid), rtol=1e-9, atol=1e-12)
 
     def test_statistics_equal_a_brute_force_recomputation(self) -> None:
