@@ -307,7 +307,10 @@ class Bandit:
         return answer.status is Status.STORED
 
     def add_arm(self, name: str, cap: float = 1.0, window: float | str | timedelta | None = None) -> None:
-        """A new arm, to be tried at the next decision.
+        """Add an arm, which takes its turn: one of any K decisions in a row, K the arms in play.
+
+        That holds until its first decision has finished a group of the policy's (its window, where the
+        policy has none); from then on the policy chooses.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ def explain(
     first = row.id
     while first > ledger.decisions:
         earlier = store.decision(bandit, first - 1)
-        if earlier is None or earlier.seen != row.seen:
+        if earlier is None or (earlier.seen, earlier.salt) != (row.seen, row.salt):
             break
         first -= 1
     made = row.id - first

@@ -73,7 +73,7 @@ def router(bandits: Bandits) -> APIRouter:
 
     @routes.post("/bandits/{bandit}/arms", dependencies=[_scope("admin")], operation_id="addArm")
     async def add_arm(served: Found, given: models.NewArmIn) -> models.Done:
-        """A new arm, to be tried at the next decision. The same again is no error."""
+        """Add an arm, which takes its turn with the others. The same again is no error."""
         window = _window(served, given.window)
         answer = await _one(served, AddArm(given.name, given.cap, window))
         if answer.status is Status.CONFLICT:

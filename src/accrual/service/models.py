@@ -200,7 +200,7 @@ class Explanation(BaseModel):
     id: int
     arm: str
     at: float
-    first: Annotated[bool, Field(description="Chosen because it had never been tried.")]
+    first: Annotated[bool, Field(description="Chosen because nothing was known of it: it was its turn.")]
     exact: Annotated[bool, Field(description="Whether the state made anew gives the same choice.")]
     reasons: list[Reason]
 
