@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import accrual
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.engine.cpu import Chain, Marks, Plan
@@ -99,7 +100,13 @@ def simulate(
         regret=regret,
         pulls=pulls,
         runs=numbers,
-        meta={"seed": seed, "horizon": horizon, "arms": list(problem.arms), "window": problem.window},
+        meta={
+            "seed": seed,
+            "horizon": horizon,
+            "arms": list(problem.arms),
+            "window": problem.window,
+            "version": accrual.__version__,
+        },
     )
 
 
