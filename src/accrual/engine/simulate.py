@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import accrual
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
+from accrual.core.version import VERSION
 from accrual.engine.cpu import Chain, Marks, Plan
 from accrual.engine.progress import Progress
 from accrual.engine.result import Result
@@ -105,7 +105,7 @@ def simulate(
             "horizon": horizon,
             "arms": list(problem.arms),
             "window": problem.window,
-            "version": accrual.__version__,
+            "version": VERSION,
         },
     )
 

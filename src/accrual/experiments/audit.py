@@ -99,7 +99,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     and near the best price the excess is of second order, so a price that is nearly right will do.
     """
     if stats.seen[arm, params.last] == 0:  # groups finish in order
-        return _UNTRIED - stats.pulls[arm]
+        return float(_UNTRIED - stats.pulls[arm])
     level = max(moment.log, _LEAST_LEVEL)
     variance = 0.0
     for group in range(params.last + 1):
