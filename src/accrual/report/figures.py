@@ -142,7 +142,7 @@ def _audit(setting: Setting) -> Picture:
         "has, as this one is. One chance: for policies that need be efficient only where all groups of an "
         "arm have the same chance. With all reward in one group these two are one."
     )
-    return render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 3))
+    return render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 4))
 
 
 def _differences(data: Data) -> Picture:

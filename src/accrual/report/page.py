@@ -198,7 +198,7 @@ def _audit(data: Data, drawn: dict[str, Picture]) -> str:
         (learner,) = setting.learners.values()
         slope, error = learner.growth()
         bounds = [f"{curve.per_log:.3g}" for curve in setting.curves]
-        cells = (f"{learner.final:.3g} ± {learner.final_error:.1g}", f"{slope:.3g} ± {error:.2g}", *bounds)
+        cells = (f"{learner.final:.3g} ± {learner.final_error:.2g}", f"{slope:.3g} ± {error:.2g}", *bounds)
         title = escape(setting.title.split(": ")[-1])
         body += f"<tr><td>{title}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     head = (
