@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import accrual as ac
 from accrual import BernoulliLaw, InputError, Problem, UniformLaw, bounds
@@ -34,6 +35,7 @@ BOUNDS: dict[str, Callable[..., Any]] = {
     "upper_ucb1": bounds.upper_ucb1,
     "upper_delayed_ucb1": bounds.upper_delayed_ucb1,
     "lower": lambda problem, t: bounds.lower(problem, t, 2, EARLY),
+    "lower_free_chances": lambda problem, t: bounds.lower_free_chances(problem, t, 2, "uniform"),
     "lower_smooth": lambda problem, t: bounds.lower_smooth(problem, t, 2),
     "lower_printed": lambda problem, t: bounds.lower_printed(problem, t, 2, EARLY),
 }
@@ -288,6 +290,132 @@ def test_a_factor_above_one_is_harmless_where_few_groups_pay():
     assert bounds.lower_printed(COINS, 100, 2, first) < bounds.lower(COINS, 100, 2, first)
 
 
+# --- the lower bound for free chances -------------------------------------------------------------
+
+
+def coins(spread: Any, *chances: Any, alpha: int = 20, caps: Any = None) -> Problem:
+    """Arms of cap 1 whose groups pay their whole share with these chances: one each, or one a group."""
+    laws = [BernoulliLaw(p, spread) for p in chances]
+    return Problem(caps=caps or [1.0] * len(laws), window=alpha, groups=alpha, laws=laws)
+
+
+def per_log(bound: Callable[..., Any], problem: Problem, spread: Any) -> float:
+    return float(bound(problem, math.e, problem.groups, spread))
+
+
+def by_scipy(p: Any, shares: Any, target: float) -> float:
+    """min sum kl(p_k, q_k) with shares @ q >= target, by a general optimiser; for 0 < p < 1."""
+    p, shares = np.asarray(p, float), np.asarray(shares, float)
+    found = minimize(
+        lambda q: float((p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).sum()),
+        np.maximum(p, target),
+        jac=lambda q: (q - p) / (q * (1 - q)),
+        bounds=[(1e-9, 1 - 1e-9)] * len(p),
+        constraints=[{"type": "ineq", "fun": lambda q: shares @ q - target, "jac": lambda q: shares}],
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    return float(found.fun)
+
+
+def test_three_lower_bounds_of_very_begin():
+    # Chances 0.5 and 0.35, 20 groups; kl(0.35, 0.5) = 0.35 ln 0.7 + 0.65 ln 1.3 = 0.04570.
+    problem = coins("very_begin", 0.5, 0.35)
+    assert per_log(bounds.lower, problem, "very_begin") == pytest.approx(0.15 / (20 * 0.0457005), rel=1e-5)
+    assert per_log(bounds.lower, problem, "very_begin") == pytest.approx(0.164, abs=5e-4)
+    assert per_log(bounds.lower_printed, problem, "very_begin") == pytest.approx(0.199, abs=5e-4)
+    assert per_log(bounds.lower_free_chances, problem, "very_begin") == pytest.approx(0.986, abs=5e-4)
+    # The order of the groups, which E[Y] is about, is nothing to what a decision tells.
+    late = coins("very_end", 0.5, 0.35)
+    assert per_log(bounds.lower_free_chances, late, "very_end") == pytest.approx(0.986, abs=5e-4)
+    assert per_log(bounds.lower_printed, late, "very_end") == pytest.approx(1.777, abs=5e-4)
+
+
+def test_free_chances_by_hand():
+    # One group: kl(0.2, 0.6) = 0.2 ln(1/3) + 0.8 ln 2, as for a common chance.
+    kl = 0.2 * math.log(1 / 3) + 0.8 * math.log(2)
+    one = coins(LAST, 0.6, 0.2)
+    assert per_log(bounds.lower_free_chances, one, LAST) == pytest.approx(0.4 / kl, rel=1e-13)
+    # Shares 3/4 and 1/4, chances 0, mu* = 1/2. The minimum has q = 1 - 1 / (price * share) where that is
+    # positive, so sum share q = 1 - 2 / price = 1/2: price 4, q = 2/3 and 0, sum kl = -ln(1/3) = ln 3.
+    never = coins(EARLY, [2 / 3, 0.0], 0.0, alpha=2)
+    assert never.means.tolist() == pytest.approx([0.5, 0.0])
+    assert per_log(bounds.lower_free_chances, never, EARLY) == pytest.approx(0.5 / math.log(3), rel=1e-12)
+    # A group that always pays can pay no more; the other must bring the whole rise: q = 1/2.
+    sure = coins([0.5, 0.5], [1.0, 0.5], [1.0, 0.25], alpha=2)
+    expected = 0.125 / KL_QUARTER_HALF
+    assert per_log(bounds.lower_free_chances, sure, [0.5, 0.5]) == pytest.approx(expected, rel=1e-12)
+
+
+@given(
+    p=st.lists(st.floats(0.02, 0.9), min_size=5, max_size=5),
+    weights=st.lists(st.floats(0.05, 1), min_size=5, max_size=5),
+    up=st.floats(0.05, 0.9),
+)
+def test_the_minimum_is_that_of_a_general_optimiser(p, weights, up):
+    shares = np.array(weights) / sum(weights)
+    low = float(shares @ p)
+    best = low + up * (0.95 - low)
+    assume(best - low > 0.01)
+    problem = coins(list(shares), best, p, alpha=5)
+    expected = (best - low) / by_scipy(p, shares, best)
+    assert per_log(bounds.lower_free_chances, problem, list(shares)) == pytest.approx(expected, rel=1e-5)
+
+
+@given(problem=problems(same_caps=True), spread=spreads(4))
+def test_free_chances_ask_for_no_less_than_a_common_one(problem, spread):
+    # q_k = mu* / R for all k is one of the ways to be the best arm. With equal shares it is the hardest.
+    capped = Problem(problem.caps, 12, 4, [BernoulliLaw(law.p, spread) for law in problem.arm_laws])
+    assume(capped.gaps.max() > 0 and capped.gaps[capped.gaps > 0].min() > 1e-6 * capped.means.max())
+    free = per_log(bounds.lower_free_chances, capped, spread)
+    assert free >= per_log(bounds.lower, capped, spread) * (1 - 1e-6)
+    if len(set(spread)) == 1:
+        assert free == pytest.approx(bounds.lower_smooth(capped, math.e, 4), rel=1e-6)
+
+
+@pytest.mark.parametrize("spread", ["very_begin", "middle", "end", "extreme_begin"])
+@pytest.mark.parametrize("alpha", [20, 2000])
+def test_for_a_small_gap_it_is_the_coincidence_that_counts(spread, alpha):
+    # kl(p, p + d) = d^2 / (2 p (1 - p)) to first order, so min sum kl = rise^2 / (2 p (1 - p) IC).
+    problem = coins(spread, 0.4 + 1e-5, 0.4, alpha=alpha)
+    smooth = bounds.lower_smooth(problem, math.e, alpha)
+    ratio = per_log(bounds.lower_free_chances, problem, spread) / smooth
+    assert ratio == pytest.approx(alpha * ac.spread.named(spread).coincidence(alpha), rel=1e-3)
+
+
+def test_free_chances_at_the_edges():
+    # mu* = R: an arm that has failed once is not the best one. No worse arm: nothing to learn.
+    assert per_log(bounds.lower_free_chances, coins("begin", 1.0, 0.3), "begin") == 0
+    assert per_log(bounds.lower_free_chances, coins("begin", 0.3, 0.3), "begin") == 0
+    # Just below R it is small but there; close to the best arm it is great. Both end.
+    near = per_log(bounds.lower_free_chances, coins("begin", 1 - 1e-12, 0.3), "begin")
+    assert 0 < near < per_log(bounds.lower_free_chances, coins("begin", 0.99, 0.3), "begin")
+    close = per_log(bounds.lower_free_chances, coins("begin", 0.3 + 1e-9, 0.3), "begin")
+    assert close == pytest.approx(2 * 0.21 * ac.spread.named("begin").coincidence(20) / 1e-9, rel=1e-3)
+    assert per_log(bounds.lower_free_chances, coins("very_end", 0.5, 0.0, alpha=5000), "very_end") > 0
+
+
+def test_free_chances_of_a_problem_in_other_groups():
+    # Pairs of groups with shares 1/4 and chances 0.2 and 0.6 make groups of share 1/2 and chance 0.4.
+    fine = coins([0.25] * 4, [0.8] * 4, [0.2, 0.6, 0.2, 0.6], alpha=4)
+    coarse = coins([0.5, 0.5], 0.8, 0.4, alpha=2)
+    expected = per_log(bounds.lower_free_chances, coarse, [0.5, 0.5])
+    assert bounds.lower_free_chances(fine, math.e, 2, [0.5, 0.5]) == pytest.approx(expected, rel=1e-12)
+    # Paid in the first round of a group of two, all falls into the first of two learner's groups.
+    first = Problem([1.0, 1.0], 2, 1, [BernoulliLaw(0.8), BernoulliLaw(0.4)], division="first")
+    whole = bounds.lower_free_chances(first, math.e, 1, [1.0])
+    assert bounds.lower_free_chances(first, math.e, 2, [1.0, 0.0]) == pytest.approx(whole, rel=1e-13)
+
+
+def test_a_spread_that_does_not_cap_the_problem_is_refused():
+    with pytest.raises(
+        InputError, match=r"^group 4 of arm 0 pays 0\.125 on average, more than the 0\.05 that"
+    ):
+        bounds.lower_free_chances(coins([0.25] * 4, 0.5, 0.4, alpha=4), 10, 4, [0.4, 0.3, 0.25, 0.05])
+    with pytest.raises(InputError, match=r"^group 1 of arm 0 pays 0\.125 on average, more than the 0 that"):
+        bounds.lower_free_chances(coins([0.25] * 4, 0.5, 0.4, alpha=4), 10, 4, [0, 0.5, 0.25, 0.25])
+
+
 # --- one spread against another -------------------------------------------------------------------
 
 
@@ -396,6 +524,21 @@ def test_regret_stays_below_the_upper_bounds_where_they_apply(spread):
         assert (regret.mean(axis=0) <= curve).all()
 
 
+@pytest.mark.parametrize(("spread", "share"), [("uniform", 1.0), ("very_begin", 0.0), ("very_end", 0.0)])
+def test_the_step_at_which_theorem_1s_proof_fails(spread, share):
+    # E2: the log-likelihood ratio of chance 0.35 against 0.5 stays below (1 - eps / 2) ln t over the first
+    # f_t / alpha decisions, f_t = c (1 - eps) ln t / kl. It tends to c (1 - eps) ln t, so P(E2) tends to 1
+    # for c = 1 and, at eps = 0.1, to 0 for c = 1.21 and c = 10.8. At ln t = 3,000 the line is at 2,850 and
+    # the ratio at 2,700 with a standard deviation of 72, or at 3,279 with 79, or (c = 10.8, cut short at
+    # 90,000 observations) at 4,113 with 89: at most 4 % of the paths are on the wrong side.
+    eps, log, rng = 0.1, 3000.0, np.random.default_rng(0)
+    kl = 0.35 * math.log(0.35 / 0.5) + 0.65 * math.log(0.65 / 0.5)
+    seen = round(bounds.theorem1_factor(20, spread) * (1 - eps) * log / kl)
+    steps = np.where(rng.random((60, min(seen, 90_000))) < 0.35, math.log(0.7), math.log(1.3))
+    below = np.cumsum(steps, axis=1).max(axis=1) <= (1 - eps / 2) * log
+    assert abs(below.mean() - share) <= 0.1
+
+
 def test_regret_falls_below_theorem_1_as_printed():
     # All reward in the last group, paid or not: the printed bound is 40 / 21 times Lai and Robbins'
     # constant, which KL-UCB attains. Measured about 14 against 21.0; the standard error of 100 runs
@@ -443,6 +586,7 @@ SIX = Problem(caps=[4, 8], window=6, groups=2)
         lambda alpha: bounds.upper_tpucbfrg(SIX, 10, alpha, "begin"),
         lambda alpha: bounds.upper_tpucbfr(SIX, 10, alpha),
         lambda alpha: bounds.lower(SIX, 10, alpha, "begin"),
+        lambda alpha: bounds.lower_free_chances(SIX, 10, alpha, "uniform"),
         lambda alpha: bounds.lower_smooth(SIX, 10, alpha),
         lambda alpha: bounds.lower_printed(SIX, 10, alpha, "begin"),
         lambda alpha: bounds.beats(SIX, 10, alpha, "begin", "end"),

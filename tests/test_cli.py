@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import pty
 import signal
@@ -149,7 +150,39 @@ def test_bounds_are_those_of_python(cli):
     upper = ac.bounds.upper_tpucbfrg(problem, 10_000, 50, "begin")
     assert rows["upper, TPUCBFRG(50, begin)"] == f"{float(upper):,.0f}"
     assert len(rows) == 7
+    # Setting 1's groups pay the same; "begin" allows the late ones less than that.
+    assert "No bound for free chances: group 36 of arm 0 pays 1 on average, more than the 0.904" in out
     assert "<svg" in Path("b.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("spread", "rows", "verdict"),
+    [
+        (
+            "very_begin",
+            (0.164, 0.986, 0.199),
+            "no lower bound for one chance and a lower bound for free chances",
+        ),
+        (
+            "very_end",
+            (0.164, 0.986, 1.777),
+            "no lower bound for one chance and no lower bound for free chances",
+        ),
+        ("uniform", (0.164, 0.164, 0.164), "a lower bound for one chance and a lower bound for free chances"),
+    ],
+)
+def test_bounds_say_for_which_class_they_are(cli, spread, rows, verdict):
+    laws = "\n".join(f'[[problem.laws]]\nkind = "bernoulli"\np = {p}' for p in (0.5, 0.35))
+    Path("p.toml").write_text(
+        f'[problem]\ncaps = [1.0, 1.0]\nwindow = 20\ngroups = 20\nspread = "{spread}"\n{laws}\n'
+    )
+    code, out, _ = cli("bounds", "p.toml", "--spread", spread, "--horizon", "1e6")
+    assert code == 0
+    names = ("groups with one chance", "groups with free chances", "Theorem 1 as printed")
+    for name, value in zip(names, rows, strict=True):
+        (line,) = [line for line in out.splitlines() if line.startswith(f"lower, {name}")]
+        assert float(line.split()[-1]) / math.log(1e6) == pytest.approx(value, rel=0.01)
+    assert f"As printed it is {verdict}." in out
 
 
 def test_bench_prints_the_report(cli, monkeypatch):

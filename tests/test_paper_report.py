@@ -85,6 +85,33 @@ def test_statements_can_fail():
     )
 
 
+def audited(gain: float, runs: int = 2) -> words.Statement:
+    """A policy whose regret gains `gain` ± 0.1 per unit of ln t, beside bounds that gain 2, 1 and 0.5."""
+    rounds = np.array([100, 1000, 10_000])
+    scatter = np.array([-0.1, 0.1]) if runs == 2 else np.zeros(1)
+    regret = 7.0 + (gain + scatter[:, None]) * np.log(rounds)
+    one = Learner("P", "P", None, rounds, regret)
+    curves = tuple(
+        rows.Curve("audit/x", "lower", name, rounds.astype(float), slope * np.log(rounds))
+        for name, slope in (("printed", 2.0), ("free", 1.0), ("common", 0.5))
+    )
+    title = "Theorem 1 audited: spread x"
+    (said,) = words._theorem1(data(Setting("audit/x", title, None, 20, 20, (1.0,), {"P": one}, curves)))
+    return said
+
+
+def test_theorem_1_is_judged_by_how_regret_grows():
+    # Regret far above or below a line says nothing about a limit; three standard errors of 0.1 are 0.3.
+    said = audited(1.6)
+    assert not said.holds
+    assert "from round 1,000 to 10,000 P gains 1.6 ± 0.1 of regret per unit of ln t" in said.found
+    assert (
+        "the printed bound gains 2, the bound for free chances 1, the bound for one chance 0.5" in said.found
+    )
+    assert audited(1.75).holds
+    assert audited(1.0, runs=1).holds  # a single run has no standard error, so it shows nothing
+
+
 def test_every_figure_of_the_list_is_there(whole):
     names = {path.stem for path in (whole / "figures").glob("*.svg")}
     expected = {f"setting1-alpha{alpha}" for alpha in (5, 10, 20, 25, 50)}

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import accrual as ac
+from accrual import BernoulliLaw, Problem
 from accrual.experiments import audit
 from accrual.experiments.blocks import cut_block, make_policy, make_problem
 from accrual.experiments.cells import checkpoints
+from accrual.experiments.curves import _lower
 from accrual.experiments.settings import BLOCKS, HORIZON, SETTINGS, Learner, select
 from accrual.policy.base import Moment
-from accrual.policy.klucb import KLUCB
+from accrual.policy.estimate import kl_upper
 
 
 def test_ids_are_those_that_people_have_written_down():
@@ -82,38 +85,79 @@ def test_checkpoints_end_at_the_horizon_and_serve_both_axes():
     assert checkpoints(100)[-1] == 100
 
 
-def test_the_audits_policy_is_kl_ucb_where_there_is_one_group():
-    """With all reward in the last group a total is the one normalised group, so choices agree."""
-    problem = audit.problem("last")
-    policies = {"groups": audit.GroupKLUCB(20, "last"), "totals": KLUCB()}
-    result = ac.simulate(problem, policies, horizon=1500, runs=4, seed=5)
-    assert np.array_equal(result.pulls[0], result.pulls[1])
-
-
-def test_the_audits_index_by_hand():
-    """Two successes in four finished groups, ln t = 1: the q with 4 kl(1/2, q) = 1 has a closed form"""
-    policy = audit.GroupKLUCB(2, "begin")
-    params = policy.params(np.array([3.0]), 4)
+def counted(policy: audit.GroupKLUCB, seen: Any, paid: Any) -> tuple[audit.Params, audit.Stats]:
+    """One arm of cap 3, with so many finished groups of which so many paid their cap."""
+    params = policy.params(np.array([3.0]), policy.alpha)
     stats = policy.stats(params)
-    stats.pulls[0] = 2
-    for group, before, after in ((0, 0.0, 3 * params.group_cap[0]), (1, 3 * params.group_cap[0], 3.0)):
-        audit.finished(params, stats, 0, group, before, after)
-        audit.finished(params, stats, 0, group, before, before)
-    assert stats.seen[0] == 4
-    assert stats.paid[0] == pytest.approx(2.0)
-    q = 0.5 + 0.5 * math.sqrt(1 - math.exp(-2 * 0.25))  # kl(1/2, q) = -ln(4 q (1 - q)) / 2
-    assert audit.index(params, stats, 0, Moment(4, 1.0, 0, 0)) == pytest.approx(3 * q, rel=1e-9)
+    for group in np.flatnonzero(params.share):
+        for one in range(seen[group]):
+            most = 3 * params.share[group] if one < paid[group] else 0.0
+            audit.finished(params, stats, 0, int(group), 1.0, 1.0 + most)
+    return params, stats
+
+
+@pytest.mark.parametrize(("seen", "paid"), [(7, 3), (40, 1), (5, 0), (5, 5), (2000, 700)])
+def test_the_audits_index_is_kl_ucbs_where_there_is_one_group(seen, paid):
+    params, stats = counted(audit.GroupKLUCB(20, "last"), [seen] * 20, [paid] * 20)
+    assert stats.seen[0].tolist() == [0] * 19 + [seen]
+    for log in (1.0, 5.0, 12.0):
+        expected = 3 * kl_upper(paid / seen, log / seen)
+        assert audit.index(params, stats, 0, Moment(4, log, 0, 0)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("spread", ["very_end", "middle", "extreme_begin"])
+@pytest.mark.parametrize("log", [1.0, 11.5])
+def test_the_audits_index_is_the_greatest_mean_within_reach(spread, log):
+    """By a general optimiser: the greatest sum share_k q_k with sum n_k kl(p_k, q_k) <= ln t."""
+    rng = np.random.default_rng(3)
+    seen = rng.integers(20, 60, 6)
+    paid = rng.integers(1, seen)
+    params, stats = counted(audit.GroupKLUCB(6, spread), seen, paid)
+    p = paid / seen
+    found = minimize(
+        lambda q: -params.share @ q, p, jac=lambda q: -params.share, bounds=[(1e-9, 1 - 1e-9)] * 6,
+        constraints={
+            "type": "ineq",
+            "fun": lambda q: log - seen @ (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))),
+            "jac": lambda q: -seen * (q - p) / (q * (1 - q)),
+        },
+        method="SLSQP", options={"ftol": 1e-13, "maxiter": 1000},
+    )  # fmt: skip
+    assert audit.index(params, stats, 0, Moment(4, log, 0, 0)) == pytest.approx(-3 * found.fun, rel=1e-6)
+
+
+def test_the_audits_policy_takes_untried_arms_in_turn():
+    policies = [audit.GroupKLUCB(20, "very_end")]
+    result = ac.simulate(audit.problem("very_end"), policies, horizon=20, runs=1)
+    assert result.pulls[0, 0].tolist() == [10, 10]
+
+
+def test_the_audits_policy_learns_where_the_groups_chances_differ():
+    """It is efficient on its whole class: a policy that counted all groups alike would choose arm 1 for ever.
+
+    Arm 0 pays 0.52 on average, though the mean of its groups' chances is 0.15; arm 1 pays 0.32, and has 0.86.
+    """
+    shares = np.array(audit.spread("very_end").pmf(20))
+    late = np.arange(20) >= 17
+    laws = [BernoulliLaw(np.where(late, a, b).tolist(), "very_end") for a, b in ((0.6, 0.07), (0.2, 0.98))]
+    problem = Problem(caps=[1.0, 1.0], window=20, groups=20, laws=laws)
+    assert problem.means[0] > problem.means[1] + 0.1
+    assert shares[late].sum() > 0.7
+    result = ac.simulate(problem, [audit.GroupKLUCB(20, "very_end")], horizon=4000, runs=8, seed=2)
+    assert (result.pulls[0, :, 1] < 400).all()
 
 
 def test_the_audits_problems():
-    last = audit.problem("last")
-    assert last.group_means[0].tolist() == [0.0] * 19 + [0.6]
-    assert audit.problem("very_end").means == pytest.approx([0.5, 0.35])
-    # Theorem 1's factor for all mass in the last of 20 groups is 2 * 20**2 / 21; the corrected bound
-    # counts one group where the alpha-smooth one counts 20.
-    printed = ac.bounds.lower_printed(last, 1000, 20, audit.spread("last"))
-    corrected = ac.bounds.lower(last, 1000, 20, audit.spread("last"))
-    assert printed / corrected == pytest.approx(2 * 20 / 21)
+    last, late = audit.problem("last"), audit.problem("very_end")
+    assert last.group_means[0].tolist() == [0.0] * 19 + [0.5]
+    assert late.means == pytest.approx([0.5, 0.35])
+    # Theorem 1's factor for all mass in the last of 20 groups is 2 * 20**2 / 21. With one group both classes
+    # have Lai and Robbins' constant, where the alpha-smooth bound has a twentieth of it.
+    printed, free, common = (curve.per_log for curve in _lower("audit/last", last, np.array([10.0, 1000.0])))
+    assert printed / common == pytest.approx(2 * 20 / 21)
+    assert free == pytest.approx(common, rel=1e-12)
+    lines = _lower("audit/very_end", late, np.array([1000.0]))
+    assert [curve.per_log for curve in lines] == pytest.approx([1.777, 0.986, 0.164], abs=5e-4)
 
 
 def test_spotify_is_public_and_learners_are_data():

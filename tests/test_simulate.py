@@ -95,6 +95,41 @@ def test_table_and_rows(result):
         result.rows(baseline="x")
 
 
+def test_the_paired_error_is_that_of_the_differences():
+    """It is 0 where regrets move together, and above that of independent means where they move apart."""
+    one = np.array([1.0, 2.0, 4.0])
+    regret = np.array([one, one + 3.0, -one])[:, :, None]
+    pulls = np.zeros((3, 3, 1), np.int64)
+    rows = ac.Result(("a", "b", "c"), np.array([9]), regret, pulls, range(3)).rows()
+    assert rows[1]["vs_se"] == 0.0
+    assert rows[2]["vs_se"] == pytest.approx(2 * rows[0]["se"])
+    assert rows[2]["vs_se"] > 1.4 * np.hypot(rows[0]["se"], rows[2]["se"]) * (1 - 1e-9)
+
+
+def test_the_paired_error_in_setting_1_is_what_rows_says_of_it():
+    """Both figures of the docstring, from the run that it names; a last bit may differ by machine."""
+    said = re.search(
+        r"`vs_se` of ([\d,]+) over 100\s+runs, where .* have ([\d,]+)", str(ac.Result.rows.__doc__)
+    )
+    assert said is not None
+    policies = [ac.TPUCBFR(20), ac.TPUCBFRG(20, "begin")]
+    base, other = ac.simulate(ac.paper.setting1(), policies, 100_000, 100, checkpoints=1).rows()
+    found = other["vs_se"], np.hypot(base["se"], other["se"])
+    assert found == pytest.approx([float(text.replace(",", "")) for text in said.groups()], rel=0.01)
+
+
+def test_the_version_is_in_a_result_and_in_its_file(result, tmp_path):
+    assert result.meta == {
+        "seed": 0,
+        "horizon": 2000,
+        "arms": [str(arm) for arm in range(10)],
+        "window": 100,
+        "version": ac.__version__,
+    }
+    result.save(tmp_path / "result.parquet")
+    assert ac.Result.load(tmp_path / "result.parquet").meta["version"] == ac.__version__
+
+
 def test_save_and_load(result, tmp_path):
     path = tmp_path / "result.parquet"
     result.save(path)

@@ -37,7 +37,7 @@ class Result:
     runs : range
         The numbers of the runs.
     meta : dict
-        What was simulated: seed, horizon, arms, version.
+        What was simulated: seed, horizon, arms, window, and the version of accrual that did it.
     """
 
     labels: tuple[str, ...]
@@ -55,9 +55,12 @@ class Result:
     def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
         """One dict per policy: mean, standard error, quantiles, paired difference to `baseline`.
 
-        The difference is taken run by run on the same draws, so its standard error (`vs_se`) is
-        far smaller than that of two independent means. The baseline is the first policy unless
-        named.
+        The difference to the baseline is taken run by run, and `vs_se` is the standard error of its
+        mean. It is smaller than the error of two independent means, sqrt(se^2 + se_base^2), only where
+        the two policies' regrets move together: all policies of a run see the same noise, but what it
+        does to their regrets is alike only as far as they make the same choices. In Setting 1 that is
+        little: TPUCBFRG(20, begin) less TPUCBFR(20) at 100,000 rounds has a `vs_se` of 2,218 over 100
+        runs, where independent runs would have 2,315. The baseline is the first policy unless named.
         """
         base = self.labels[0] if baseline is None else baseline
         if base not in self.labels:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
+from accrual.core.version import VERSION
 from accrual.engine.cpu import Chain, Marks, Plan
 from accrual.engine.progress import Progress
 from accrual.engine.result import Result
@@ -99,7 +100,13 @@ def simulate(
         regret=regret,
         pulls=pulls,
         runs=numbers,
-        meta={"seed": seed, "horizon": horizon, "arms": list(problem.arms), "window": problem.window},
+        meta={
+            "seed": seed,
+            "horizon": horizon,
+            "arms": list(problem.arms),
+            "window": problem.window,
+            "version": VERSION,
+        },
     )
 
 

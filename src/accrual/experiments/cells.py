@@ -198,6 +198,7 @@ def gather(cells: Sequence[Cell], out: Path) -> Result:
             "horizon": first.horizon,
             "arms": list(first.problem.arms),
             "window": first.problem.window,
+            "version": first.identity["versions"]["accrual"],
         },
     )
 

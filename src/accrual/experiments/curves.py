@@ -60,10 +60,14 @@ def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[Curve]:
 
 
 def _lower(figure: str, problem: Problem, rounds: np.ndarray) -> list[Curve]:
+    """Theorem 1's printed bound and those of the two classes, the larger class first."""
     spread = audit.spread(figure.removeprefix("audit/"))
-    printed = bounds.lower_printed(problem, rounds, problem.groups, spread)
-    corrected = bounds.lower(problem, rounds, problem.groups, spread)
+    lines = {
+        "Theorem 1 as printed": bounds.lower_printed,
+        "bound for free chances": bounds.lower_free_chances,
+        "bound for one chance": bounds.lower,
+    }
     return [
-        Curve(figure, "lower", "Theorem 1 as printed", rounds, np.asarray(printed)),
-        Curve(figure, "lower", "corrected lower bound", rounds, np.asarray(corrected)),
+        Curve(figure, "lower", label, rounds, np.asarray(bound(problem, rounds, problem.groups, spread)))
+        for label, bound in lines.items()
     ]

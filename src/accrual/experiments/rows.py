@@ -56,6 +56,11 @@ class Curve(NamedTuple):
     x: Floats
     y: Floats
 
+    @property
+    def per_log(self) -> float:
+        """What a bound that is proportional to ln t gains per unit of ln t."""
+        return float(self.y[-1] / np.log(self.x[-1]))
+
 
 def canonical(value: Any) -> str:
     """`value` as JSON, in one way only."""

@@ -50,6 +50,17 @@ class Learner:
         """The mean regret at a round, read between the checkpoints."""
         return float(np.interp(round_, self.rounds, self.mean))
 
+    def growth(self) -> tuple[float, float]:
+        """Regret per unit of ln t over the last tenfold of rounds: the mean over runs and its standard error.
+
+        The error is nan for a single run.
+        """
+        start = self.rounds[-1] / 10
+        before = np.array([np.interp(start, self.rounds, run) for run in self.regret])
+        each = (self.regret[:, -1] - before) / np.log(10)
+        error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else float("nan")
+        return float(each.mean()), error
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -128,7 +128,7 @@ def _audit(setting: Setting) -> Picture:
     def draw(figure: Any, narrow: bool) -> None:
         ax = figure.subplots()
         _band(ax, learner, f"{learner.label}  {short(learner.final)}")
-        for curve, drawn in zip(setting.curves, reversed(style.BOUNDS), strict=False):
+        for curve, drawn in zip(setting.curves, style.LOWER_BOUNDS, strict=True):
             ax.plot(curve.x, curve.y, label=f"{curve.label}  {short(float(curve.y[-1]))}", **drawn)
         last = int(learner.rounds[-1])
         top = 1.1 * max(float(curve.y[-1]) for curve in setting.curves)
@@ -136,10 +136,13 @@ def _audit(setting: Setting) -> Picture:
         axis(ax.xaxis)
 
     caption = (
-        "A uniformly efficient policy below Theorem 1's printed lower bound, and above the corrected one. "
-        "On a log axis a logarithmic bound is a straight line."
+        "Regret of KL-UCB that takes each group to have a chance of its own, with bands of two standard "
+        "errors. A lower bound says how steep regret must be in the end, not how high: on this axis, how "
+        "steep a straight line. Free chances: for policies that are efficient whatever chance each group "
+        "has, as this one is. One chance: for policies that need be efficient only where all groups of an "
+        "arm have the same chance. With all reward in one group these two are one."
     )
-    return render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 3))
+    return render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 4))
 
 
 def _differences(data: Data) -> Picture:

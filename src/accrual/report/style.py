@@ -45,6 +45,12 @@ BOUNDS = (
     {"color": "#555555", "linestyle": "--", "linewidth": 1.6},
     {"color": "#B03060", "linestyle": (0, (7, 2, 2, 2)), "linewidth": 1.6},
 )
+# Two of these may be one line, so each later one is thinner and lets the earlier show.
+LOWER_BOUNDS = (
+    {"color": "#B03060", "linestyle": (0, (7, 2, 2, 2)), "linewidth": 1.6},
+    {"color": "#E0A030", "linestyle": "--", "linewidth": 3.4},
+    {"color": "#555555", "linestyle": "--", "linewidth": 1.3},
+)
 
 
 def line(kind: str) -> dict[str, Any]:

@@ -1,0 +1,46 @@
+"""What all bounds share: horizons, gaps, and groups that fit the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, divides, whole
+from accrual.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Curve = Any  # a float for one horizon, an array for an array of them
+OfLog = Callable[[Any], Any]  # a bound as a function of ln T
+
+ROUNDING = 1e-12  # relative differences below this are none
+
+
+def behind(problem: Problem) -> tuple[Array, Array]:
+    """Gaps and caps of the arms that are worse than the best by more than rounding."""
+    worse = problem.gaps > ROUNDING * problem.means.max()
+    return problem.gaps[worse], np.array(problem.caps)[worse]
+
+
+def phi(problem: Problem, alpha: int) -> int:
+    """The rounds in a group, after checking that there is a whole number of them."""
+    return divides("alpha", whole("alpha", alpha, 1), problem.window)
+
+
+def horizons(horizon: npt.ArrayLike) -> Array:
+    try:
+        rounds = np.asarray(horizon, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"horizon must be a number or an array of numbers, not {horizon!r}") from None
+    wrong = ~(np.isfinite(rounds) & (rounds >= 1))
+    if wrong.any():
+        raise InputError(f"horizon must be a number of at least 1, not {rounds[wrong].flat[0]:g}")
+    return rounds
+
+
+def curve(horizon: npt.ArrayLike, of_log: OfLog) -> Curve:
+    rounds = horizons(horizon)
+    bound = of_log(np.log(rounds))
+    return bound if rounds.ndim else float(bound)
