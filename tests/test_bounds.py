@@ -181,11 +181,11 @@ def test_without_delay_the_delayed_bound_is_ucb1s():
 
 
 def test_a_decision_is_pending_for_the_next_window_less_one_choices():
-    # DelayedUCB1 takes arms 0 and 1 in turn, then arm 0 until a window has closed. With a window of
-    # 7 the first total is known to the choice of round 8, and arm 1, still unknown, is chosen there.
-    problem = Problem(caps=[1, 1], window=7, groups=1)
-    pulls = [ac.simulate(problem, [ac.DelayedUCB1()], horizon=t, runs=1).pulls[0, 0] for t in (7, 8)]
-    assert [list(p) for p in pulls] == [[6, 1], [6, 2]]
+    # DelayedUCB1 takes arms 0 and 1 in turn while nothing is known of them. With a window of 6 the first
+    # total is known to the choice of round 7: it would be arm 0's turn, but arm 1, still unknown, is chosen.
+    problem = Problem(caps=[1, 1], window=6, groups=1)
+    pulls = [ac.simulate(problem, [ac.DelayedUCB1()], horizon=t, runs=1).pulls[0, 0] for t in (6, 7)]
+    assert [list(p) for p in pulls] == [[3, 3], [3, 4]]
 
 
 # --- scalars and arrays ---------------------------------------------------------------------------
