@@ -12,8 +12,12 @@ from typing import NamedTuple
 
 from accrual.core.errors import InputError
 from accrual.live.follow import Follower
-from accrual.store.base import Answer, Choose, Item, Store, StoreError
+from accrual.store.base import Answer, Choose, Item, Pay, Status, Store, StoreError
 
+_ABOVE = (
+    "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
+    "stays true, but the policy chooses badly until the bandit is made anew with the true cap"
+)
 _NOBODY = "every arm has retired; add one before deciding"
 
 
@@ -206,6 +210,18 @@ class Commits:
             caller.answers = answers[done : done + len(caller.asks)]
             done += len(caller.asks)
         follower.take(items, answers)
+        if follower.ledger.above.any():
+            for caller in callers:
+                caller.answers = [
+                    self._warned(*one) for one in zip(caller.asks, caller.answers or (), strict=True)
+                ]
+
+    def _warned(self, ask: Ask, answer: Answer) -> Answer:
+        """The answer, with a warning if it is to a piece of a decision that has paid more than its cap."""
+        if not isinstance(ask, Pay) or answer.late or answer.status not in (Status.STORED, Status.AGAIN):
+            return answer
+        cap = self._follower.ledger.cap_exceeded(ask.decision)
+        return answer if cap is None else answer._replace(warning=_ABOVE.format(cap=cap))
 
     def _keep(self) -> None:
         """Save a snapshot if one is due. Whether that works is nobody's concern but the next start's."""

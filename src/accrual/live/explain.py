@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.live.follow import Follower
+from accrual.policy.age import AgePolicy, estimate
 from accrual.policy.base import Moment
 from accrual.store.base import DecisionRow, Store
 
@@ -19,6 +20,9 @@ class Reason(NamedTuple):
     arm: str
     value: float | None  # its index: the largest is chosen; None before every arm has been tried
     terms: dict[str, float]  # what the index is made of, in the policy's own words
+    estimate: (
+        float | None
+    )  # as in `ArmState`; None while nothing is known, or for other policies than Age ones
 
 
 class Explanation(NamedTuple):
@@ -53,5 +57,13 @@ def explain(
     reasons = []
     for arm in ledger.arms:
         terms = ledger.policy.terms(ledger.params, ledger.spare, arm, moment) if tried else {}
-        reasons.append(Reason(name(arm), float(ledger.values[arm]) if tried else None, terms))
+        found = estimate(ledger.params, ledger.spare, arm) if isinstance(ledger.policy, AgePolicy) else None
+        reasons.append(
+            Reason(
+                name(arm),
+                float(ledger.values[arm]) if tried else None,
+                terms,
+                None if found is None else float(ledger.caps[arm]) * found.mean,
+            )
+        )
     return Explanation(row.id, name(row.arm), row.at, not tried, reasons, chosen == row.arm)

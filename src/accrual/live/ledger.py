@@ -14,12 +14,12 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.held import hold
-from accrual.core.jit import settled_for
+from accrual.core.jit import plain, settled_for
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
-from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, RECENT, Rules, State, fold
+from accrual.live.fold import CHOOSE, OF_ARM, OVER, RECENT, Rules, State, fold
 from accrual.live.memory import together
-from accrual.live.pending import CLOSED, LATE, NEXT, Pending, none_pending, with_room
+from accrual.live.pending import CLOSED, LATE, NEXT, SHUT, Pending, close, find, none_pending, with_room
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended
 from accrual.store.base import Events, Kind
@@ -103,6 +103,7 @@ class Ledger:
         self._draft = room_for(len(self._ends), 256)
         self._recent = np.zeros(RECENT, np.int64)
         self.sums = np.zeros(len(caps))
+        self.above = np.zeros(len(caps), np.int64)
         self._made = 0
         self.params = policy.params(self._caps, self.window)
         self._keep(policy.stats(self.params))
@@ -115,12 +116,12 @@ class Ledger:
 
     @property
     def pending(self) -> int:
-        """How many decisions have not closed."""
-        return int(self._pending.queues.counts[USED])
+        """How many decisions may still be paid for: their window is not over, and they are not closed."""
+        return int(self._pending.queues.counts[USED] - self._pending.counts[SHUT])
 
     @property
     def late(self) -> int:
-        """How many pieces came past their decision's window, or after it had closed."""
+        """How many pieces came past their decision's window, or after it had been closed."""
         return int(self._pending.counts[LATE])
 
     @property
@@ -154,9 +155,21 @@ class Ledger:
 
     @property
     def pending_by_arm(self) -> Ints:
-        """The same for each arm."""
-        numbers = self._pending.where[self._pending.where != CLOSED]
-        return np.bincount(self._pending.queues.rows["arm"][numbers], minlength=len(self._caps))
+        """How many decisions of each arm may still be paid for."""
+        return np.bincount(self.pending_rows["arm"], minlength=len(self._caps))
+
+    @property
+    def pending_rows(self) -> npt.NDArray[np.void]:
+        """The pending decisions, in no order: see `accrual.live.queues.ROW`. A copy."""
+        rows = self._pending.queues.rows[self._pending.where[self._pending.where != CLOSED]]
+        return rows[rows["closed"] == 0]
+
+    def cap_exceeded(self, id: int) -> float | None:
+        """The cap that a decision whose window is not over has paid more than; None if it has not."""
+        number = plain(find)(self._pending, self._number(id))
+        row = self._pending.queues.rows[number]
+        cap = float(self._caps[row["arm"]])
+        return cap if number != CLOSED and row["total"] > cap * OVER else None
 
     @property
     def recent(self) -> Ints:
@@ -246,7 +259,7 @@ class Ledger:
     def make_one(self, time: float) -> int:
         """The arm of one decision, likewise."""
         self._now = time
-        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, OF_ARM):
+        while not self._code.advance(self._held, time, 1, CHOOSE, OF_ARM):
             self._pending = with_room(self._pending, 1)
             self._hold()
         self._made += 1
@@ -258,7 +271,7 @@ class Ledger:
             self._arms = np.zeros(n, np.int64)
             self._hold()
         self._now = time
-        while not self._code.advance(self._held, time, NOBODY, n, arm, own):
+        while not self._code.advance(self._held, time, n, arm, own):
             self._pending = with_room(self._pending, n)
             self._hold()
         self._made += n
@@ -268,7 +281,7 @@ class Ledger:
         """A piece of decision `id`, paid when it was of this age. Whether it is learned from.
 
         It is not, but counted as late, if the age is past the decision's window or the decision
-        has closed.
+        has been closed.
         """
         if not math.isfinite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
@@ -306,15 +319,16 @@ class Ledger:
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self._now = self._time(now)
-        self._code.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM)
+        self._code.advance(self._held, self._now, 0, CHOOSE, OF_ARM)
 
     def close(self, id: int, now: float) -> bool:
-        """Nothing more will come for decision `id`: its groups finish now. False if it had closed."""
-        number, time = self._number(id), self._time(now)
-        self.tick(time)
-        before = self.pending
-        self._code.advance(self._held, time, number, 0, CHOOSE, OF_ARM)
-        return self.pending < before
+        """Refuse further pieces of decision `id`. False if its window was over, or it had been closed.
+
+        Nothing else changes: its groups finish, and its total counts, when they would have.
+        """
+        number = self._number(id)
+        self.tick(now)
+        return plain(close)(self._pending, number)
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """A new arm, to be tried at the next decision. Its number."""
@@ -324,6 +338,7 @@ class Ledger:
         self._windows = np.append(self._windows, float(own))
         self._playing = np.append(self._playing, True)
         self.sums = np.append(self.sums, 0.0)
+        self.above = np.append(self.above, 0)
         self._keep(self.policy.grow(self.stats, self.params))
         self._hold()
         return len(self._caps) - 1
@@ -345,6 +360,7 @@ class Ledger:
             "windows": self._windows,
             "playing": self._playing,
             "sums": self.sums,
+            "above": self.above,
             "recent": self._recent,
             "now": np.array([self._now]),
             "counts": self._pending.counts,
@@ -360,6 +376,7 @@ class Ledger:
         self._windows = arrays["windows"].copy()
         self._playing = arrays["playing"].copy()
         self.sums = arrays["sums"].copy()
+        self.above = arrays["above"].copy()
         self._recent = arrays["recent"].copy()
         self._now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
@@ -376,11 +393,12 @@ class Ledger:
             choosing = self.policy.params(np.where(self._playing, self._caps, 0.0), self.window)
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
-        rules = Rules(self._edges, self._ends, self._windows, self._playing, self._seed)
+        rules = Rules(self._edges, self._ends, self._windows, self._playing, self._seed, self._caps)
         self._held = hold(
             State(
                 self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
-                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self._recent,
+                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self.above,
+                self._recent,
             )
         )  # fmt: skip
         kind = getattr(self._held, "_numba_type_", None)

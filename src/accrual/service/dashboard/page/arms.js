@@ -57,9 +57,29 @@ export function draw(state, palette, means) {
   show(more, order.length > FEW);
   say(more, all ? `Show the first ${FIRST} only` : `Show all ${count(order.length)} arms`);
   say($("share-of"), state.decisions < 1000 ? `of the last ${count(state.decisions)}` : "of the last 1,000");
-  const rest = order.length - shown.length;
-  const part = rest > 0 ? `The ${FIRST} best of ${count(order.length)} arms. ` : "";
+  const part = shown.length < order.length ? firstWords(shown, order) : "";
   say($("arms-note"), part + (means ? "A diamond marks the true mean over the whole window, known because the traffic is simulated." : ""));
+}
+
+/** Which arms are shown, of more. */
+function firstWords(shown, order) {
+  const known = shown.filter((arm) => arm.estimate !== null && !arm.retired).length;
+  const of = `of ${count(order.length)} arms`;
+  if (!known) return `${shown.length} ${of}; nothing is known of any of them yet. `;
+  if (known < shown.length) return `${shown.length} ${of}: first the ${known} of which something is known. `;
+  return `The ${shown.length} with the highest estimates, ${of}. `;
+}
+
+/** What is wrong with the caps: nothing, or a sentence or two. */
+export function aboveCap(state) {
+  const over = state.arms.filter((arm) => arm.above_cap > 0).sort((a, b) => b.above_cap - a.above_cap);
+  if (!over.length) return "";
+  const named = over.slice(0, 3).map((arm) => `${arm.name} (${plural(arm.above_cap, "decision")}, cap ${amount(arm.cap)})`);
+  if (over.length > named.length) named.push(`${count(over.length - named.length)} more`);
+  return (
+    `Rewards above the cap: ${list(named)}. The estimates below count all that was paid, but the policy chooses badly ` +
+    `while a cap is too low. Make the bandit anew, under another name, with caps that no decision exceeds.`
+  );
 }
 
 /** Where a number lies on a scale of ticks, in per cent of its width. */
