@@ -161,8 +161,9 @@ class Ledger:
     @property
     def pending_rows(self) -> npt.NDArray[np.void]:
         """The pending decisions, in no order: see `accrual.live.queues.ROW`. A copy."""
-        rows = self._pending.queues.rows[self._pending.where[self._pending.where != CLOSED]]
-        return rows[rows["closed"] == 0]
+        rows: npt.NDArray[np.void] = self._pending.queues.rows
+        rows = rows[self._pending.where[self._pending.where != CLOSED]]
+        return np.compress(rows["closed"] == 0, rows)
 
     def cap_exceeded(self, id: int) -> float | None:
         """The cap that a decision whose window is not over has paid more than; None if it has not."""

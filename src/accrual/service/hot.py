@@ -202,8 +202,9 @@ def _pay(served: Served, piece: PieceIn) -> Pay:
 
 def _told(answer: Answer) -> PieceOut:
     status = answer.status
-    if status is _STORED or status is _AGAIN:
-        outcome = "again" if status is _AGAIN else "late" if answer.late else "stored"
-        return PieceOut(outcome, answer.age, answer.late, answer.warning or UNSET)
     outcome: Any = status.value
+    if status is _STORED or status is _AGAIN:
+        if status is _STORED and answer.late:
+            outcome = "late"
+        return PieceOut(outcome, answer.age, answer.late, answer.warning or UNSET)
     return PieceOut(outcome, detail=_WRONG[status][1])
