@@ -170,7 +170,7 @@ class Hot:
         return _write([_told(next(answers)) if one is None else one for one in told])
 
 
-_UNKNOWN_FIELD = re.compile(r"unknown field `(.*)`(?: - at `(.*)`)?$", re.DOTALL)
+_UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
 
 
 def _decoded(decode: Callable[[bytes], Any], kind: type[Struct], body: bytes) -> Any:
