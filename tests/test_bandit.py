@@ -613,7 +613,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
 @pytest.mark.parametrize("policy", ["AgeIMED", "TPUCBFR(alpha=80)"])
 def test_what_is_still_expected_counts_all_ages(policy):
     """Two arms that pay 0.01 and 0.005 in each of 80 rounds, surely and evenly. After ten rounds the five
-    decisions of each arm are to pay 0.01 times the rounds that each has left, ages beyond ten too."""
+    decisions of each arm are to pay that for every round that each has left, ages beyond ten too."""
     bandit = ac.Bandit(["jazz", "rock"], window=80, policy=policy)
     pay = {"jazz": 0.01, "rock": 0.005}
     made: list[Any] = []
@@ -623,13 +623,13 @@ def test_what_is_still_expected_counts_all_ages(policy):
             bandit.observe(d.id, pay[d.arm], age=made[-1].at - d.at)
     left = dict.fromkeys(pay, 0.0)
     for d in made:
-        left[d.arm] += pay[d.arm] * (80 - (made[-1].at - d.at))
+        left[d.arm] += pay[d.arm] * (79 - (made[-1].at - d.at))
     for arm in bandit.state().arms:
         assert arm.expected == pytest.approx(left[arm.name], rel=0.01)
         assert arm.estimate == pytest.approx(pay[arm.name] * arm.reached, rel=0.01)
     for d in made[:6]:
         bandit.close(d.id)
-    open_ = {arm: sum(80 - (made[-1].at - d.at) for d in made[6:] if d.arm == arm) for arm in pay}
+    open_ = {arm: sum(79 - (made[-1].at - d.at) for d in made[6:] if d.arm == arm) for arm in pay}
     for arm in bandit.state().arms:  # nothing more comes of those that were closed
         assert arm.expected == pytest.approx(pay[arm.name] * open_[arm.name], rel=0.01)
 

@@ -104,7 +104,7 @@ class Observer:
                 most = _SIGMAS * cap * found.error
                 interval = (max(mean - most, low), min(mean + most, high))
                 reached = float(watched.edges[found.reached - 1])
-                expected = cap * _to_come(found, watched, open_[arm])
+                expected = _to_come(found, watched, arm, open_[arm])
             arms.append(
                 ArmState(
                     name_of(arm),
@@ -156,10 +156,11 @@ def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
     return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.caps))))
 
 
-def _to_come(found: Estimate, ledger: Ledger, rows: npt.NDArray[np.void]) -> float:
-    """What an arm's pending decisions are still to pay, in caps: each from its age to its window's end."""
+def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
+    """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
+    the ends of their windows, less what these groups have paid by now."""
     known = float(found.spread[: found.reached].sum())
-    total = found.mean / known if known > 0.0 else found.mean
+    total = float(ledger.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
     ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))
-    share = np.interp(rows["window"], ages, paid) - np.interp(ledger.now - rows["at"], ages, paid)
-    return max(total * float(share.sum()), 0.0)
+    share = np.interp(rows["window"], ages, paid) - paid[rows["group"]]
+    return max(float(total * share.sum() - (rows["total"] - rows["done"]).sum()), 0.0)

@@ -109,10 +109,11 @@ function sentences(found) {
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
   const worth = (reason) => reason.terms[look] ?? -Infinity;
-  const looks = (reason) =>
-    look === "expected total"
-      ? `${amount(reason.estimate)} per decision so far, ${amount(worth(reason))} in all as the policy expects it`
-      : `${plain(look).toLowerCase()} ${amount(worth(reason))}`;
+  const looks = (reason) => {
+    const [so, all] = [amount(reason.estimate), amount(worth(reason))];
+    if (look !== "expected total") return `${plain(look).toLowerCase()} ${all}`;
+    return so === all ? `${all} per decision` : `${so} per decision by the ages reached, ${all} in all as the policy expects it`;
+  };
   if (look && chosen && Number.isFinite(worth(chosen))) {
     const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
@@ -143,7 +144,9 @@ function scores(found) {
   );
   const value = (reason, name) => (name === "estimate" ? reason.estimate : reason.terms[name]);
   const own = order.some((reason) => reason.estimate !== null) ? ["estimate"] : [];
-  const names = [...own, ...new Set(order.flatMap((reason) => Object.keys(reason.terms)))];
+  const twice = order.every((reason) => amount(reason.estimate) === amount(reason.terms["expected total"]));
+  const names = [...own, ...new Set(order.flatMap((reason) => Object.keys(reason.terms)))]
+    .filter((name) => name !== "expected total" || !twice);
   const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => value(reason, name))).size === 1);
   const columns = names.filter((name) => !same.includes(name));
   const number = (x) => h("td", { class: "number" }, x >= UNKNOWN ? "∞" : amount(x));
