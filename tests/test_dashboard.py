@@ -397,7 +397,7 @@ def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
         expect(page.locator("#headline")).to_have_text("Too early to tell")
         expect(page.locator("#empty")).to_be_hidden()
         arms = [{"name": EVIL}, {"name": "b" * 200}, *({"name": f"arm {i}"} for i in range(98))]
-        service.post("/v1/bandits", {"name": "hundred", "arms": arms, "window": 50})
+        service.post("/v1/bandits", {"name": "hundred", "arms": arms, "window": 5_000})
         made = service.post("/v1/bandits/hundred/decisions", {"n": 300}).json()["decisions"]
         paid = [
             {"decision": one["id"], "value": 1.0 if one["arm"] == EVIL else 0.1, "age": 0} for one in made
