@@ -105,7 +105,7 @@ def router(bandits: Bandits) -> APIRouter:
         "/bandits/{bandit}/decisions/{id}/close", dependencies=[_scope("write")], operation_id="closeDecision"
     )
     async def close(served: Found, id: Id) -> models.Done:
-        """Nothing more will come for a decision."""
+        """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
         answer = await _one(served, Close(id))
         if answer.status is Status.UNKNOWN:
             raise Refusal("unknown-decision", f"no decision has the id {id}")

@@ -140,7 +140,7 @@ class ArmState(BaseModel):
     cap: float
     retired: bool
     decisions: int
-    pending: Annotated[int, Field(description="Decisions whose window has not closed.")]
+    pending: Annotated[int, Field(description="Decisions that may still be paid for.")]
     observed: Annotated[float, Field(description="Reward that has arrived in time.")]
     expected: Annotated[
         float | None,
