@@ -19,7 +19,7 @@ from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
 from accrual.live.fold import CHOOSE, OF_ARM, OVER, RECENT, Rules, State, fold
 from accrual.live.memory import together
-from accrual.live.pending import CLOSED, LATE, NEXT, SHUT, Pending, close, find, none_pending, with_room
+from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended
 from accrual.store.base import Events, Kind
@@ -165,12 +165,16 @@ class Ledger:
         rows = rows[self._pending.where[self._pending.where != CLOSED]]
         return np.compress(rows["closed"] == 0, rows)
 
-    def cap_exceeded(self, id: int) -> float | None:
-        """The cap that a decision whose window is not over has paid more than; None if it has not."""
-        number = plain(find)(self._pending, self._number(id))
-        row = self._pending.queues.rows[number]
-        cap = float(self._caps[row["arm"]])
-        return cap if number != CLOSED and row["total"] > cap * OVER else None
+    def caps_exceeded(self, ids: Sequence[int]) -> list[float | None]:
+        """Of each decision the cap that it has paid more than: None if it has not, or its window is over."""
+        number, where = np.array(ids, np.int64), self._pending.where
+        found = np.where(number < self._pending.counts[FIRST], CLOSED, where[number & (len(where) - 1)])
+        rows = self._pending.queues.rows[found]
+        caps = self._caps[rows["arm"]]
+        above = (found != CLOSED) & (rows["total"] > caps * OVER)
+        return [
+            cap if is_above else None for cap, is_above in zip(caps.tolist(), above.tolist(), strict=True)
+        ]
 
     @property
     def recent(self) -> Ints:
