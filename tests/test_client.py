@@ -111,6 +111,10 @@ def test_what_a_client_can_do(service):
         assert client.observe("shop", 0, 0.5).status == "stored"
         results = client.observe_many("shop", [Piece(1, 0.5, key="a"), Piece(9, 0.5), Piece(1, 0.6, key="a")])
         assert [result.status for result in results] == ["stored", "unknown", "conflict"]
+        assert results[0].warning == ""
+        assert "more in all than its arm's cap of 1" in client.observe("shop", 0, 7.0).warning
+        with pytest.raises(ServiceError, match="unknown field 'flor'"):
+            client.create("store", ["jazz"], 10, flor=0.5)
         client.add_arm("shop", "folk", 1.5)
         client.retire_arm("shop", "jazz")
         client.close_decision("shop", 1)

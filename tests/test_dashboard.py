@@ -391,13 +391,13 @@ def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
         page = seen.page
         page.goto(service.url)
         expect(page.locator("#empty")).to_be_visible()
-        for command in page.locator("#empty code").all()[:3]:
+        for command in page.locator("#empty pre code").all():
             line = command.inner_text().replace("curl ", "curl -sf ", 1)
             subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=120)
         expect(page.locator("#headline")).to_have_text("Too early to tell")
         expect(page.locator("#empty")).to_be_hidden()
         arms = [{"name": EVIL}, {"name": "b" * 200}, *({"name": f"arm {i}"} for i in range(98))]
-        service.post("/v1/bandits", {"name": "hundred", "arms": arms, "window": 50})
+        service.post("/v1/bandits", {"name": "hundred", "arms": arms, "window": 5_000})
         made = service.post("/v1/bandits/hundred/decisions", {"n": 300}).json()["decisions"]
         paid = [
             {"decision": one["id"], "value": 1.0 if one["arm"] == EVIL else 0.1, "age": 0} for one in made
@@ -424,6 +424,65 @@ def test_first_steps_then_a_bandit_and_a_chooser(tmp_path, browser):
         expect(page.locator("#arms-rows tr")).to_have_count(2)
         assert page.url.endswith("#plays")
         assert seen.errors == []
+
+
+@in_browser
+def test_rewards_above_the_cap_are_shown_and_the_winner_is_the_one_that_earned_most(plain, seen):
+    page, at = seen.page, "/v1/bandits/low"
+    plain.post("/v1/bandits", {"name": "low", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 20})
+    for _ in range(30):
+        for one in plain.post(f"{at}/decisions", {"n": 2}).json()["decisions"]:
+            value = 28_000 if one["arm"] == "rock" else 0.9
+            plain.post(f"{at}/pieces", {"decision": one["id"], "value": value, "age": 0})
+    page.goto(f"{plain.url}/#low")
+    expect(page.locator("#above-cap")).to_contain_text("Rewards above the cap: rock (")
+    expect(page.locator("#above-cap")).to_contain_text("cap 1)")
+    expect(page.locator("#headline")).to_contain_text("rock")
+    expect(page.locator("#verdict")).to_contain_text("It earns 28k per decision")
+
+
+@in_browser
+def test_of_many_arms_of_which_nothing_is_known_none_is_called_best(plain, seen):
+    page = seen.page
+    arms = [{"name": f"arm {i}"} for i in range(120)]
+    plain.post("/v1/bandits", {"name": "new", "arms": arms, "window": "60d"})
+    plain.post("/v1/bandits/new/decisions", {"n": 200})
+    page.goto(f"{plain.url}/#new")
+    expect(page.locator("#arms-note")).to_have_text("10 of 120 arms; nothing is known of any of them yet.")
+    expect(page.locator("#headline")).to_have_text("Too early to tell")
+    expect(page.locator("#arms-rows .tag").filter(has_text="leads")).to_have_count(0)
+    expect(page.locator("#figures")).to_contain_text("nothing is known yet")
+    expect(page.locator("#above-cap")).to_be_hidden()
+
+
+@in_browser
+def test_an_arm_has_one_number_in_the_table_and_under_why_while_it_is_early(plain, seen):
+    """Two arms that pay 0.001 a round, of 800: after some 40 rounds a decision has earned 0.04 or so and
+    will earn 0.8. What is still expected counts all 800 rounds, and says that this is a guess."""
+    page, at = seen.page, "/v1/bandits/slow"
+    plain.post("/v1/bandits", {"name": "slow", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 800})
+    made: list[dict[str, float]] = []
+    for _ in range(40):
+        made += plain.post(f"{at}/decisions").json()["decisions"]
+        now = made[-1]["at"]
+        paid = [{"decision": one["id"], "value": 0.001, "age": now - one["at"]} for one in made]
+        plain.post(f"{at}/pieces", paid)
+    page.goto(f"{plain.url}/#slow")
+    expect(page.locator("#why table")).to_be_visible()
+    reasons = plain.get(f"{at}/decisions/39/explain").json()["reasons"]
+    estimates = {arm["name"]: arm["estimate"] for arm in plain.get(f"{at}/state").json()["arms"]}
+    for reason in reasons:
+        name = reason["arm"]
+        assert reason["estimate"] == pytest.approx(estimates[name], rel=0.2)  # it was one round younger
+        assert reason["terms"]["expected total"] > 5 * reason["estimate"]
+        row = page.locator("#arms-rows tr").filter(has_text=name)
+        assert float(row.locator("td").first.locator("b").inner_text()) == pytest.approx(
+            estimates[name], rel=0.01
+        )
+        cells = page.locator("#why tbody tr").filter(has_text=name).locator("td")
+        assert float(cells.nth(1).inner_text()) == pytest.approx(reason["estimate"], rel=0.01)
+    assert number(page, "Still expected") == pytest.approx(0.8 * 40 - sum(range(1, 41)) / 1000, rel=0.05)
+    expect(page.locator("#figures")).to_contain_text("a guess for ages beyond")
 
 
 @in_browser

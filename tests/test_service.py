@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
+import time
 
 import pytest
 from tests.serving import BODY, Process, Service, problem, serving, wait_until
@@ -68,6 +69,51 @@ def test_a_bandit_that_cannot_be_is_refused(service, wrong, says):
     assert problem(answer) == "invalid"
     assert says in answer.json()["detail"]
     assert "wrong" not in [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]]
+
+
+def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
+    at = fresh(service, "fields")
+    service.post(f"{at}/decisions")
+    wrong_arm = {"name": "no", "arms": [{"name": "a", "cpa": 2}]}
+    wrong_piece = [{"decision": 0, "value": 0.5}, {"decision": 0, "valu": 1}]
+    fields = "(one of: decision, value, age, at, key)"
+    cases = [
+        ("/v1/bandits", BODY | {"polcy": "AgeTS"}, "unknown field 'polcy'; did you mean 'policy'?"),
+        ("/v1/bandits", BODY | wrong_arm, "arms.0: unknown field 'cpa'; did you mean 'cap'?"),
+        (f"{at}/arms", {"name": "folk", "windw": 5}, "did you mean 'window'?"),
+        (f"{at}/arms/retire", {"nam": "jazz"}, "did you mean 'name'?"),
+        (f"{at}/decisions", {"kee": "k"}, "unknown field 'kee'; did you mean 'key'? (one of: n, key)"),
+        (f"{at}/pieces", {"decision": 0, "value": 0.5, "ag": 0}, "unknown field 'ag'; did you mean 'age'?"),
+        (f"{at}/pieces", wrong_piece, f"unknown field 'valu'; did you mean 'value'? {fields}, at $[1]"),
+    ]
+    for path, body, says in cases:
+        answer = service.post(path, body)
+        assert (answer.status_code, problem(answer)) == (422, "invalid"), path
+        assert says in answer.json()["detail"]
+    assert "no" not in [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]]
+    assert service.get(f"{at}/state").json()["arms"][0]["observed"] == 0.0
+
+
+def test_a_total_above_its_cap_is_answered_shown_and_counted(service):
+    at = fresh(service, "above", arms=[{"name": "jazz"}, {"name": "rock", "cap": 5}])
+    service.post(f"{at}/decisions", {"n": 2})
+    fine = service.post(f"{at}/pieces", {"decision": 1, "value": 4.5, "age": 0}).json()
+    assert fine == {"status": "stored", "age": 0.0, "late": False}
+    over = service.post(f"{at}/pieces", {"decision": 0, "value": 28000, "age": 0}).json()
+    assert over["status"] == "stored"
+    assert "more in all than its arm's cap of 1" in over["warning"]
+    many = service.post(
+        f"{at}/pieces", [{"decision": id_, "value": 0.1, "age": 0} for id_ in (0, 1, 9)]
+    ).json()
+    assert [bool(one.get("warning")) for one in many] == [True, False, False]
+    service.post(f"{at}/decisions", {"n": 30})
+    time.sleep(0.6)  # a state may be half a second old
+    jazz, rock = service.get(f"{at}/state").json()["arms"]
+    assert (jazz["above_cap"], rock["above_cap"]) == (1, 0)
+    assert jazz["estimate"] > 1.0
+    assert jazz["interval"][1] > 1.0
+    lines = service.get("/metrics").text.splitlines()
+    assert float(next(line for line in lines if line.startswith("accrual_above_cap ")).split()[1]) >= 1
 
 
 def test_decisions(service):
@@ -259,13 +305,12 @@ def test_state_and_reasons_are_the_bandits_own(service, tmp_path):
     for arm, other in zip(state["arms"], expected.arms, strict=True):
         assert (arm["estimate"], arm["share"], arm["spread"]) == (other.estimate, other.share, other.spread)
         assert tuple(arm["interval"]) == other.interval
-        left = arm["decisions"] * arm["estimate"] - arm["observed"]
-        assert arm["expected"] == pytest.approx(max(left, 0.0))
+        assert arm["expected"] == other.expected
     why = service.get(f"{at}/decisions/59/explain").json()
     assert why["exact"]
     assert why["arm"] == max(why["reasons"], key=lambda reason: reason["index"])["arm"]
-    assert [reason["index"] for reason in why["reasons"]] == [
-        reason.value for reason in twin.explain(59).reasons
+    assert [(reason["index"], reason["estimate"]) for reason in why["reasons"]] == [
+        (reason.value, reason.estimate) for reason in twin.explain(59).reasons
     ]
     assert problem(service.get(f"{at}/decisions/60/explain")) == "unknown-decision"
 

@@ -79,6 +79,7 @@ def test_duplicates_in_any_order_change_nothing(policy, count, tmp_path, say):
     assert not wrong
 
 
+@pytest.mark.filterwarnings("ignore:this decision has paid more in all")
 def test_without_their_keys_duplicates_count(tmp_path, say):
     """The control: each delivery under a key of its own."""
     order = np.repeat(np.arange(2_000), 3)

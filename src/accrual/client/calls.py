@@ -36,6 +36,7 @@ class Result(NamedTuple):
     late: bool = False
     age: float | None = None
     detail: str = ""
+    warning: str = ""  # text if the decision has paid more in all than its arm's cap
 
 
 class Call(NamedTuple, Generic[T]):
@@ -97,7 +98,8 @@ def _new_key() -> str:
 
 
 def _result(found: Any) -> Result:
-    return Result(found["status"], found.get("late", False), found.get("age"), found.get("detail", ""))
+    texts = found.get("detail", ""), found.get("warning", "")
+    return Result(found["status"], found.get("late", False), found.get("age"), *texts)
 
 
 def add_arm(bandit: str, name: str, cap: float, window: float | None) -> Call[None]:

@@ -31,6 +31,23 @@ def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
     return InputError(f"unknown {what} {given!r}; {hint}(one of: {', '.join(names)})")
 
 
+def only(what: str, given: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse the first name in `given` that is not among `options`.
+
+    Examples
+    --------
+    >>> only("option", ["seed"], ["seed", "clock", "skew"])
+    >>> only("option", ["seed", "cloc"], ["seed", "clock", "skew"])
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: unknown option 'cloc'; did you mean 'clock'? (one of: seed, clock, skew)
+    """
+    names = list(options)
+    for name in given:
+        if name not in names:
+            raise unknown(what, name, names)
+
+
 def need(module: str, extra: str) -> ModuleType:
     """Import an optional module, or say which extra brings it."""
     try:

@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError, only, unknown
 from accrual.experiments.registry import setting
 from accrual.laws import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, LeavingLaw, LumpLaw, UniformLaw
 from accrual.policy.base import Policy
@@ -83,9 +83,7 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
     """`value` as a table with these keys and no others, each checked."""
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a table of settings, not {value!r}")
-    for key in value:
-        if key not in checks:
-            raise unknown(f"key of {name}", key, checks)
+    only(f"key of {name}", value, checks)
     for key in needs:
         if key not in value:
             raise InputError(f"{name} needs {key}")

@@ -6,13 +6,14 @@ import math
 import operator
 import secrets
 import time
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack, overload
 
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
@@ -21,6 +22,7 @@ from accrual.live.config import Config, cap_of, name_of
 from accrual.live.explain import Explanation, explain
 from accrual.live.follow import Follower
 from accrual.live.following import Following, Staleness
+from accrual.live.fork import refuse_in_children
 from accrual.live.state import Observer, State
 from accrual.policy.base import Policy
 from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store, StoreError
@@ -65,8 +67,9 @@ class Bandit:
     Parameters
     ----------
     arms : sequence of str or mapping
-        Their names; with a mapping also their caps, the most that one decision can pay. A cap is 1
-        unless given.
+        Their names; with a mapping also their caps, the most that one decision can pay in all. **A cap
+        is 1 unless given**: give it where a decision can pay more, in the unit of the pieces. A total
+        above its cap is counted and answered with a warning; it makes the policy choose badly.
     window : int, str or timedelta
         The age at which a decision's pieces end: a number of rounds, which count decisions, or a
         time such as ``"60d"`` or ``"12h"``.
@@ -108,6 +111,7 @@ class Bandit:
         name: str = "bandit",
         **options: Unpack[Options],
     ) -> None:
+        only("option of Bandit", options, Options.__annotations__)
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
             arms, window, groups, policy, seed, options.get("allow_negative", False)
@@ -148,8 +152,9 @@ class Bandit:
         policy : Policy, optional
             Only where it is not of the catalog.
         **options
-            `clock` and `skew`; the others are as they were.
+            `clock` and `skew`; the others are as they were, and are refused.
         """
+        only("option of Bandit.open", options, ("clock", "skew"))
         place, owned = _opened(store)
         try:
             row = place.find(name)
@@ -180,6 +185,7 @@ class Bandit:
         self._observer = Observer(store, row.number, given, self._follower)
         self._names = [arm.name for arm in store.arms(row.number)]
         self._following: Following | None = None
+        refuse_in_children(self)
         if owned and store.shared:
             self.follow()
 
@@ -247,10 +253,14 @@ class Bandit:
         Returns
         -------
         Answer
-            Its `status` is STORED or AGAIN; `late` says that it came too late to be learned from.
+            Its `status` is STORED or AGAIN; `late` says that it came too late to be learned from. Its
+            `warning` is text if the decision has paid more in all than its arm's cap, which is also
+            given as a Python warning; otherwise it is empty.
         """
-        piece = self._piece(id, value, age, at, key)
+        piece = self.piece(id, value, age, at, key)
         (answer,) = self._commits.submit((piece,))
+        if answer.warning:
+            warnings.warn(answer.warning, stacklevel=2)
         refused = _REFUSED.get(answer.status)
         if refused is not None:
             raise InputError(refused.format(id=id, key=key))
@@ -277,29 +287,48 @@ class Bandit:
         ]
         if len({len(column) for column in columns}) > 1:
             raise InputError("ids, values, ages, ats and keys must be of one length")
-        pieces = [self._piece(*row) for row in zip(*columns, strict=True)]
-        return self._commits.submit(pieces) if pieces else []
+        pieces = [self.piece(*row) for row in zip(*columns, strict=True)]
+        answers = self._commits.submit(pieces) if pieces else []
+        for text in {answer.warning for answer in answers if answer.warning}:
+            warnings.warn(text, stacklevel=2)
+        return answers
 
-    def submit(self, asks: Sequence[Ask]) -> list[Answer]:
+    def submit(self, asks: Sequence[Ask], pieces_checked: bool = False) -> list[Answer]:
         """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
 
         For those who collect the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
         decisions; `Pay`, `Close`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be stored.
+
+        Parameters
+        ----------
+        asks : sequence
+        pieces_checked : bool
+            Whether every piece comes from `piece`, so that it need not be checked again.
         """
-        for ask in asks:
-            if isinstance(ask, Pay):
-                self._piece(*ask)
-            elif isinstance(ask, Decide):
-                whole("n", ask.n, 1, _MOST)
-                if ask.key is not None:
-                    name_of("a decision", ask.key)
-            elif isinstance(ask, AddArm):
-                name_of("an arm", ask.name)
-                self._arm_fits(ask.cap, ask.window)
-        return self._commits.submit(asks) if asks else []
+        checked = [ask if pieces_checked and isinstance(ask, Pay) else self._checked(ask) for ask in asks]
+        return self._commits.submit(checked) if checked else []
+
+    def _checked(self, ask: Ask) -> Ask:
+        """What is asked, in plain numbers; an error if it cannot be."""
+        if isinstance(ask, Pay):
+            return self.piece(*ask)
+        if isinstance(ask, Decide):
+            if ask.key is not None:
+                name_of("a decision", ask.key)
+            return Decide(whole("n", ask.n, 1, _MOST), ask.key)
+        if isinstance(ask, AddArm):
+            name_of("an arm", ask.name)
+            self._arm_fits(ask.cap, ask.window)
+            return AddArm(ask.name, float(ask.cap), float(ask.window))
+        return Close(_index(ask.decision)) if isinstance(ask, Close) else ask
 
     def close(self, id: int) -> bool:
-        """Nothing more will come for decision `id`. False if that had been said before."""
+        """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
+
+        What it has paid counts when it would have, at the ages of its groups and at the end of its window,
+        as that of a decision of which nobody knows whether more will come: were it counted now, decisions
+        that end early would be counted before those that go on, and every arm look worse than it is.
+        """
         number = _index(id)
         (answer,) = self._commits.submit((Close(number),))
         if answer.status is Status.UNKNOWN:
@@ -409,8 +438,10 @@ class Bandit:
             self._names = [arm.name for arm in self._store.arms(self._row.number)]
         return self._names[number]
 
-    def _piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> Pay:
-        """A piece, checked."""
+    def piece(
+        self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
+    ) -> Pay:
+        """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
         if not _finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if value < 0 and not self._config.allow_negative:

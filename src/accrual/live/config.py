@@ -126,7 +126,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
     if list(given.arms) == list(now):  # arms that were added since, or left out because they retired
         wanted["arms"] = written["arms"]
     differing = [
-        f"{key} is {_short(written[key])}, not {_short(wanted[key])}"
+        f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
         for key in ("arms", "window", "groups", "policy", "seed", "allow_negative")
         if wanted[key] != written[key] or (key == "window" and wanted["rounds"] != written["rounds"])
     ]
@@ -137,10 +137,13 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
         )
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(f"{name} (cap {cap:g})" for name, cap, _ in value) + "]"
-    return str(value)
+def _short(key: str, written: Mapping[str, Any]) -> str:
+    """One setting of a configuration as the store keeps it, for people."""
+    if key == "arms":
+        return "[" + ", ".join(f"{name} (cap {cap:g})" for name, cap, _ in written["arms"]) + "]"
+    if key == "window":
+        return window_text(written["rounds"], written["window"])
+    return str(written[key])
 
 
 def window_of(window: int | str | timedelta) -> tuple[bool, float]:
@@ -164,6 +167,20 @@ def window_of(window: int | str | timedelta) -> tuple[bool, float]:
             f"not {window!r}"
         )
     return False, seconds
+
+
+def window_text(rounds: bool, length: float) -> str:
+    """A window for people: the reverse of `window_of`.
+
+    Examples
+    --------
+    >>> window_text(True, 80.0), window_text(False, 43200.0), window_text(False, 80.0)
+    ('80 rounds', '12h', '80s')
+    """
+    if rounds:
+        return f"{length:g} round{'s' if length != 1 else ''}"
+    unit = next((unit for unit in "wdhm" if length % _UNITS[unit] == 0), "s")
+    return f"{length / _UNITS[unit]:.15g}{unit}"
 
 
 def name_of(what: str, name: Any) -> str:

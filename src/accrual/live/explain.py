@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from accrual.live.estimate import estimate
 from accrual.live.follow import Follower
+from accrual.policy.age import AgePolicy
 from accrual.policy.base import Moment
 from accrual.policy.estimate import TURN
 from accrual.store.base import DecisionRow, Store
@@ -18,6 +20,9 @@ class Reason(NamedTuple):
     arm: str
     value: float | None  # its index: the largest is chosen; None where nothing was known of the arm
     terms: dict[str, float]  # what the index is made of, in the policy's own words
+    estimate: (
+        float | None
+    )  # as in `ArmState`; None while nothing is known, or for other policies than Age ones
 
 
 class Explanation(NamedTuple):
@@ -53,5 +58,13 @@ def explain(
     reasons = []
     for arm in ledger.arms:
         terms = ledger.policy.terms(ledger.params, ledger.spare, arm, moment) if known[arm] else {}
-        reasons.append(Reason(name(arm), float(ledger.values[arm]) if known[arm] else None, terms))
+        found = estimate(ledger.params, ledger.spare, arm) if isinstance(ledger.policy, AgePolicy) else None
+        reasons.append(
+            Reason(
+                name(arm),
+                float(ledger.values[arm]) if known[arm] else None,
+                terms,
+                None if found is None else float(ledger.caps[arm]) * found.mean,
+            )
+        )
     return Explanation(row.id, name(row.arm), row.at, not known[row.arm], reasons, chosen == row.arm)

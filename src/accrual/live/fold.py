@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from accrual.core.jit import kernel, njit
 from accrual.live.draft import Draft, add, copy_due
-from accrual.live.pending import CLOSED, LATE, NEXT, Pending, enter, find, has_room, leave
+from accrual.live.pending import CLOSED, LATE, NEXT, Pending, close, enter, find, has_room, leave
 from accrual.live.queues import NONE, Queues, first, give_back, pull, push
 from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh
 from accrual.store.base import Kind
@@ -24,7 +24,8 @@ from accrual.store.base import Kind
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-NOBODY, CHOOSE, OF_ARM = -1, -1, 0.0  # no decision to close; no arm given; no window given
+CHOOSE, OF_ARM = -1, 0.0  # no arm given; no window given
+OVER = 1.0 + 1e-9  # a total up to here, in caps, is the cap, and rounding
 RECENT = 1000
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
@@ -38,6 +39,7 @@ class Rules(NamedTuple):
     playing: npt.NDArray[np.bool_]  # arms
     seed: int
     founding: int  # arms that were there from the start; those beyond were added later
+    caps: Floats  # arms
 
 
 class State(NamedTuple):
@@ -55,6 +57,7 @@ class State(NamedTuple):
     spare_memory: npt.NDArray[np.uint8]  # and `spare`
     draft: Draft
     sums: Floats  # arms: what their decisions have paid, late pieces left out
+    above: Ints  # arms: how many of their decisions have paid more than the cap
     recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
     news: Floats  # arms: when their first decision finishes its first group; infinite before it is made
     spare_news: Floats  # the same, to try things with
@@ -94,7 +97,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             if group + 1 < groups:
                 return False
         if totals:
-            closed(params, stats, row["arm"], row["done"])
+            closed(params, stats, row["arm"], row["total"])
         return True
 
     @njit
@@ -110,20 +113,13 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         return True
 
     @njit
-    def pass_time(state: State, now: float, close: int) -> None:
-        """All that is due by `now` is done; then decision `close` closes."""
+    def pass_time(state: State, now: float) -> None:
+        """All that is due by `now` is done."""
         pending, queues, ends = state.pending, state.pending.queues, state.rules.ends
         while True:
             number = first(queues)
             if number == NONE or queues.rows[number]["due"] > now:
-                # All that was due is done. A decision to be closed is due next, all of it.
-                number = find(pending, close) if close >= 0 else CLOSED
-                if number == CLOSED:
-                    break
-                close = NOBODY
-                pull(queues, ends, number)
-                queues.rows[number]["window"] = 0.0
-                push(queues, ends, number)
+                break
             if do_next(state.params, state.stats, queues, ends, number, pending.paid):
                 leave(pending, number)
 
@@ -216,28 +212,32 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         return True
 
     @kernel
-    def advance(held: Any, now: float, close: int, n: int, arm: int, window: float, salt: int) -> bool:
-        """Time goes on to `now`; then decision `close` closes, and `n` are made.
+    def advance(held: Any, now: float, n: int, arm: int, window: float, salt: int) -> bool:
+        """Time goes on to `now`; then `n` decisions are made.
 
         False where there is no room for them; none is made then.
         """
         state = held.value
-        pass_time(state, now, close)
+        pass_time(state, now)
         return make(state, now, n, arm, window, salt)
 
     @njit
     def learn(state: State, id_: int, value: float, age: float) -> bool:
         params, stats, pending, edges = state.params, state.stats, state.pending, state.rules.edges
         number = find(pending, id_)
-        if number == CLOSED or age >= pending.queues.rows[number]["window"]:
+        row = pending.queues.rows[max(number, 0)]
+        if number == CLOSED or row["closed"] == 1 or age >= row["window"]:
             pending.counts[LATE] += 1
             return False
-        row = pending.queues.rows[number]
         state.sums[row["arm"]] += value
+        most = state.rules.caps[row["arm"]] * OVER
+        was_above = row["total"] > most
+        row["total"] += value
+        is_above = row["total"] > most
+        if is_above != was_above:  # a refund may bring it down again
+            state.above[row["arm"]] += 1 if is_above else -1
         if pieces:
             stats.observed[row["arm"]] += value
-        if totals:
-            row["done"] += value
         if grouped:
             group = np.searchsorted(edges, age, side="right")
             if group < row["group"]:
@@ -268,9 +268,11 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             kind = kinds[i]
             if kind > _CLOSE:
                 break
-            pass_time(state, ats[i], ids[i] if kind == _CLOSE else NOBODY)
+            pass_time(state, ats[i])
             if kind == _PIECE:
                 learn(state, ids[i], values[i], ages[i])
+            elif kind == _CLOSE:
+                close(state.pending, ids[i])
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break

@@ -103,7 +103,7 @@ class Follower:
         """Fold what has just been appended, and what others have appended before it."""
         rows: list[Event] = []
         for item, answer in zip(items, answers, strict=True):
-            status, seq, at, number, arms, _, age = answer
+            status, seq, at, number, arms, _, age, _ = answer
             if status is not Status.STORED:
                 continue
             if isinstance(item, Pay):

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.held import hold
-from accrual.core.jit import settled_for
+from accrual.core.jit import plain, settled_for
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
-from accrual.live.fold import CHOOSE, NOBODY, OF_ARM, RECENT, Rules, State, fold
+from accrual.live.fold import CHOOSE, OF_ARM, OVER, RECENT, Rules, State, fold
 from accrual.live.memory import together
-from accrual.live.pending import CLOSED, LATE, NEXT, Pending, none_pending, with_room
+from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended
 from accrual.store.base import Events, Kind
@@ -105,6 +105,7 @@ class Ledger:
         self._founding = len(caps)
         self._news = np.full(len(caps), np.inf)
         self.sums = np.zeros(len(caps))
+        self.above = np.zeros(len(caps), np.int64)
         self._made = 0
         self.params = policy.params(self._caps, self.window)
         self._keep(policy.stats(self.params))
@@ -117,12 +118,12 @@ class Ledger:
 
     @property
     def pending(self) -> int:
-        """How many decisions have not closed."""
-        return int(self._pending.queues.counts[USED])
+        """How many decisions may still be paid for: their window is not over, and they are not closed."""
+        return int(self._pending.queues.counts[USED] - self._pending.counts[SHUT])
 
     @property
     def late(self) -> int:
-        """How many pieces came past their decision's window, or after it had closed."""
+        """How many pieces came past their decision's window, or after it had been closed."""
         return int(self._pending.counts[LATE])
 
     @property
@@ -156,9 +157,26 @@ class Ledger:
 
     @property
     def pending_by_arm(self) -> Ints:
-        """The same for each arm."""
-        numbers = self._pending.where[self._pending.where != CLOSED]
-        return np.bincount(self._pending.queues.rows["arm"][numbers], minlength=len(self._caps))
+        """How many decisions of each arm may still be paid for."""
+        return np.bincount(self.pending_rows["arm"], minlength=len(self._caps))
+
+    @property
+    def pending_rows(self) -> npt.NDArray[np.void]:
+        """The pending decisions, in no order: see `accrual.live.queues.ROW`. A copy."""
+        rows: npt.NDArray[np.void] = self._pending.queues.rows
+        rows = rows[self._pending.where[self._pending.where != CLOSED]]
+        return np.compress(rows["closed"] == 0, rows)
+
+    def caps_exceeded(self, ids: Sequence[int]) -> list[float | None]:
+        """Of each decision the cap that it has paid more than: None if it has not, or its window is over."""
+        number, where = np.array(ids, np.int64), self._pending.where
+        found = np.where(number < self._pending.counts[FIRST], CLOSED, where[number & (len(where) - 1)])
+        rows = self._pending.queues.rows[found]
+        caps = self._caps[rows["arm"]]
+        above = (found != CLOSED) & (rows["total"] > caps * OVER)
+        return [
+            cap if is_above else None for cap, is_above in zip(caps.tolist(), above.tolist(), strict=True)
+        ]
 
     @property
     def recent(self) -> Ints:
@@ -250,7 +268,7 @@ class Ledger:
     def make_one(self, time: float, salt: int = 0) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
         self._now = time
-        while not self._code.advance(self._held, time, NOBODY, 1, CHOOSE, OF_ARM, salt):
+        while not self._code.advance(self._held, time, 1, CHOOSE, OF_ARM, salt):
             self._pending = with_room(self._pending, 1)
             self._hold()
         self._made += 1
@@ -262,7 +280,7 @@ class Ledger:
             self._arms = np.zeros(n, np.int64)
             self._hold()
         self._now = time
-        while not self._code.advance(self._held, time, NOBODY, n, arm, own, salt):
+        while not self._code.advance(self._held, time, n, arm, own, salt):
             self._pending = with_room(self._pending, n)
             self._hold()
         self._made += n
@@ -272,7 +290,7 @@ class Ledger:
         """A piece of decision `id`, paid when it was of this age. Whether it is learned from.
 
         It is not, but counted as late, if the age is past the decision's window or the decision
-        has closed.
+        has been closed.
         """
         if not math.isfinite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
@@ -310,15 +328,16 @@ class Ledger:
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self._now = self._time(now)
-        self._code.advance(self._held, self._now, NOBODY, 0, CHOOSE, OF_ARM, 0)
+        self._code.advance(self._held, self._now, 0, CHOOSE, OF_ARM, 0)
 
     def close(self, id: int, now: float) -> bool:
-        """Nothing more will come for decision `id`: its groups finish now. False if it had closed."""
-        number, time = self._number(id), self._time(now)
-        self.tick(time)
-        before = self.pending
-        self._code.advance(self._held, time, number, 0, CHOOSE, OF_ARM, 0)
-        return self.pending < before
+        """Refuse further pieces of decision `id`. False if its window was over, or it had been closed.
+
+        Nothing else changes: its groups finish, and its total counts, when they would have.
+        """
+        number = self._number(id)
+        self.tick(now)
+        return plain(close)(self._pending, number)
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """Add an arm; return its number.
@@ -334,6 +353,7 @@ class Ledger:
         self._playing = np.append(self._playing, True)
         self.sums = np.append(self.sums, 0.0)
         self._news = np.append(self._news, np.inf)
+        self.above = np.append(self.above, 0)
         self._keep(self.policy.grow(self.stats, self.params))
         self._hold()
         return len(self._caps) - 1
@@ -355,6 +375,7 @@ class Ledger:
             "windows": self._windows,
             "playing": self._playing,
             "sums": self.sums,
+            "above": self.above,
             "recent": self._recent,
             "news": self._news,
             "now": np.array([self._now]),
@@ -371,6 +392,7 @@ class Ledger:
         self._windows = arrays["windows"].copy()
         self._playing = arrays["playing"].copy()
         self.sums = arrays["sums"].copy()
+        self.above = arrays["above"].copy()
         self._recent = arrays["recent"].copy()
         self._news = arrays["news"].copy()
         self._now = float(arrays["now"][0])
@@ -388,12 +410,14 @@ class Ledger:
             choosing = self.policy.params(np.where(self._playing, self._caps, 0.0), self.window)
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
-        rules = Rules(self._edges, self._ends, self._windows, self._playing, self._seed, self._founding)
+        rules = Rules(
+            self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps
+        )
         self._held = hold(
             State(
                 self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
-                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self._recent,
-                self._news, np.full(len(self._caps), np.inf),
+                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self.above,
+                self._recent, self._news, np.full(len(self._caps), np.inf),
             )
         )  # fmt: skip
         kind = getattr(self._held, "_numba_type_", None)

@@ -1,7 +1,7 @@
-"""The pending decisions, in arrays: found by id, and in order of what is due next.
+"""The decisions whose window is not over, in arrays: found by id, and in order of what is due next.
 
 Memory grows with them alone, but for eight bytes (of `where`) for each decision made since the oldest
-pending one.
+of them. A decision that was closed before the end of its window keeps its row until that end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from accrual.live.queues import (
     with_rows,
 )
 
-NEXT, FIRST, LATE = range(3)
+NEXT, FIRST, LATE, SHUT = range(4)
 CLOSED = -1
 _ROWS = 64
 
 
 class Pending(NamedTuple):
-    counts: Ints  # the next id, the oldest pending id, late pieces so far
-    where: Ints  # ids from the oldest pending one on (a ring): the row, or CLOSED
+    counts: Ints  # the next id, the oldest id with a row, late pieces so far, rows of closed decisions
+    where: Ints  # ids from the oldest one with a row on (a ring): the row, or CLOSED
     queues: Queues
     paid: Floats  # rows x groups: what each group has paid
 
@@ -38,7 +38,7 @@ class Pending(NamedTuple):
 def none_pending(groups: int, queues: int) -> Pending:
     """Memory for no decisions yet."""
     return Pending(
-        np.zeros(3, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups))
+        np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups))
     )
 
 
@@ -70,7 +70,7 @@ def has_room(pending: Pending, more: int) -> bool:
 
 @njit
 def find(pending: Pending, id_: int) -> int:
-    """The row of a decision that has been made, or CLOSED."""
+    """The row of a decision that has been made, or CLOSED if its window is over."""
     if id_ < pending.counts[FIRST]:
         return CLOSED
     return pending.where[id_ & (len(pending.where) - 1)]
@@ -98,14 +98,32 @@ def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: flo
     row["group"] = 0
     row["at"] = at
     row["window"] = window
+    row["closed"] = 0
     row["done"] = 0.0
+    row["total"] = 0.0
     push(queues, ends, number)
 
 
 @njit
+def close(pending: Pending, id_: int) -> bool:
+    """Refuse further pieces of a decision. False if its window was over, or it had been closed.
+
+    Its groups finish at their own ages all the same. Were they to finish now, the decisions that are
+    known to pay nothing more would be counted before those that still may, and every mean be too low.
+    """
+    number = find(pending, id_)
+    if number == CLOSED or pending.queues.rows[number]["closed"] == 1:
+        return False
+    pending.queues.rows[number]["closed"] = 1
+    pending.counts[SHUT] += 1
+    return True
+
+
+@njit
 def leave(pending: Pending, number: int) -> None:
-    """A decision that waits for nothing more is pending no more."""
+    """The window of a decision is over."""
     counts = pending.counts
+    counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1
     pending.where[pending.queues.rows[number]["id"] & mask] = CLOSED
     while counts[FIRST] < counts[NEXT] and pending.where[counts[FIRST] & mask] == CLOSED:

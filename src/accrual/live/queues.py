@@ -28,10 +28,12 @@ ROW = np.dtype(
         ("next", np.int64),  # the row behind it in its queue, and ...
         ("before", np.int64),  # ... the one before; or its place in the heap
         ("source", np.int64),  # the number of the row that knows what its groups have paid, or NONE
+        ("closed", np.int64),  # 1 once nothing more may come for it, else 0
         ("at", np.float64),  # when it was made
         ("window", np.float64),
         ("due", np.float64),  # when its next group is over, or its window
-        ("done", np.float64),  # what the finished groups have paid; without groups, all that was paid
+        ("done", np.float64),  # what the finished groups have paid
+        ("total", np.float64),  # all that was paid
     ]
 )
 

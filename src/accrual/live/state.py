@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from accrual.live.config import Config
-from accrual.live.estimate import estimate
+from accrual.live.estimate import Estimate, estimate
 from accrual.live.follow import Follower
+from accrual.live.ledger import Ledger
 from accrual.policy.age import AgePolicy
 from accrual.policy.age_imed import AgeIMED
 from accrual.store.base import Store
@@ -22,7 +24,11 @@ class ArmState(NamedTuple):
     has reached: of its total, once a window has closed. It is the sum over ages of what the decisions
     that have reached each age paid there, on average; where all have closed, the plain mean of their
     totals. The interval aims at 95 % and is a heuristic: it covers less while many windows are open, and
-    it is for one look at one arm, not for stopping a test (see docs/live.md).
+    it is for one look at one arm, not for stopping a test (see docs/live.md). The estimate is never cut
+    off at the cap. The interval is, but not where a decision has paid more.
+
+    What is `expected` of ages beyond `reached` is a guess: there an arm pays as other arms do, and at ages
+    that none has reached evenly, or as the policy's prior says.
     """
 
     name: str
@@ -31,9 +37,13 @@ class ArmState(NamedTuple):
     decisions: int
     pending: int
     observed: float  # all that arrived in time
+    expected: (
+        float | None
+    )  # what pending decisions are still to pay, at all ages; None while nothing is known
     estimate: float | None  # None while nothing is known
     interval: tuple[float, float] | None
     reached: float
+    above_cap: int  # decisions that have paid more in all than the cap
     share: float  # of the last 1,000 decisions
     spread: list[float]  # how its pay divides over the ages between `State.ages`
 
@@ -75,20 +85,25 @@ class Observer:
         """The state now. For other policies than Age ones, this first reads what is new in the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
-        pending = ledger.pending_by_arm
+        pending, open_ = ledger.pending_by_arm, _by_arm(watched)
         recent = np.bincount(ledger.recent, minlength=len(pending)) / max(len(ledger.recent), 1)
         playing = set(ledger.arms)
         arms = []
         for arm in range(len(pending)):
             cap = float(ledger.caps[arm])
             found = estimate(watched.params, watched.stats, arm)
+            above = int(ledger.above[arm])
             mean = interval = None
+            expected = None if pending[arm] else 0.0
             reached = 0.0
             if found is not None:
-                low, high = (-np.inf, np.inf) if self._config.allow_negative else (0.0, cap)
                 mean = cap * found.mean
+                low, high = (-np.inf, np.inf) if self._config.allow_negative else (0.0, cap)
+                if above or mean > high:  # the cap is not what was said
+                    high = np.inf
                 interval = (max(cap * found.interval[0], low), min(cap * found.interval[1], high))
                 reached = float(watched.edges[found.reached - 1])
+                expected = _to_come(found, watched, arm, open_[arm])
             arms.append(
                 ArmState(
                     name_of(arm),
@@ -97,9 +112,11 @@ class Observer:
                     int(ledger.stats.pulls[arm]),
                     int(pending[arm]),
                     float(ledger.sums[arm]),
+                    expected,
                     mean,
                     interval,
                     reached,
+                    above,
                     float(recent[arm]),
                     [] if found is None else found.spread.tolist(),
                 )
@@ -129,3 +146,20 @@ class Observer:
         """Save a snapshot, if this has a ledger of its own."""
         if self._own is not None and self._own is not self._follower:
             self._own.keep(now=True)
+
+
+def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
+    """The pending decisions of each arm."""
+    rows = ledger.pending_rows
+    rows = rows[np.argsort(rows["arm"], kind="stable")]
+    return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.caps))))
+
+
+def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
+    """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
+    the ends of their windows, less what these groups have paid by now."""
+    known = float(found.spread[: found.reached].sum())
+    total = float(ledger.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
+    ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))
+    share = np.interp(rows["window"], ages, paid) - paid[rows["group"]]
+    return max(float(total * share.sum() - (rows["total"] - rows["done"]).sum()), 0.0)

@@ -410,8 +410,8 @@ class AgePolicy(Policy):
         mean, variance = float(stats.mean[arm]), float(stats.variance[arm])
         cap, n = float(params.cap[arm]), float(stats.pulls[arm])
         return {
-            "estimate": cap * mean,
-            "best estimate": float(stats.mean[stats.leader[0]] * params.cap[stats.leader[0]]),
+            "expected total": cap * float(stats.raw[arm]),
+            "best expected total": float(stats.raw[stats.leader[0]] * params.cap[stats.leader[0]]),
             "full decisions that it stands on": float(stats.weight[arm]),
             "decisions": n,
             "worth so many of 0 or the cap": plain(bernoulli_count)(n, mean, variance),

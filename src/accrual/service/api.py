@@ -105,7 +105,7 @@ def router(bandits: Bandits) -> APIRouter:
         "/bandits/{bandit}/decisions/{id}/close", dependencies=[_scope("write")], operation_id="closeDecision"
     )
     async def close(served: Found, id: Id) -> models.Done:
-        """Nothing more will come for a decision."""
+        """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
         answer = await _one(served, Close(id))
         if answer.status is Status.UNKNOWN:
             raise Refusal("unknown-decision", f"no decision has the id {id}")
@@ -150,10 +150,7 @@ def _shown(row: BanditRow) -> models.Bandit:
 
 def _state(served: Served) -> models.State:
     state = served.state()
-    arms = []
-    for arm in state.arms:
-        expected = None if arm.estimate is None else max(arm.decisions * arm.estimate - arm.observed, 0.0)
-        arms.append(models.ArmState(**arm._asdict(), expected=expected if arm.pending else 0.0))
+    arms = [models.ArmState(**arm._asdict()) for arm in state.arms]
     counts = {"duplicates": served.line.duplicates, "behind": served.bandit.behind}
     return models.State(**state._asdict() | {"arms": arms} | counts)
 
@@ -180,6 +177,7 @@ def _explained(bandit: LiveBandit, id: int) -> models.Explanation:
             arm=reason.arm,
             index=None if reason.value is None else finite(reason.value),
             terms={name: finite(value) for name, value in reason.terms.items()},
+            estimate=reason.estimate,
         )
         for reason in found.reasons
     ]

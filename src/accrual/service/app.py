@@ -167,7 +167,10 @@ def _explain_errors(app: FastAPI, paths: Mapping[str, Mapping[str, object]]) -> 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         # Where it was and what is wrong, without what was sent, which may be anything.
-        found = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5]]
+        found = [
+            f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
+            for one in error.errors()[:5]
+        ]
         broken = any(one["type"] == "json_invalid" for one in error.errors())
         return answer(Refusal("malformed" if broken else "invalid", "; ".join(found)))
 

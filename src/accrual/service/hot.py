@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from accrual.core.errors import InputError, unknown
 from accrual.live.commit import Ask, Decide
 from accrual.service.problems import Refusal
 from accrual.service.served import Served
@@ -80,6 +82,10 @@ class PieceOut(Struct, omit_defaults=True, gc=False):
     status: Outcome
     age: Annotated[float, Meta(description="As stored.")] | UnsetType = UNSET
     late: Annotated[bool, Meta(description="Stored and counted, but not learned from.")] | UnsetType = UNSET
+    warning: (
+        Annotated[str, Meta(description="There if the decision has paid more in all than its arm's cap.")]
+        | UnsetType
+    ) = UNSET
     detail: str | UnsetType = UNSET
 
 
@@ -115,7 +121,7 @@ class Hot:
     async def decisions(self, name: str, body: bytes) -> bytes:
         """Decide."""
         served = await self._find(name)
-        given = _decoded(_read_decisions, body) if body else DecisionsIn()
+        given = _decoded(_read_decisions, DecisionsIn, body) if body else DecisionsIn()
         if given.key is not None:
             check_key(given.key)
         try:
@@ -137,7 +143,7 @@ class Hot:
     async def pieces(self, name: str, body: bytes) -> bytes:
         """Store pieces."""
         served = await self._find(name)
-        given = _decoded(_read_pieces, body)
+        given = _decoded(_read_pieces, PieceIn, body)
         if isinstance(given, list):
             return await self._many(served, given)
         if given.key is not None:
@@ -164,11 +170,19 @@ class Hot:
         return _write([_told(next(answers)) if one is None else one for one in told])
 
 
-def _decoded(decode: Callable[[bytes], Any], body: bytes) -> Any:
+_UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
+
+
+def _decoded(decode: Callable[[bytes], Any], kind: type[Struct], body: bytes) -> Any:
     try:
         return decode(body)
     except msgspec.ValidationError as error:
-        raise Refusal("invalid", str(error)) from None
+        found = _UNKNOWN_FIELD.search(str(error))
+        text = str(error)
+        if found:
+            text = str(unknown("field", found[1][:100], kind.__struct_fields__))
+            text += f", at {found[2]}" if found[2] else ""
+        raise Refusal("invalid", text) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise Refusal("malformed", f"the body is not JSON: {error}") from None
 
@@ -180,18 +194,17 @@ def check_key(key: str) -> None:
 
 
 def _pay(served: Served, piece: PieceIn) -> Pay:
-    if piece.value < 0 and not served.allow_negative:
-        raise Refusal("invalid", "a negative value needs a bandit made with allow_negative")
-    if piece.age is not None and piece.at is not None:
-        raise Refusal("invalid", "give a piece's `age` or its `at`, not both")
-    return Pay(piece.decision, piece.value, piece.age, piece.at, piece.key)
+    try:
+        return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key)
+    except InputError as error:
+        raise Refusal("invalid", str(error)) from None
 
 
 def _told(answer: Answer) -> PieceOut:
     status = answer.status
-    if status is _STORED:
-        return PieceOut("late" if answer.late else "stored", answer.age, answer.late)
-    if status is _AGAIN:
-        return PieceOut("again", answer.age, answer.late)
     outcome: Any = status.value
+    if status is _STORED or status is _AGAIN:
+        if status is _STORED and answer.late:
+            outcome = "late"
+        return PieceOut(outcome, answer.age, answer.late, answer.warning or UNSET)
     return PieceOut(outcome, detail=_WRONG[status][1])

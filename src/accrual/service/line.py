@@ -126,7 +126,7 @@ class Line:
                 first += len(one)
 
     async def _apart(self, group: list[_Waiting]) -> None:
-        """One of them cannot be. Pieces were checked before they came, so they go on together."""
+        """One of them cannot be. Pieces are checked before they come, so they go on together."""
         pieces = [waiting for waiting in group if isinstance(waiting[0][0], Pay)]
         if len(pieces) == len(group):
             pieces = []

@@ -48,8 +48,9 @@ class Metrics:
             buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
         )  # fmt: skip
         self.waiting = gauge("accrual_waiting", "Decisions and pieces that wait to be stored.", "livesum")
-        self.pending = gauge("accrual_pending", "Decisions whose window has not closed.", "max")
+        self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "max")
         self.late = gauge("accrual_late", "Pieces that came too late, ever.", "max")
+        self.above_cap = gauge("accrual_above_cap", "Decisions that have paid more than their cap.", "max")
         self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "max")
         self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "max")
         self.bandits = gauge("accrual_bandits", "Bandits open.", "max")

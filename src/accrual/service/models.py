@@ -5,7 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from accrual.core.errors import only
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -36,7 +38,14 @@ ArmName = Annotated[
     AfterValidator(_plain),
 ]
 Cap = Annotated[
-    float, Field(gt=0, le=1e12, description="The most that one decision of the arm can pay in all.")
+    float,
+    Field(
+        gt=0,
+        le=1e12,
+        description="The most that one decision of the arm can pay in all, in the unit of its pieces. It is "
+        "1 unless given, which is right only where no decision pays more than 1. A decision that pays more "
+        "is counted and answered with a warning, and makes the policy choose badly.",
+    ),
 ]
 Window = Annotated[
     Annotated[int, Field(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
@@ -47,6 +56,13 @@ Window = Annotated[
 
 class _In(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_other_fields(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            only("field", map(str, given), cls.model_fields)
+        return given
 
 
 class ArmIn(_In):
@@ -127,11 +143,15 @@ class ArmState(BaseModel):
     cap: float
     retired: bool
     decisions: int
-    pending: Annotated[int, Field(description="Decisions whose window has not closed.")]
+    pending: Annotated[int, Field(description="Decisions that may still be paid for.")]
     observed: Annotated[float, Field(description="Reward that has arrived in time.")]
     expected: Annotated[
         float | None,
-        Field(description="Reward still to come, estimated: decisions times estimate, less observed."),
+        Field(
+            description="Reward still to come from pending decisions, at all ages up to the window. What it "
+            "says of ages beyond `reached` is a guess: there an arm pays as other arms do, and at ages that "
+            "none has reached evenly, or as the policy's prior says."
+        ),
     ]
     estimate: Annotated[
         float | None, Field(description="Of what one decision pays on average, up to the age `reached`.")
@@ -142,6 +162,7 @@ class ArmState(BaseModel):
     reached: Annotated[
         float, Field(description="The greatest age that a decision of the arm has reached, up to its window.")
     ]
+    above_cap: Annotated[int, Field(description="Decisions that have paid more in all than the cap.")]
     share: Annotated[float, Field(description="Of the last 1,000 decisions.")]
     spread: Annotated[
         list[float], Field(description="How its pay divides over the ages up to each of `ages`.")
@@ -192,6 +213,10 @@ class Reason(BaseModel):
     arm: str
     index: Annotated[float | None, Field(description="The largest is chosen; null before all were tried.")]
     terms: Annotated[dict[str, float | None], Field(description="What the index is made of.")]
+    estimate: Annotated[
+        float | None,
+        Field(description="As in the state, at that moment; null for other policies than Age ones."),
+    ]
 
 
 class Explanation(BaseModel):

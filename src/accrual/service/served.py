@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,6 @@ class Served:
         self.config: Mapping[str, Any] = row.config
         self.bandit = bandit
         self.line = line
-        self.allow_negative = bool(row.config["allow_negative"])
         self.step = 1.0 if row.rounds else 0.0
         self._number = row.number
         self._store = store
@@ -141,7 +141,8 @@ class Bandits:
         return self._open[name]
 
     def _add(self, row: BanditRow, bandit: Bandit) -> Served:
-        line = Line(bandit.submit, self._commits, self.room, self._metrics)
+        submit = functools.partial(bandit.submit, pieces_checked=True)
+        line = Line(submit, self._commits, self.room, self._metrics)
         served = self._open[row.name] = Served(row, bandit, self._store, line)
         if self._store.shared:
             bandit.follow()
@@ -193,6 +194,7 @@ class Bandits:
         states = [one.state() for one in served]
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
+        metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
         if self._store.shared:  # nobody is behind whose own writing is all there is
             stale = [one.bandit.staleness for one in served]
             metrics.lag_events.set(max((one.events for one in stale), default=0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.errors import InputError, only, whole
 from accrual.store.address import parse
 
 PREFIX = "ACCRUAL_"
@@ -108,9 +108,9 @@ def load(
     given: dict[str, Any] = {}
     file = path or environment.get(CONFIG)
     if file:
-        for name, value in _read(Path(file)).items():
-            if name not in rows:
-                raise unknown(f"setting in {file}", name, rows)
+        found = _read(Path(file))
+        only(f"setting in {file}", found, rows)
+        for name, value in found.items():
             given[name] = _typed(rows[name], value, f"{name} in {file}")
     for name, row in rows.items():
         text = environment.get(PREFIX + name.upper())
@@ -136,8 +136,7 @@ def named(pairs: Iterable[str]) -> dict[str, Any]:
         name, sign, value = pair.partition("=")
         if not sign:
             raise InputError(f"--set takes NAME=VALUE, not {pair!r}")
-        if name not in rows:
-            raise unknown("setting", name, rows)
+        only("setting", [name], rows)
         given[name] = _typed(rows[name], value, name)
     return given
 

@@ -136,6 +136,7 @@ class Answer(NamedTuple):
     arms: tuple[int, ...] = ()  # the decisions' arms
     late: bool = False  # the piece's age was past the window, or its decision had closed
     age: float = 0.0  # the piece's, as stored: with it, items and answers make up the events
+    warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
 
 
 class Events(NamedTuple):

@@ -120,7 +120,10 @@ function draw() {
     const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${truth.days_per_second} days`;
     say($("simulated"), `Simulated traffic: a course platform, where the reward is ${truth.unit} watched. ${speed} there.`);
   }
-  figures(state);
+  const above = arms.aboveCap(state);
+  say($("above-cap"), above);
+  show($("above-cap"), Boolean(above));
+  figures(state, bandit);
   const named = palette.update(state.arms);
   arms.draw(state, palette, truth?.means);
   const shown = named.map((name) => ({ name, slot: palette.of(name) }));
@@ -130,13 +133,14 @@ function draw() {
   decisions.draw(recent, state.at, palette);
 }
 
-function figures(state) {
+function figures(state, bandit) {
   const total = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
+  const known = state.arms.some((arm) => arm.expected !== null);
   const rows = [
     ["Decisions", short(state.decisions), "made so far"],
     ["Pending", short(state.pending), "may still earn more"],
     ["Reward arrived", sum(total("observed")), "in time to count"],
-    ["Still expected", sum(total("expected")), "from pending decisions"],
+    ["Still expected", known ? sum(total("expected")) : "–", expectedNote(state, bandit)],
     ["Late pieces", short(state.late), "counted, not learned from"],
     ["Duplicates", short(state.duplicates), "sent again, counted once"],
     ["Fold lag", plural(state.behind, "event"), state.behind ? "stored, not learned yet" : "all that is stored is learned"],
@@ -149,6 +153,19 @@ function figures(state) {
     say(host.children[i].children[1], value);
     say(host.children[i].children[2], note);
   });
+}
+
+/** What "still expected" counts, and how much of it is a guess. */
+function expectedNote(state, bandit) {
+  const waiting = state.arms.filter((arm) => arm.pending);
+  if (waiting.length && waiting.every((arm) => arm.expected === null)) return "nothing is known yet";
+  const oldest = Math.max(...state.arms.map((arm) => arm.reached));
+  const early = oldest < bandit.window * 0.999;
+  const unknown = waiting.filter((arm) => arm.expected === null).length;
+  const without = unknown ? `, without ${plural(unknown, "arm")} of which nothing is known` : "";
+  return early
+    ? `from pending decisions${without}; a guess for ages beyond ${inUnit(oldest, unitOf(bandit))}`
+    : `from pending decisions${without}`;
 }
 
 function live() {
@@ -204,7 +221,7 @@ function setUp() {
   const origin = location.origin;
   const post = "-H 'Content-Type: application/json' \\\n  -d";
   $("curl-create").textContent =
-    `curl ${origin}/v1/bandits ${post} '{"name": "plays", "window": "60d", "arms": [{"name": "jazz"}, {"name": "rock"}]}'`;
+    `curl ${origin}/v1/bandits ${post} '{"name": "plays", "window": "60d", "arms": [{"name": "jazz", "cap": 1}, {"name": "rock", "cap": 1}]}'`;
   $("curl-decide").textContent = `curl -X POST ${origin}/v1/bandits/plays/decisions`;
   $("curl-observe").textContent =
     `curl ${origin}/v1/bandits/plays/pieces ${post} '{"decision": 0, "value": 0.7, "key": "play-991"}'`;

@@ -37,7 +37,7 @@ export function draw(state, palette, means) {
   const scale = scaled(ticks(low, high));
   const sums = order.map((arm) => Math.max(arm.observed, 0) + Math.max(arm.expected || 0, 0));
   const rewards = scaled(ticks(0, Math.max(...sums) || 1, 3));
-  const lead = known.length && !known[0].retired ? known[0].name : null;
+  const lead = leads(order.filter((arm) => !arm.retired)) ? order[0].name : null;
 
   const body = $("arms-rows");
   for (const [name, row] of rows) {
@@ -57,9 +57,35 @@ export function draw(state, palette, means) {
   show(more, order.length > FEW);
   say(more, all ? `Show the first ${FIRST} only` : `Show all ${count(order.length)} arms`);
   say($("share-of"), state.decisions < 1000 ? `of the last ${count(state.decisions)}` : "of the last 1,000");
-  const rest = order.length - shown.length;
-  const part = rest > 0 ? `The ${FIRST} best of ${count(order.length)} arms. ` : "";
+  const part = shown.length < order.length ? firstWords(shown, order) : "";
   say($("arms-note"), part + (means ? "A diamond marks the true mean over the whole window, known because the traffic is simulated." : ""));
+}
+
+/** Whether the first of ranked arms is ahead of any other, and not only first among equals. */
+function leads([first, ...others]) {
+  const known = others.filter((arm) => arm.estimate !== null);
+  return Boolean(first) && first.estimate !== null && (!known.length || known.some((arm) => arm.estimate < first.estimate));
+}
+
+/** Which arms are shown, of more. */
+function firstWords(shown, order) {
+  const known = shown.filter((arm) => arm.estimate !== null && !arm.retired).length;
+  const of = `of ${count(order.length)} arms`;
+  if (!known) return `${shown.length} ${of}; nothing is known of any of them yet. `;
+  if (known < shown.length) return `${shown.length} ${of}: first the ${known} of which something is known. `;
+  return `The ${shown.length} with the highest estimates, ${of}. `;
+}
+
+/** What is wrong with the caps: nothing, or a sentence or two. */
+export function aboveCap(state) {
+  const over = state.arms.filter((arm) => arm.above_cap > 0).sort((a, b) => b.above_cap - a.above_cap);
+  if (!over.length) return "";
+  const named = over.slice(0, 3).map((arm) => `${arm.name} (${plural(arm.above_cap, "decision")}, cap ${amount(arm.cap)})`);
+  if (over.length > named.length) named.push(`${count(over.length - named.length)} more`);
+  return (
+    `Rewards above the cap: ${list(named)}. The estimates below count all that was paid, but the policy chooses badly ` +
+    `while a cap is too low. Make the bandit anew, under another name, with caps that no decision exceeds.`
+  );
 }
 
 /** Where a number lies on a scale of ticks, in per cent of its width. */
@@ -191,6 +217,10 @@ export function verdict(state, bandit, inUnit) {
   if (lead.estimate === null) {
     const old = `An arm’s first estimate comes when a decision of it has reached an age of ${inUnit(state.ages[0])}.`;
     return ["Too early to tell", `${plural(state.decisions, "decision")} so far. ${old}`];
+  }
+  if (!leads(playing)) {
+    const known = playing.filter((arm) => arm.estimate !== null).length;
+    return ["No arm is ahead yet", `${plural(known, "arm")} of ${count(playing.length)} have an estimate, and all have the same: ${amount(lead.estimate)} per decision.`];
   }
   const about = `It earns ${amount(lead.estimate)} per decision, between ${amount(lead.interval[0])} and ${amount(lead.interval[1])} as far as we can tell. `;
   const rivals = others.filter((arm) => arm.estimate === null || arm.interval[1] >= lead.interval[0]);

@@ -9,8 +9,9 @@ const FEW = 8; // arms of an explanation that are shown without asking
 
 // The policies' own words for what a score is made of, in plainer ones. Others are shown as they are.
 const PLAIN = {
-  "estimate": "Estimated total",
-  "best estimate": "Best estimate",
+  "estimate": "Reward per decision",
+  "expected total": "Total, as the policy expects it",
+  "best expected total": "Best total that it expects",
   "full decisions that it stands on": "Evidence, in whole decisions",
   "decisions": "Decisions by then",
   "worth so many of 0 or the cap": "Evidence, in all-or-nothing trials",
@@ -24,7 +25,9 @@ const PLAIN = {
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
 const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
-const LOOKS = ["estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
+const LOOKS = ["expected total", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
+
+const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
 
 const rows = new Map(); // decision's id -> its item of the list
 let bandit = null;
@@ -105,18 +108,23 @@ function sentences(found) {
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
   const worth = (reason) => reason.terms[look] ?? -Infinity;
+  const looks = (reason) => {
+    const [so, all] = [amount(reason.estimate), amount(worth(reason))];
+    if (look !== "expected total") return `${plain(look).toLowerCase()} ${all}`;
+    return so === all ? `${all} per decision` : `${so} per decision by the ages reached, ${all} in all as the policy expects it`;
+  };
   if (look && chosen && Number.isFinite(worth(chosen))) {
     const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
     if (!best || worth(chosen) >= worth(best)) {
       said.push(
-        `It looked best: ${amount(worth(chosen))} per decision in all` +
+        `It looked best: ${looks(chosen)}` +
           (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
       );
     } else {
       const n = chosen.terms["decisions"] ?? chosen.terms["closed decisions"];
       said.push(
-        `It did not look best: ${amount(worth(chosen))} per decision in all, against ${amount(worth(best))} for ${best.arm}. ` +
+        `It did not look best: ${looks(chosen)}, against ${amount(worth(best))} for ${best.arm}. ` +
           `But ${n === undefined ? "" : `after ${plural(n, "decision")} of it `}that was not certain, ` +
           `and one more try was worth what it might cost.`,
       );
@@ -132,10 +140,13 @@ function scores(found) {
   const order = [...found.reasons].sort(
     (a, b) => (b.arm === found.arm) - (a.arm === found.arm) || (b.index ?? -Infinity) - (a.index ?? -Infinity),
   );
-  const names = [...new Set(order.flatMap((reason) => Object.keys(reason.terms)))];
-  const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => reason.terms[name])).size === 1);
+  const value = (reason, name) => (name === "estimate" ? reason.estimate : reason.terms[name]);
+  const own = order.some((reason) => reason.estimate !== null) ? ["estimate"] : [];
+  const twice = order.every((reason) => amount(reason.estimate) === amount(reason.terms["expected total"]));
+  const names = [...own, ...new Set(order.flatMap((reason) => Object.keys(reason.terms)))]
+    .filter((name) => name !== "expected total" || !twice);
+  const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => value(reason, name))).size === 1);
   const columns = names.filter((name) => !same.includes(name));
-  const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
   const number = (x) => h("td", { class: "number" }, amount(x));
   const lines = order.map((reason, i) => {
     const name = h("span", { class: "arm-name" });
@@ -144,7 +155,7 @@ function scores(found) {
     return h(
       "tr", { class: mine ? "chosen" : null, hidden: i >= FEW },
       h("th", { scope: "row" }, name, mine ? h("span", { class: "tag" }, "chosen") : null),
-      number(reason.index), ...columns.map((column) => number(reason.terms[column])),
+      number(reason.index), ...columns.map((column) => number(value(reason, column))),
     );
   });
   const head = h("tr", {}, h("th", { scope: "col" }, "Arm"),
@@ -160,8 +171,8 @@ function scores(found) {
     more.addEventListener("click", () => { lines.forEach((line) => show(line, true)); more.remove(); });
     parts.push(more);
   }
-  const told = same.filter((name) => order[0].terms[name] !== null)
-    .map((name) => `${plain(name).toLowerCase()} ${amount(order[0].terms[name])}`);
+  const told = same.filter((name) => value(order[0], name) !== null)
+    .map((name) => `${plain(name).toLowerCase()} ${amount(value(order[0], name))}`);
   if (told.length) parts.push(h("p", { class: "hint" }, `The same for all: ${told.join(", ")}.`));
   return parts;
 }
