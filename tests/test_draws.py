@@ -41,7 +41,7 @@ def test_workers_with_the_same_statistics_draw_numbers_of_their_own(policy):
 def test_two_bandits_with_one_seed_draw_numbers_of_their_own():
     store = MemoryStore()
     jazz, rock = (ac.Bandit(ARMS, window=4, policy="AgeTS", store=store, name=name, seed=7) for name in "ab")
-    arms = []
+    arms: list[list[str]] = []
     for bandit in (jazz, rock):
         arms.append([])
         for _ in range(200):
