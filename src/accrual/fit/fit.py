@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown, whole
+from accrual.core.groups import NUDGE
 from accrual.fit.columns import duration
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.gather import Gathered, curve, gather
@@ -113,7 +114,7 @@ def fit_log(
 def _closed(log: Log, window: float) -> int:
     """How many decisions were followed for the whole window; complains if that is none."""
     count, longest = log.query(
-        "SELECT count(*) FILTER (followed >= $1), max(followed) FROM decisions", [window * (1.0 - 1e-9)]
+        "SELECT count(*) FILTER (followed * $1 >= $2), max(followed) FROM decisions", [NUDGE, window]
     )[0]
     if not count:
         raise InputError(

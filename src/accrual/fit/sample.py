@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import need
+from accrual.core.groups import NUDGE
 from accrual.fit.gather import Totals
 from accrual.fit.schema import Sample
 from accrual.fit.tables import Log
@@ -57,8 +58,8 @@ def _pieces(log: Log, chosen: Ints, window: float) -> tuple[Ints, Floats, Floats
     try:
         columns = log.connection.execute(
             "SELECT paid.decision::BIGINT AS decision, age, value FROM paid JOIN chosen "
-            "ON paid.decision = chosen.decision WHERE age < $1 ORDER BY 1, 2, 3",
-            [window * (1.0 - 1e-9)],
+            "ON paid.decision = chosen.decision WHERE age * $1 < $2 ORDER BY 1, 2, 3",
+            [NUDGE, window],
         ).fetchnumpy()
     finally:
         log.connection.unregister("chosen")

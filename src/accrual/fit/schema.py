@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.files import replacing
+from accrual.core.groups import group_of
 from accrual.fit.typed import typed
 from accrual.laws import EmpiricalLaw
 from accrual.problem import WINDOW_MOST, Problem
@@ -89,7 +90,7 @@ class Sample:
         """What each decision paid in each group of the window, scaled: decisions x groups."""
         rows = np.zeros((len(self.lengths), groups))
         decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        group = np.minimum((self.ages * (groups / window)).astype(np.int64), groups - 1)
+        group = np.minimum(group_of(self.ages, window, groups), groups - 1)
         np.add.at(rows, (decision, group), self.values * self.scale)
         return rows
 

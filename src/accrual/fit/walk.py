@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.groups import followed_for, group_of, is_within
 from accrual.fit.tables import Log
 
 Floats = npt.NDArray[np.float64]
@@ -15,7 +16,6 @@ Ints = npt.NDArray[np.int64]
 
 _DECISIONS = 1 << 13  # in a block: what they paid in 50 groups stays near the core
 _PIECES = 1 << 18
-_ROUNDING = 1e-9  # of a group: what ages and edges may be off by
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def walk(log: Log) -> Iterator[Block]:
         for low in range(0, len(arm), _DECISIONS):
             some = slice(low, low + _DECISIONS)
             _in_order(number[some], place)
-            followed = np.minimum((end - tick[some]) / unit, own[some])
+            followed = followed_for((tick[some] - end) / unit, 0.0, own[some])
             block = Block(
                 place, arm[some].astype(np.int64), followed, own[some], pieces.take(place, len(arm[some]))
             )
@@ -76,7 +76,7 @@ class Grid:
 
     def __init__(self, last: float, cells: int, ends: npt.ArrayLike | None = None) -> None:
         wanted = np.arange(1, cells + 1) if ends is None else np.asarray(ends, dtype=np.int64)
-        self._scale, self._cells = cells / last, cells
+        self._last, self._cells = last, cells
         self._group = np.searchsorted(wanted, np.arange(cells + 1), side="right")
         self.edges = np.asarray(wanted * (last / cells), dtype=np.float64)
 
@@ -85,8 +85,7 @@ class Grid:
 
     def place(self, age: Floats) -> Ints:
         """The group that an age lies in; also how many groups are over at that age."""
-        cell = np.minimum(age * self._scale + _ROUNDING, self._cells).astype(np.int64)
-        return np.asarray(self._group[cell])
+        return np.asarray(self._group[group_of(age, self._last, self._cells)])
 
 
 def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
@@ -99,7 +98,7 @@ def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
     paid = [np.zeros(rows * (len(grid) + 1)) for grid in grids]
     late = 0
     for decision, age, value in block.pieces:
-        too_old = age >= block.own[decision]
+        too_old = ~is_within(age, block.own[decision])
         for i, grid in enumerate(grids):
             group = grid.place(age)
             group[too_old] = len(grid)
