@@ -34,7 +34,6 @@ _NUMBERS = re.compile(
 )
 _TIMED = re.compile(r"^(DATE|TIMESTAMP(_S|_MS|_NS)?|DATETIME)$")
 _ZONED = re.compile(r"^TIMESTAMP(_NS|_MS|_S)? WITH TIME ZONE$")
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def assign(
@@ -66,37 +65,6 @@ def check_told(told: Mapping[str, str]) -> None:
     for role in told:
         if role not in ROLES:
             raise unknown("column role", role, ROLES)
-
-
-def duration(given: float | str, timestamps: bool, name: str = "window") -> float:
-    """A length of time in the log's unit: a number, or with timestamps also text such as ``"30d"``.
-
-    Examples
-    --------
-    >>> duration("36h", timestamps=True)
-    129600.0
-    >>> duration(50, timestamps=False)
-    50.0
-    """
-    text = str(given).strip()
-    match = re.fullmatch(r"([0-9.]+(?:e[+-]?[0-9]+)?)\s*([smhd]?)", text)
-    try:
-        value = float(match[1]) if match else float("nan")
-    except ValueError:
-        value = float("nan")
-    if not (match and 0 < value < float("inf")):
-        raise InputError(
-            f"{name} must be a positive number, or with timestamps such as 30d or 12h; not {text!r}"
-        )
-    if match[2] and not timestamps:
-        raise InputError(f"{name} {text!r} has a unit, but the log's times are plain numbers: give a number")
-    return value * _UNITS[match[2] or "s"] if timestamps else value
-
-
-def unit_seconds(unit: str) -> float:
-    if unit not in _UNITS:
-        raise unknown("unit of age", unit, _UNITS)
-    return _UNITS[unit]
 
 
 def number_expression(source: Source, column: int, role: str) -> str:

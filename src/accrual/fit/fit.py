@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.durations import parse_length
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.groups import NUDGE
-from accrual.fit.columns import duration
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.gather import Gathered, curve, gather
 from accrual.fit.intervals import Estimate
@@ -64,7 +64,7 @@ def fit_log(
     >>> fitted.spread.value
     (0.6, 0.4)
     """
-    given = None if window is None else duration(window, log.timestamps)
+    given = None if window is None else parse_length(window, log.timestamps)
     length = given or (log.longest_window if log.has_window else None)
     fine = curve(log, watched(log, length))
     bins = course_grid(fine)

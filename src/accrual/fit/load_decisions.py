@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
 from accrual.fit.cells import Cell, Reading, Tables, check_zones
-from accrual.fit.columns import Moments, number_expression, text_expression, unit_seconds
+from accrual.fit.columns import Moments, number_expression, text_expression
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 

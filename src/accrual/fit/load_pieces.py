@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.fit.cells import TICKS, Cell, Reading, Tables, check_zones
-from accrual.fit.columns import Moments, empty, number_expression, text_expression, unit_seconds
+from accrual.fit.columns import Moments, empty, number_expression, text_expression
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 
