@@ -84,14 +84,9 @@ class LogOptions:
         from accrual.fit.log import open_log
 
         with open_log(
-            self.log,
-            self.pieces,
-            told(self.column),
-            self.end,
-            self.age_unit,
-            self.strict,
-            self.allow_negative,
-        ) as log:
+            self.log, self.pieces, told(self.column), end=self.end, age_unit=self.age_unit,
+            strict=self.strict, allow_negative=self.allow_negative,
+        ) as log:  # fmt: skip
             yield log
 
     def words(self) -> list[str]:

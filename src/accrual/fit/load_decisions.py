@@ -6,8 +6,10 @@ import math
 
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
+from accrual.fit.bad_rows import skip_bad_rows
 from accrual.fit.cells import Cell, Reading, Tables, check_zones
-from accrual.fit.columns import Moments, number_expression, text_expression
+from accrual.fit.columns import number_expression, text_expression
+from accrual.fit.moments import Moments
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 
@@ -18,15 +20,20 @@ _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "w
 def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     """Make the table `decided` (id, arm, tick, propensity, own_window), in order of time."""
     source = tables.decisions
-    moments = Moments(log.connection, source, tables.decision_columns["at"], "at")
-    log.timestamps = moments.timestamps
+    moments = Moments(log.connection, source, tables.decision_columns["at"], "at", reading.times)
+    log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
+    log.moment_sql = moments.reading("$1")
+    if moments.kind:
+        log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
     cells = _cells(tables, moments)
     log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
-    _read(log, tables, cells, moments.aware)
+    if reading.skips:
+        skip_bad_rows(log, cells.values(), reading)
+    _read(log, tables, cells, moments.aware, reading.skips)
     for role, cell in cells.items():
         cell.expect(log, "raw", _NAMES[role])
     aware, naive = log.query("SELECT bool_or(aware), bool_or(naive) FROM raw")[0]
-    check_zones(log, source, aware, naive)
+    check_zones(log, source, aware, naive, reading.timezone)
     _check_unique(log, tables, cells)
     _name_arms(log, tables)
     seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
@@ -49,7 +56,7 @@ def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
     }
     for role, good, needed in (
         ("propensity", "{x} > 0 AND {x} <= 1", "a number above 0 and at most 1"),
-        ("window", "{x} > 0 AND isfinite({x})", "a positive number"),
+        ("window", "{x} >= 0 AND isfinite({x})", "a number of at least 0"),
     ):
         if role in columns:
             sql = number_expression(source, columns[role], role)
@@ -57,11 +64,13 @@ def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
     return cells
 
 
-def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str) -> None:
+def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, skip: bool) -> None:
     columns = [
         f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in _NAMES.items()
     ]
     rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
+    if skip:
+        rows += f" WHERE {' AND '.join(cell.is_good for cell in cells.values())}"
     if tables.joined:
         # A cell that is missing in one of a decision's rows is missing.
         kept = [

@@ -9,8 +9,10 @@ import numpy as np
 
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
-from accrual.fit.cells import TICKS, Cell, Reading, Tables, check_zones
-from accrual.fit.columns import Moments, empty, number_expression, text_expression
+from accrual.fit.bad_rows import skip_bad_rows
+from accrual.fit.cells import Cell, Reading, Tables, check_zones
+from accrual.fit.columns import empty, number_expression, text_expression
+from accrual.fit.moments import TICKS, Moments
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 
@@ -27,7 +29,9 @@ class _Cells(NamedTuple):
 def load_pieces(log: Log, tables: Tables, reading: Reading) -> None:
     """Make the tables `pieces` and `decisions`, and everything else that a `Log` tells."""
     cells = _cells(log, tables, reading)
-    keyed = _read(log, tables, cells)
+    if reading.skips:
+        skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
+    keyed = _read(log, tables, cells, reading)
     _drop_orphans(log, tables, cells, reading)
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
@@ -59,13 +63,23 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         sql = f"{number_expression(source, columns['age'], 'age')} * {seconds}"
         role, needed = "age", "a number of at least 0"
     else:
-        moments = Moments(log.connection, source, columns["piece_at"], "piece_at")
+        moments = Moments(
+            log.connection, source, columns["piece_at"], "piece_at", reading.times, log.time_style
+        )
         if moments.timestamps != log.timestamps:
             kinds = {True: "timestamps", False: "numbers"}
             raise InputError(
                 f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) holds "
                 f"{kinds[moments.timestamps]}, but the decisions' times are {kinds[log.timestamps]}"
             )
+        if moments.unit and log.time_unit and moments.unit != log.time_unit:
+            raise InputError(
+                f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) counts "
+                f"{moments.unit} since 1970, and the decisions' times count {log.time_unit}; "
+                "give both in one unit"
+            )
+        if moments.kind:
+            log.notes.append(f"{source.names[columns['piece_at']]} (piece_at): {moments.kind}")
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
         role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
@@ -77,7 +91,7 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
     return _Cells(decision, age, value, aware)
 
 
-def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
+def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     """Make `paid`, orphans last; says whether pieces have keys.
 
     Sorting is much of the work and wants to stay in memory, so there is no column it can do without,
@@ -97,10 +111,15 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
         chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
     if zoned:
         chosen.append(f"{cells.aware} AS aware")
+    wanted = [cells.decision.among]
+    if reading.skips:
+        wanted += [
+            cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
+        ]  # fmt: skip
     run(
         log.connection,
         f"CREATE TABLE joined AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
-        f"LEFT {cells.age.join} WHERE {cells.decision.among}",
+        f"LEFT {cells.age.join} WHERE {' AND '.join(wanted)}",
         tables.pieces,
     )
     order = "decision NULLS LAST, key, age, value" if keyed else "decision NULLS LAST, age, value"
@@ -108,7 +127,7 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
     log.query("DROP TABLE joined")
     table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
     aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
-    check_zones(log, tables.pieces, aware, naive)
+    check_zones(log, tables.pieces, aware, naive, reading.timezone)
     return keyed
 
 
@@ -213,7 +232,9 @@ def _settle_end(log: Log, reading: Reading) -> None:
 
 
 def _given_end(log: Log, given: float | str) -> float:
-    moment = "epoch_us(TRY_CAST($1 AS TIMESTAMPTZ))" if log.timestamps else "TRY_CAST($1 AS DOUBLE)"
+    moment = "TRY_CAST($1 AS DOUBLE)"
+    if log.timestamps:
+        moment = f"coalesce({log.moment_sql}, epoch_us(TRY_CAST($1 AS TIMESTAMPTZ)))"
     tick: float | None = log.query(f"SELECT {moment}", [str(given)])[0][0]
     if tick is None or not math.isfinite(tick):
         needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"

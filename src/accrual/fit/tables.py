@@ -41,6 +41,10 @@ class Counts:
         two payments alike.
     after_end : int
         Decisions and pieces at or after a given end; left out.
+    unfollowed : int
+        Decisions that were followed for no time at all; they count as decisions and tell nothing.
+    bad_rows : int
+        Rows that could not be read; left out.
     """
 
     decisions: int = 0
@@ -50,6 +54,8 @@ class Counts:
     conflicts: int = 0
     identical: int = 0
     after_end: int = 0
+    unfollowed: int = 0
+    bad_rows: int = 0
 
 
 class Log:
@@ -71,6 +77,12 @@ class Log:
         Times are seconds since 1970 in UTC; otherwise plain numbers, as they were.
     zone : {"given", "assumed", ""}
         Whether timestamps had time zones.
+    time_unit : {"s", "ms", "us", "ns", ""}
+        What decisions' times count since 1970, where they are such numbers.
+    time_style : str
+        The format by which decisions' times are read, where there is one.
+    moment_sql : str
+        How a time that is written as the decisions' times are is read: SQL for ``$1``.
     first, end : float
         The first decision's time, and the time up to which (not including it) the log is complete.
     resolution : float
@@ -110,7 +122,7 @@ class Log:
             self.query("SET disabled_optimizers = 'type_pushdown'")
         self.arms: tuple[str, ...] = ()
         self.timestamps = False
-        self.zone = ""
+        self.zone = self.time_unit = self.time_style = self.moment_sql = ""
         self.first = self.end = self.resolution = 0.0
         self.columns: dict[str, str] = {}
         self.counts = Counts()

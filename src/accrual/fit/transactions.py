@@ -18,7 +18,8 @@ from typing import Any
 
 from accrual.core.errors import InputError, unknown
 from accrual.fit.cells import Cell, check_zones
-from accrual.fit.columns import Moments, number_expression, text_expression
+from accrual.fit.columns import number_expression, text_expression
+from accrual.fit.moments import Moments
 from accrual.fit.source import Source, open_source, run
 from accrual.fit.tables import Log
 
