@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
 from accrual.fit.bad_rows import skip_bad_rows
@@ -124,6 +126,7 @@ def _name_arms(log: Log, tables: Tables) -> None:
             "values; is it the arm?"
         )
     log.arms = tuple(sorted(names, key=_natural))
+    log.arm_numbers = np.arange(len(log.arms))
     log.query(
         "CREATE TABLE arms AS SELECT name, (row_number() OVER () - 1)::INTEGER AS arm "
         "FROM (SELECT unnest($1::VARCHAR[]) AS name)",

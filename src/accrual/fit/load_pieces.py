@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accrual.core.durations import unit_seconds
+from accrual.core.durations import UNITS, unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.fit.bad_rows import skip_bad_rows
 from accrual.fit.cells import Cell, Reading, Tables, check_zones
@@ -15,8 +15,6 @@ from accrual.fit.columns import empty, number_expression, text_expression
 from accrual.fit.moments import TICKS, Moments
 from accrual.fit.source import run
 from accrual.fit.tables import Log
-
-_DAY = 86_400
 
 
 class _Cells(NamedTuple):
@@ -194,16 +192,16 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
 def _settle_end(log: Log, reading: Reading) -> None:
     """Find the end and the resolution, leave out what is after a given end, and make `decisions`."""
     unit = TICKS if log.timestamps else 1
-    whole = _DAY if log.timestamps else 1
-    first, last, even = log.query(
-        "SELECT min(tick), max(tick), "
-        f"bool_and(tick = floor(tick / {whole * unit}) * {whole * unit}) FROM decided"
+    steps = [UNITS[letter] for letter in "dhms"] if log.timestamps else [1.0]
+    first, last, *even = log.query(
+        f"SELECT min(tick), max(tick), {_multiples('tick', [step * unit for step in steps])} FROM decided"
     )[0]
-    latest, even_ages = log.query(
-        f"SELECT max(tick + age * {unit}), bool_and(age = floor(age / {whole}) * {whole}) "
+    latest, *even_ages = log.query(
+        f"SELECT max(tick + age * {unit}), {_multiples('age', steps)} "
         "FROM paid JOIN decided ON paid.decision = decided.rowid"
     )[0]
-    log.resolution = float(whole) if even and even_ages else 0.0
+    whole = [step for step, one, other in zip(steps, even, even_ages, strict=True) if one and other]
+    log.resolution = whole[0] if whole else 0.0
     if reading.end is not None:
         end = _given_end(log, reading.end)
         _cut(log, end, unit)
@@ -221,14 +219,21 @@ def _settle_end(log: Log, reading: Reading) -> None:
     log.counts.decisions, last, log.longest_window = log.query(
         "SELECT count(*), max(tick), max(own_window) FROM decided"
     )[0]
-    log.counts.pieces, log.signed = log.query("SELECT count(*), coalesce(min(value) < 0, false) FROM paid")[0]
+    log.counts.pieces, least, most = log.query("SELECT count(*), min(value), max(value) FROM paid")[0]
+    log.counts.unfollowed = log.query("SELECT count(*) FROM decisions WHERE followed <= 0")[0][0]
     if not log.counts.decisions:
         raise InputError(f"no decision lies before the end, {log.moment(log.end)}")
     if not log.counts.pieces:
         raise InputError(f"no piece lies before the end, {log.moment(log.end)}")
+    log.signed, log.largest_value = least < 0, max(abs(least), abs(most))
     span = last / unit - log.first + log.resolution
     count = log.counts.decisions - (log.resolution == 0.0)  # without steps, the gaps between them
     log.rate = count / span if span > 0.0 else float(count)
+
+
+def _multiples(name: str, steps: list[float]) -> str:
+    """SQL that tells of each step whether all of a column are multiples of it."""
+    return ", ".join(f"bool_and({name} = floor({name} / {step}) * {step})" for step in steps)
 
 
 def _given_end(log: Log, given: float | str) -> float:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import datetime
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
+
+T = TypeVar("T")
 
 ROWS = 1 << 20  # in a batch: 8 MB a column
 
@@ -96,8 +99,12 @@ class Log:
     longest_window : float or None
     signed : bool
         Whether some value is negative.
+    largest_value : float
+        Of the pieces, in size.
     rate : float
         Decisions per unit of time, from the first to the last.
+    arm_numbers : ndarray
+        The place in `arms` of each arm of the table `decided`.
     """
 
     def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
@@ -128,7 +135,8 @@ class Log:
         self.counts = Counts()
         self.notes: list[str] = []
         self.has_propensity = self.has_window = self.signed = False
-        self.rate = 0.0
+        self.rate = self.largest_value = 0.0
+        self.arm_numbers = np.zeros(0, np.int64)
         self.longest_window: float | None = None
 
     def __enter__(self) -> Log:
@@ -138,6 +146,10 @@ class Log:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def each(self, find: Callable[..., T], *known: Any) -> list[T]:
+        """Give what `find(log, *known)` finds, for each part of the log: this log has only one."""
+        return [find(self, *known)]
 
     def close(self) -> None:
         """Delete the temporary database."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.groups import followed_for, group_of, is_within
+from accrual.core.groups import followed_for, is_within
+from accrual.fit.grids import Grid
 from accrual.fit.tables import Log
 
 Floats = npt.NDArray[np.float64]
@@ -24,19 +25,17 @@ class Block:
 
     Attributes
     ----------
-    first : int
-        The number of the first decision.
-    arm, followed, own : ndarray
-        For each decision: its arm, how long the log has seen it, and its own window (infinite
-        where there is none).
+    arm, followed, own, hash : ndarray
+        For each decision: its arm, how long the log has seen it, its own window (infinite where there
+        is none), and a hash of its id, which is the same in whatever part of a log it is.
     pieces : iterator
         Of (decision in the block, age, value), arrays; to be read before the next block.
     """
 
-    first: int
     arm: Ints
     followed: Floats
     own: Floats
+    hash: npt.NDArray[np.uint64]
     pieces: Iterator[tuple[Ints, Floats, Floats]]
 
 
@@ -46,46 +45,20 @@ def walk(log: Log) -> Iterator[Block]:
     place = 0
     end, unit = log.query("SELECT tick FROM ended")[0][0], 1e6 if log.timestamps else 1.0
     own_window = "coalesce(own_window, 'inf'::DOUBLE)"
-    query = f"SELECT rowid, arm, tick::DOUBLE, {own_window} FROM decided"
-    for number, arm, tick, own in log.stream(query):
+    query = f"SELECT rowid, arm, tick::DOUBLE, {own_window}, hash(id) FROM decided"
+    for number, arm, tick, own, hashed in log.stream(query):
         for low in range(0, len(arm), _DECISIONS):
             some = slice(low, low + _DECISIONS)
             _in_order(number[some], place)
             followed = followed_for((tick[some] - end) / unit, 0.0, own[some])
             block = Block(
-                place, arm[some].astype(np.int64), followed, own[some], pieces.take(place, len(arm[some]))
-            )
+                log.arm_numbers[arm[some]], followed, own[some], hashed[some],
+                pieces.take(place, len(arm[some])),
+            )  # fmt: skip
             yield block
             for _ in block.pieces:  # whatever was not read
                 pass
             place += len(arm[some])
-
-
-class Grid:
-    """Groups of ages: each some cells of an even grid.
-
-    Parameters
-    ----------
-    last : float
-        The age at which the last group ends.
-    cells : int
-        Into how many even cells that is cut.
-    ends : array_like, optional
-        Of how many cells each group is the end; every cell is a group unless given.
-    """
-
-    def __init__(self, last: float, cells: int, ends: npt.ArrayLike | None = None) -> None:
-        wanted = np.arange(1, cells + 1) if ends is None else np.asarray(ends, dtype=np.int64)
-        self._last, self._cells = last, cells
-        self._group = np.searchsorted(wanted, np.arange(cells + 1), side="right")
-        self.edges = np.asarray(wanted * (last / cells), dtype=np.float64)
-
-    def __len__(self) -> int:
-        return len(self.edges)
-
-    def place(self, age: Floats) -> Ints:
-        """The group that an age lies in; also how many groups are over at that age."""
-        return np.asarray(self._group[group_of(age, self._last, self._cells)])
 
 
 def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
