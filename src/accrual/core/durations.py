@@ -96,7 +96,7 @@ def suiting(seconds: float) -> tuple[float, str, str]:
     >>> suiting(46.0), suiting(3 * 86400.0)
     ((1.0, 's', 'seconds'), (86400.0, 'd', 'days'))
     """
-    letter = next((each for each in "dhm" if seconds >= 2.0 * UNITS[each]), "s")
+    letter = next((each for each in "dhm" if seconds >= 2.0 * UNITS[each] or seconds == UNITS[each]), "s")
     return UNITS[letter], letter, _WORDS[letter]
 
 

@@ -66,24 +66,30 @@ class FineGrid:
     """
 
     def __init__(self, last: float, step: float = 0.0) -> None:
-        self._last, self._step = last, step if step > 0.0 else last / 2.0**_OCTAVES
+        self._last, self._step = last, step if step > 0.0 else last / (2.0**_OCTAVES - (1 << _BITS))
         self._cells = int(self._index(np.array([last * (1.0 - 2e-9)]))[0]) + 1
         cell = np.arange(1, self._cells + 1)
         starts = ((cell + _FIRST) << _SHIFT).view(np.float64) - (1 << _BITS)
         self.edges = np.asarray(starts * self._step, dtype=np.float64)
+        self._cut_short = bool(self.edges[-1] > last * (1.0 + 1e-12))  # the last of the cells
         self.edges[-1] = last
 
     def __len__(self) -> int:
         return self._cells
 
     def place(self, age: Floats) -> Ints:
-        cell = np.minimum(self._index(age), self._cells - 1)
-        cell[~is_within(age, self._last)] = self._cells
+        cell = np.minimum(self._index(age), self._cells)
+        if self._cut_short:
+            cell[~is_within(age, self._last)] = self._cells
         return cell
 
     def _index(self, age: Floats) -> Ints:
-        steps = age * (NUDGE / self._step) + (1 << _BITS)
-        return (np.minimum(steps, 1e300).view(np.int64) >> _SHIFT) - _FIRST
+        steps = age * (NUDGE / self._step)
+        steps += 1 << _BITS
+        cell = steps.view(np.int64)  # an infinite age's is the largest of all
+        cell >>= _SHIFT
+        cell -= _FIRST
+        return cell
 
 
 class CoarseGrid:

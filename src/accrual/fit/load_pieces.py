@@ -192,16 +192,11 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
 def _settle_end(log: Log, reading: Reading) -> None:
     """Find the end and the resolution, leave out what is after a given end, and make `decisions`."""
     unit = TICKS if log.timestamps else 1
-    steps = [UNITS[letter] for letter in "dhms"] if log.timestamps else [1.0]
-    first, last, *even = log.query(
-        f"SELECT min(tick), max(tick), {_multiples('tick', [step * unit for step in steps])} FROM decided"
-    )[0]
-    latest, *even_ages = log.query(
-        f"SELECT max(tick + age * {unit}), {_multiples('age', steps)} "
-        "FROM paid JOIN decided ON paid.decision = decided.rowid"
-    )[0]
-    whole = [step for step, one, other in zip(steps, even, even_ages, strict=True) if one and other]
-    log.resolution = whole[0] if whole else 0.0
+    first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
+    latest = log.query(
+        f"SELECT max(tick + age * {unit}) FROM paid JOIN decided ON paid.decision = decided.rowid"
+    )[0][0]
+    log.resolution = _resolution(log, unit)
     if reading.end is not None:
         end = _given_end(log, reading.end)
         _cut(log, end, unit)
@@ -231,9 +226,15 @@ def _settle_end(log: Log, reading: Reading) -> None:
     log.rate = count / span if span > 0.0 else float(count)
 
 
-def _multiples(name: str, steps: list[float]) -> str:
-    """SQL that tells of each step whether all of a column are multiples of it."""
-    return ", ".join(f"bool_and({name} = floor({name} / {step}) * {step})" for step in steps)
+def _resolution(log: Log, unit: int) -> float:
+    """What all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
+    found = 0.0
+    for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
+        for table, name, size in (("decided", "tick", step * unit), ("paid", "age", step)):
+            if log.query(f"SELECT 1 FROM {table} WHERE {name} <> floor({name} / {size}) * {size} LIMIT 1"):
+                return found
+        found = step
+    return found
 
 
 def _given_end(log: Log, given: float | str) -> float:

@@ -109,8 +109,10 @@ class Moments:
             return f"CASE WHEN isfinite({value}) THEN {value} END"
         if self._epoch:
             return _epoch(cell, _PER_SECOND[self._epoch])
-        # What has no time zone of its own is in the connection's; but a date is a date in any of them.
-        kind = "TIMESTAMP" if self._dates else "TIMESTAMPTZ"
+        # What has no time zone of its own is in the connection's; but a date is a date in any of them, and
+        # where that is UTC there is no need for the slow conversion.
+        plain = self._dates or (self.aware == "false" and self._told.zone is None)
+        kind = "TIMESTAMP" if plain else "TIMESTAMPTZ"
         moment = f"TRY_CAST({self._moment.replace('{x}', cell)} AS {kind})"
         return f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
 

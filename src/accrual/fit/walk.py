@@ -70,11 +70,13 @@ def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
     rows = len(block.arm)
     paid = [np.zeros(rows * (len(grid) + 1)) for grid in grids]
     late = 0
+    own = np.isfinite(block.own).any()
     for decision, age, value in block.pieces:
-        too_old = ~is_within(age, block.own[decision])
+        too_old = ~is_within(age, block.own[decision]) if own else None
         for i, grid in enumerate(grids):
             group = grid.place(age)
-            group[too_old] = len(grid)
+            if too_old is not None:
+                group[too_old] = len(grid)
             late += int((group == len(grid)).sum()) if i == 0 else 0
             np.add.at(paid[i], decision * (len(grid) + 1) + group, value)
     return [each.reshape(rows, -1) for each in paid], late
