@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from accrual.core.errors import InputError
 from accrual.fit.cells import Options, Reading, Tables
 from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, assign, check_told, lacking
+from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
 from accrual.fit.moments import quoted
@@ -92,7 +93,8 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
     """The sources, and which of their columns is what."""
     told = reading.columns
     check_told(told)
-    first = open_source(log.connection, decisions, "decisions", folder)
+    decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)
+    first = open_source(log.connection, decisions, "decisions", folder, labels.get("decisions"))
     if pieces is None:
         ids = {"id": told["decision"]} if "decision" in told and "id" not in told else {}
         one = {role: name for role, name in told.items() if role != "decision"}
@@ -100,7 +102,7 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
         found["decision"] = found.get("id", -1)
         tables = Tables(first, first, found, found)
     else:
-        second = open_source(log.connection, pieces, "pieces", folder)
+        second = open_source(log.connection, pieces, "pieces", folder, labels.get("pieces"))
         ours = {role: name for role, name in told.items() if role in DECISION_ROLES}
         theirs = {role: name for role, name in told.items() if role in PIECE_ROLES}
         tables = Tables(
@@ -122,3 +124,22 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
     if guessed:
         log.notes.append(f"columns guessed from their names: {', '.join(guessed)}")
     return tables
+
+
+def _fetched(decisions: Any, pieces: Any, folder: Path, reading: Reading) -> tuple[Any, Any, dict[str, str]]:
+    """Copy what is in a database, and give the copies in its place; and what a person calls them."""
+    given = {"decisions": decisions, "pieces": pieces}
+    if reading.bandit is not None and not is_url(decisions):
+        raise InputError(
+            "a bandit is read from its store: give the store's address, such as sqlite:///plays.db"
+        )
+    labels = {}
+    for role in ("decisions", "pieces"):
+        if not is_url(given[role]):
+            continue
+        found = fetch(given[role], role, folder, reading.bandit)
+        if role == "decisions" and "pieces" in found and pieces is not None:
+            raise InputError("the address has pieces of its own: leave out PIECES")
+        given |= {name: one.path for name, one in found.items()}
+        labels |= {name: one.label for name, one in found.items()}
+    return given["decisions"], given["pieces"], labels
