@@ -71,7 +71,7 @@ def _curves(problem: Problem, alpha: int, spread: Spread) -> dict[str, Any]:
 def _draw(curves: dict[str, Any], horizon: int, path: Any) -> None:
     import numpy as np
 
-    from accrual.engine.plot import COLOURS
+    from accrual.core.colours import COLOURS
 
     ax = need("matplotlib.figure", "plot").Figure(figsize=(9, 5), layout="tight").subplots()
     rounds = np.unique(np.rint(np.geomspace(min(10, horizon), horizon, 300)))

@@ -291,7 +291,7 @@ def _download(given: str, path: Path) -> Fetched:
             connection.execute("LOAD httpfs")
         except duckdb.Error:
             raise InputError(
-                f"{shown}: reading from the web needs DuckDB's extension httpfs, which is not installed here: "
+                f"{shown}: reading from the web needs DuckDB's extension httpfs, which is not installed: "
                 "python -c \"import duckdb; duckdb.connect().install_extension('httpfs')\""
             ) from None
         options = ", all_varchar=true, header=true" if ending == "csv" else ""

@@ -87,6 +87,8 @@ def fit_log(
     found = merged(log.each(gather, plan))
     recommended, arrived = recommend(found.course.of(0), bins.edges, fine, ends, cut.recommended)
     pooled = Estimate(found.sums.together())
+    if pooled.total <= 0.0:
+        _nothing_inside(log, window, length)
     sums = [found.sums.of(a) for a in range(len(log.arms))]
     known = {a: Estimate(sums[a]) for a in np.flatnonzero(found.sums.closed >= 2).tolist()}
     if len(known) < 2:
@@ -131,6 +133,26 @@ def _curve(log: Log, last: float) -> Curve:
         )
     scale = Scale.of(log.largest_value, log.counts.pieces)
     return merged_curve(log.each(trace_curve, FineGrid(last, log.resolution), scale))
+
+
+def _nothing_inside(log: Log, told: float | str | None, window: float) -> None:
+    """Complain that nothing was paid within the window."""
+    first = min(age for age in log.each(_first_age) if age is not None)
+    text = str(told).strip()
+    hint = f" ({text} means {text} s here: write {text}d for days)" if log.timestamps and _bare(text) else ""
+    raise InputError(
+        f"no reward comes within the window of {show_length(window, log.timestamps)}{hint}; the first piece "
+        f"comes at age {show_length(first, log.timestamps)}"
+    )
+
+
+def _bare(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _first_age(log: Log) -> float | None:
+    age: float | None = log.query("SELECT min(age) FROM paid")[0][0]
+    return age
 
 
 def _closed(log: Log, window: float) -> int:

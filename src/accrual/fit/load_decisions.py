@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def _name_arms(log: Log, tables: Tables) -> None:
             f"{tables.decisions.label}: column {column!r} (arm) holds more than {ARMS_MOST:,} different "
             "values; is it the arm?"
         )
-    log.arms = tuple(sorted(names, key=_natural))
+    log.arms = tuple(sorted(names, key=lambda name: (_natural(name), name)))
     log.arm_numbers = np.arange(len(log.arms))
     log.query(
         "CREATE TABLE arms AS SELECT name, (row_number() OVER () - 1)::INTEGER AS arm "
@@ -134,10 +135,26 @@ def _name_arms(log: Log, tables: Tables) -> None:
     )
 
 
-def _natural(name: str) -> tuple[float, str]:
-    """Numbers by size, before words."""
+def _natural(name: str) -> tuple[float, list[str | float], float]:
+    """Numbers by size, before words; words with the numbers in them by size; ranges from the lowest up."""
+    value = _number(name)
+    if value is not None:
+        return value, [], 0.0
+    lower = 0.0
+    cut = re.fullmatch(r"(.+) (?:below (\S+)|from (\S+)|(\S+) to (\S+))", name)
+    bounds = [_number(bound) for bound in cut.groups()[1:] if bound] if cut else []
+    if cut and None not in bounds:
+        lower = -math.inf if cut[2] else bounds[0] or 0.0
+        name = cut[1]
+    words: list[str | float] = [
+        float(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+)", name))
+    ]
+    return math.inf, words, lower
+
+
+def _number(text: str) -> float | None:
     try:
-        value = float(name)
+        value = float(text)
     except ValueError:
-        value = float("inf")
-    return (float("inf") if math.isnan(value) else value), name
+        return None
+    return None if math.isnan(value) else value

@@ -13,6 +13,7 @@ from accrual.fit.bad_rows import skip_bad_rows
 from accrual.fit.cells import Cell, Reading, Tables, check_zones
 from accrual.fit.columns import empty, number_expression, text_expression
 from accrual.fit.moments import TICKS, Moments
+from accrual.fit.oddities import Facts, find_uneven, oddities
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 
@@ -30,11 +31,15 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> None:
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
     keyed = _read(log, tables, cells, reading)
-    _drop_orphans(log, tables, cells, reading)
+    facts = Facts()
+    _drop_orphans(log, tables, cells, reading, facts)
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    _settle_end(log, reading)
+    _settle_end(log, reading, facts)
+    facts.uneven = find_uneven(log)
+    facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    log.odd += oddities(log, facts)
 
 
 def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
@@ -129,18 +134,19 @@ def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     return keyed
 
 
-def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> None:
+def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: Facts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
     if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
         cells.decision.expect_source(log)
+        facts.alike = _alike(log, cells)
     if kept == 0:
         if not everything:
             raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
         column = tables.pieces.names[cells.decision.column]
         raise InputError(
             f"{tables.pieces.label}: column {column!r} (decision) has no id that is a decision's; "
-            "is it the right one?"
+            + ("they differ by spaces or capitals" if facts.alike else "is it the right one?")
         )
     if log.counts.orphans and reading.strict:
         here = Cell(
@@ -150,6 +156,21 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> 
         )  # fmt: skip
         here.expect(log, "paid", "decision")
     log.query("DELETE FROM paid WHERE decision IS NULL")
+
+
+def _alike(log: Log, cells: _Cells) -> int:
+    """Count the orphans whose id is a decision's but for spaces around it and capitals."""
+    plain = "lower(trim(CAST({} AS VARCHAR)))"
+    own = cells.decision.sql
+    return int(
+        run(
+            log.connection,
+            f"SELECT count(*) FROM (SELECT {own} AS own FROM {cells.decision.source.scan} "
+            f"WHERE {cells.decision.among}) AS given ANTI JOIN decided ON given.own = decided.id "
+            f"WHERE {plain.format('given.own')} IN (SELECT {plain.format('id')} FROM decided)",
+            cells.decision.source,
+        ).fetchone()[0]
+    )
 
 
 def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
@@ -189,13 +210,14 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
     log.query("DROP TABLE repeated")
 
 
-def _settle_end(log: Log, reading: Reading) -> None:
+def _settle_end(log: Log, reading: Reading, facts: Facts) -> None:
     """Find the end and the resolution, leave out what is after a given end, and make `decisions`."""
     unit = TICKS if log.timestamps else 1
     first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
-    latest = log.query(
-        f"SELECT max(tick + age * {unit}) FROM paid JOIN decided ON paid.decision = decided.rowid"
-    )[0][0]
+    latest, facts.longest_age = log.query(
+        f"SELECT max(tick + age * {unit}), max(age) FROM paid JOIN decided ON paid.decision = decided.rowid"
+    )[0]
+    facts.last_decision, facts.last_piece = last / unit, latest / unit
     log.resolution = _resolution(log, unit)
     if reading.end is not None:
         end = _given_end(log, reading.end)

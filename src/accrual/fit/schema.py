@@ -231,6 +231,29 @@ class Fitted:
             laws.append(EmpiricalLaw(rows / cap))
         return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
 
+    def summary(self) -> str:
+        """Say in words what was found: what is odd, the conclusions, and what they rest on."""
+        from accrual.fit.summary import summary
+
+        return summary(self)
+
+    def table(self) -> Any:
+        """Give the arms as a pandas frame: decisions, closed, mean (low, high), totals, cap."""
+        from accrual.fit.summary import frame
+
+        return frame(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the spread and the course of arrival; write the picture to `path` if there is one."""
+        from accrual.fit.plot import draw
+
+        return draw(self, path)
+
+    def _repr_html_(self) -> str:
+        from accrual.fit.summary import as_html
+
+        return as_html(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `problem.json`."""
         with replacing(path) as partial:

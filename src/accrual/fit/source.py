@@ -158,7 +158,8 @@ def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
         )
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     reader = (
-        f"read_csv($what{{more}}, columns={{{columns}}}, header=true, auto_detect=false, delim='{delimiter}', "
+        f"read_csv($what{{more}}, columns={{{columns}}}, header=true, auto_detect=false, "
+        f"delim='{delimiter}', "
         f"quote='\"', escape='\"', max_line_size={LINE_MOST}, hive_partitioning=false, "
         f"compression='{'gzip' if kind == 'csv.gz' else 'none'}')"
     )

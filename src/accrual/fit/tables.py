@@ -95,6 +95,8 @@ class Log:
     counts : Counts
     notes : list of str
         What was guessed or assumed.
+    odd : list of str
+        What is odd about the log, and what to do about it.
     has_propensity, has_window : bool
     longest_window : float or None
     signed : bool
@@ -134,6 +136,7 @@ class Log:
         self.columns: dict[str, str] = {}
         self.counts = Counts()
         self.notes: list[str] = []
+        self.odd: list[str] = []
         self.has_propensity = self.has_window = self.signed = False
         self.rate = self.largest_value = 0.0
         self.arm_numbers = np.zeros(0, np.int64)
@@ -193,4 +196,5 @@ class Log:
             "unit": "seconds" if self.timestamps else "the log's own",
             "columns": dict(self.columns),
             "notes": list(self.notes),
+            "odd": list(self.odd),
         }
