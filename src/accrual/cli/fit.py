@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accrual.cli.log import BAD_ROWS_FILE, LogOptions, with_log
-from accrual.cli.options import Plot
+from accrual.cli.options import Plot, with_executor
 from accrual.cli.output import PICTURES, number, show_table, writable
 from accrual.core.errors import need
 
 if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
     from accrual.fit.schema import Fitted, Shares
 
 _ARMS_MOST = 5  # columns of the spread's table
 
 
 @with_log
+@with_executor
 def fit(
     source: LogOptions,
+    executor: Executor,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="PATH", help="Write what was found here (.json).")
     ] = None,
@@ -37,7 +40,7 @@ def fit(
     if plot is not None:
         writable(plot, PICTURES)
         need("matplotlib", "plot")
-    with _waiting("reading the log and fitting"), source.opened() as log:
+    with _waiting("reading the log and fitting"), source.opened(executor) as log:
         fitted = source.fit(log)
     show(fitted, arms)
     if fitted.log["bad_rows"]:

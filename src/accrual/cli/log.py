@@ -14,9 +14,10 @@ from accrual.cli.options import expanded
 from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
     from accrual.fit.cells import Options
     from accrual.fit.schema import Fitted
-    from accrual.fit.tables import Log
+    from accrual.fit.tables import Known
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -132,16 +133,19 @@ class LogOptions:
     allow_negative: bool
 
     @contextmanager
-    def opened(self) -> Iterator[Log]:
-        """The log, for as long as the block lasts."""
+    def opened(self, executor: Executor | None = None) -> Iterator[Any]:
+        """Open the log, on this machine or where `executor` computes, for as long as the block lasts."""
+        from accrual.experiments.on_ray import OnRay
         from accrual.fit.log import open_log
 
-        with open_log(
-            str(self.log),
-            None if self.pieces is None else str(self.pieces),
-            told(self.column),
-            **self.reading,
-        ) as log:
+        given = str(self.log), None if self.pieces is None else str(self.pieces), told(self.column)
+        if isinstance(executor, OnRay):
+            from accrual.experiments.fit_on_ray import open_on_ray
+
+            with open_on_ray(*given, self.reading, executor) as parts:
+                yield parts
+            return
+        with open_log(*given, **self.reading) as log:
             yield log
 
     @property
@@ -168,7 +172,7 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: Log) -> Fitted:
+    def fit(self, log: Known) -> Fitted:
         """What the opened log says."""
         from accrual.fit.fit import fit_log
 

@@ -7,8 +7,6 @@ computed with floating-point numbers (0.29 of 1 in 100 groups) is where it would
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -48,7 +46,7 @@ def group_ends(ends: npt.ArrayLike, steps: float, window: float) -> Floats:
     return np.where(steps_done == steps, window, steps_done * window / steps / NUDGE)
 
 
-def is_within(age: npt.ArrayLike, window: npt.ArrayLike) -> Any:
+def is_within(age: npt.ArrayLike, window: npt.ArrayLike) -> Bools:
     """Tell which ages lie within a window; at its end and after it they do not.
 
     Examples
@@ -56,7 +54,7 @@ def is_within(age: npt.ArrayLike, window: npt.ArrayLike) -> Any:
     >>> is_within([2.9, 3.0], 3.0).tolist()
     [True, False]
     """
-    return np.asarray(age, dtype=np.float64) * NUDGE < window
+    return np.asarray(np.asarray(age, dtype=np.float64) * NUDGE < np.asarray(window, dtype=np.float64))
 
 
 def followed_for(at: npt.ArrayLike, end: float, own_window: npt.ArrayLike = np.inf) -> Floats:
@@ -74,7 +72,7 @@ def followed_for(at: npt.ArrayLike, end: float, own_window: npt.ArrayLike = np.i
     return np.minimum(end - np.asarray(at, dtype=np.float64), np.asarray(own_window, dtype=np.float64))
 
 
-def is_closed(followed: npt.ArrayLike, window: npt.ArrayLike) -> Any:
+def is_closed(followed: npt.ArrayLike, window: npt.ArrayLike) -> Bools:
     """Tell which decisions were followed for a whole window, so that their totals are known.
 
     Examples
@@ -82,4 +80,4 @@ def is_closed(followed: npt.ArrayLike, window: npt.ArrayLike) -> Any:
     >>> is_closed([3.0, 6.0, 1.0], window=6.0).tolist()
     [False, True, False]
     """
-    return ~is_within(followed, window)
+    return np.asarray(~is_within(followed, window))

@@ -28,4 +28,4 @@ def skip_bad_rows(log: Log, cells: Iterable[Cell], reading: Reading) -> None:
         writer = csv.writer(file)
         if not begun:
             writer.writerow(_HEAD)
-        writer.writerows(sorted(found, key=lambda line: (line[0], line[1])))
+        writer.writerows(sorted(found))

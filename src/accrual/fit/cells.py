@@ -56,6 +56,7 @@ class Reading:
     bad_rows_file: str | os.PathLike[str] | None = None
     bandit: str | None = None
     memory: str = "2500MB"
+    part: tuple[int, int] | None = None  # which of how many parts
 
     @classmethod
     def made(cls, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> Reading:
@@ -74,6 +75,10 @@ class Reading:
     def times(self) -> Told:
         """What is said of the log's times."""
         return Told(self.time_format, self.time_unit, self.timezone)
+
+    def in_part(self, id_sql: str) -> str:
+        """SQL that tells whether a decision of that id belongs to the part that is read."""
+        return "true" if self.part is None else f"hash({id_sql}) % {self.part[1]} = {self.part[0]}"
 
     @property
     def skips(self) -> bool:

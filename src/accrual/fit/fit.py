@@ -26,7 +26,7 @@ from accrual.fit.grids import EvenGrid, FineGrid
 from accrual.fit.intervals import Estimate
 from accrual.fit.sample import draw_samples, sample_size
 from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
-from accrual.fit.tables import Log
+from accrual.fit.tables import Known, Log
 from accrual.fit.window import course_grid, cut_window, first_guess, recommend, watched
 
 Floats = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ _VALUE_MOST = 1e140
 
 
 def fit_log(
-    log: Log,
+    log: Known,
     window: float | str | None = None,
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
@@ -124,7 +124,7 @@ def fit_log(
     )
 
 
-def _curve(log: Log, last: float) -> Curve:
+def _curve(log: Known, last: float) -> Curve:
     """Trace how reward comes in up to an age; complains of values that cannot be computed with."""
     if log.largest_value > _VALUE_MOST:
         raise InputError(
@@ -135,7 +135,7 @@ def _curve(log: Log, last: float) -> Curve:
     return merged_curve(log.each(trace_curve, FineGrid(last, log.resolution), scale))
 
 
-def _nothing_inside(log: Log, told: float | str | None, window: float) -> None:
+def _nothing_inside(log: Known, told: float | str | None, window: float) -> None:
     """Complain that nothing was paid within the window."""
     first = min(age for age in log.each(_first_age) if age is not None)
     text = str(told).strip()
@@ -155,7 +155,7 @@ def _first_age(log: Log) -> float | None:
     return age
 
 
-def _closed(log: Log, window: float) -> int:
+def _closed(log: Known, window: float) -> int:
     """How many decisions were followed for the whole window; complains if that is none."""
     count = sum(log.each(count_closed, window))
     if not count:
@@ -181,7 +181,7 @@ def _shares(estimate: Estimate, signed: bool) -> Shares:
     return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
 
 
-def _caps(log: Log, found: Gathered, cap: float | Mapping[str, float] | None) -> list[Cap]:
+def _caps(log: Known, found: Gathered, cap: float | Mapping[str, float] | None) -> list[Cap]:
     own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
     for name in own:
         if name not in log.arms:
@@ -204,7 +204,7 @@ def _caps(log: Log, found: Gathered, cap: float | Mapping[str, float] | None) ->
     return caps
 
 
-def _warnings(log: Log, arms: list[Arm], pooled: Estimate, known: dict[int, Estimate]) -> list[str]:
+def _warnings(log: Known, arms: list[Arm], pooled: Estimate, known: dict[int, Estimate]) -> list[str]:
     said = []
     if any(arm.cap and arm.cap.given is None for arm in arms):
         said.append(

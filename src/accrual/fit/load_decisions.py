@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-
-import numpy as np
+from collections.abc import Iterable
 
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
@@ -32,13 +31,13 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
     if reading.skips:
         skip_bad_rows(log, cells.values(), reading)
-    _read(log, tables, cells, moments.aware, reading.skips)
+    _read(log, tables, cells, moments.aware, reading)
     for role, cell in cells.items():
         cell.expect(log, "raw", _NAMES[role])
     aware, naive = log.query("SELECT bool_or(aware), bool_or(naive) FROM raw")[0]
     check_zones(log, source, aware, naive, reading.timezone)
     _check_unique(log, tables, cells)
-    _name_arms(log, tables)
+    _name_arms(log)
     seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
     log.query(
         "CREATE TABLE decided AS SELECT raw.id, arms.arm, tick, propensity, "
@@ -67,13 +66,14 @@ def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
     return cells
 
 
-def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, skip: bool) -> None:
+def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, reading: Reading) -> None:
     columns = [
         f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in _NAMES.items()
     ]
     rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
-    if skip:
-        rows += f" WHERE {' AND '.join(cell.is_good for cell in cells.values())}"
+    wanted = [reading.in_part(cells["id"].sql)]
+    wanted += [cell.is_good for cell in cells.values()] if reading.skips else []
+    rows += f" WHERE {' AND '.join(wanted)}"
     if tables.joined:
         # A cell that is missing in one of a decision's rows is missing.
         kept = [
@@ -89,8 +89,6 @@ def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, skip: bo
     else:
         rows = f"SELECT *, NOT aware AS naive FROM ({rows})"
     run(log.connection, f"CREATE TABLE raw AS {rows}", tables.decisions)
-    if not log.query("SELECT count(*) FROM raw")[0][0]:
-        raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
 
 
 def _check_unique(log: Log, tables: Tables, cells: dict[str, Cell]) -> None:
@@ -113,21 +111,31 @@ def _check_unique(log: Log, tables: Tables, cells: dict[str, Cell]) -> None:
             )
 
 
-def _name_arms(log: Log, tables: Tables) -> None:
-    names = [row[0] for row in log.query(f"SELECT DISTINCT arm FROM raw LIMIT {ARMS_MOST + 1}")]
-    column = tables.decisions.names[tables.decision_columns["arm"]]
-    if len(names) < 2:
-        raise InputError(
-            f"{tables.decisions.label}: column {column!r} (arm) holds only {names[0]!r}; "
-            "a choice needs at least two arms"
-        )
-    if len(names) > ARMS_MOST:
-        raise InputError(
-            f"{tables.decisions.label}: column {column!r} (arm) holds more than {ARMS_MOST:,} different "
-            "values; is it the arm?"
-        )
-    log.arms = tuple(sorted(names, key=lambda name: (_natural(name), name)))
-    log.arm_numbers = np.arange(len(log.arms))
+def check_arms(arms: tuple[str, ...], tables: Tables) -> None:
+    """Complain of a log with too few arms, or with so many that they cannot be arms."""
+    where = (
+        f"{tables.decisions.label}: column {tables.decisions.names[tables.decision_columns['arm']]!r} (arm)"
+    )
+    if len(arms) < 2:
+        raise InputError(f"{where} holds only {arms[0]!r}; a choice needs at least two arms")
+    if len(arms) > ARMS_MOST:
+        raise InputError(f"{where} holds more than {ARMS_MOST:,} different values; is it the arm?")
+
+
+def in_natural_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Sort arms: numbers by size, before words; ranges from the lowest up.
+
+    Examples
+    --------
+    >>> in_natural_order(["amount from 50", "arm10", "amount below 10", "arm2", "amount 10 to 50", "9"])
+    ('9', 'amount below 10', 'amount 10 to 50', 'amount from 50', 'arm2', 'arm10')
+    """
+    return tuple(sorted(names, key=lambda name: (_natural(name), name)))
+
+
+def _name_arms(log: Log) -> None:
+    names = log.query(f"SELECT DISTINCT arm FROM raw LIMIT {ARMS_MOST + 1}")
+    log.arms = in_natural_order(row[0] for row in names)
     log.query(
         "CREATE TABLE arms AS SELECT name, (row_number() OVER () - 1)::INTEGER AS arm "
         "FROM (SELECT unnest($1::VARCHAR[]) AS name)",

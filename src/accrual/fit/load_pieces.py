@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from accrual.core.durations import UNITS, unit_seconds
+from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.fit.bad_rows import skip_bad_rows
 from accrual.fit.cells import Cell, Reading, Tables, check_zones
 from accrual.fit.columns import empty, number_expression, text_expression
-from accrual.fit.moments import TICKS, Moments
-from accrual.fit.oddities import Facts, find_uneven, oddities
+from accrual.fit.moments import Moments
+from accrual.fit.oddities import Facts
 from accrual.fit.source import run
-from accrual.fit.tables import Log
+from accrual.fit.tables import TICKS, Log
 
 
 class _Cells(NamedTuple):
@@ -25,8 +24,8 @@ class _Cells(NamedTuple):
     aware: str  # SQL: whether the piece's time has a time zone
 
 
-def load_pieces(log: Log, tables: Tables, reading: Reading) -> None:
-    """Make the tables `pieces` and `decisions`, and everything else that a `Log` tells."""
+def load_pieces(log: Log, tables: Tables, reading: Reading) -> Facts:
+    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
     cells = _cells(log, tables, reading)
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
@@ -36,10 +35,8 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> None:
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    _settle_end(log, reading, facts)
-    facts.uneven = find_uneven(log)
     facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
-    log.odd += oddities(log, facts)
+    return facts
 
 
 def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
@@ -114,7 +111,7 @@ def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
         chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
     if zoned:
         chosen.append(f"{cells.aware} AS aware")
-    wanted = [cells.decision.among]
+    wanted = [cells.decision.among, reading.in_part(cells.decision.sql)]
     if reading.skips:
         wanted += [
             cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
@@ -140,14 +137,6 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, fac
     if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
         cells.decision.expect_source(log)
         facts.alike = _alike(log, cells)
-    if kept == 0:
-        if not everything:
-            raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
-        column = tables.pieces.names[cells.decision.column]
-        raise InputError(
-            f"{tables.pieces.label}: column {column!r} (decision) has no id that is a decision's; "
-            + ("they differ by spaces or capitals" if facts.alike else "is it the right one?")
-        )
     if log.counts.orphans and reading.strict:
         here = Cell(
             tables.pieces, cells.decision.column, "decision", "decided.id",
@@ -208,76 +197,3 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
     if counts.repeats:
         log.query("DELETE FROM paid WHERE rowid IN (SELECT place FROM repeated)")
     log.query("DROP TABLE repeated")
-
-
-def _settle_end(log: Log, reading: Reading, facts: Facts) -> None:
-    """Find the end and the resolution, leave out what is after a given end, and make `decisions`."""
-    unit = TICKS if log.timestamps else 1
-    first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
-    latest, facts.longest_age = log.query(
-        f"SELECT max(tick + age * {unit}), max(age) FROM paid JOIN decided ON paid.decision = decided.rowid"
-    )[0]
-    facts.last_decision, facts.last_piece = last / unit, latest / unit
-    log.resolution = _resolution(log, unit)
-    if reading.end is not None:
-        end = _given_end(log, reading.end)
-        _cut(log, end, unit)
-    else:
-        end = max(last, latest) + log.resolution * unit
-    log.query("CREATE TABLE ended AS SELECT CAST($1 AS DOUBLE) AS tick", [end])
-    log.query(
-        "CREATE VIEW decisions AS SELECT decided.rowid AS decision, CAST(id AS VARCHAR) AS id, arm, "
-        f"decided.tick / {unit} AS at, propensity, own_window, "
-        f"least((ended.tick - decided.tick) / {unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed "
-        "FROM decided, ended"
-    )
-    log.query("CREATE VIEW pieces AS SELECT decision::BIGINT AS decision, age, value FROM paid")
-    log.first, log.end = first / unit, end / unit
-    log.counts.decisions, last, log.longest_window = log.query(
-        "SELECT count(*), max(tick), max(own_window) FROM decided"
-    )[0]
-    log.counts.pieces, least, most = log.query("SELECT count(*), min(value), max(value) FROM paid")[0]
-    log.counts.unfollowed = log.query("SELECT count(*) FROM decisions WHERE followed <= 0")[0][0]
-    if not log.counts.decisions:
-        raise InputError(f"no decision lies before the end, {log.moment(log.end)}")
-    if not log.counts.pieces:
-        raise InputError(f"no piece lies before the end, {log.moment(log.end)}")
-    log.signed, log.largest_value = least < 0, max(abs(least), abs(most))
-    span = last / unit - log.first + log.resolution
-    count = log.counts.decisions - (log.resolution == 0.0)  # without steps, the gaps between them
-    log.rate = count / span if span > 0.0 else float(count)
-
-
-def _resolution(log: Log, unit: int) -> float:
-    """What all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
-    found = 0.0
-    for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
-        for table, name, size in (("decided", "tick", step * unit), ("paid", "age", step)):
-            if log.query(f"SELECT 1 FROM {table} WHERE {name} <> floor({name} / {size}) * {size} LIMIT 1"):
-                return found
-        found = step
-    return found
-
-
-def _given_end(log: Log, given: float | str) -> float:
-    moment = "TRY_CAST($1 AS DOUBLE)"
-    if log.timestamps:
-        moment = f"coalesce({log.moment_sql}, epoch_us(TRY_CAST($1 AS TIMESTAMPTZ)))"
-    tick: float | None = log.query(f"SELECT {moment}", [str(given)])[0][0]
-    if tick is None or not math.isfinite(tick):
-        needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"
-        raise InputError(f"end must be {needed}, as the log's times are, not {str(given)!r}")
-    return tick
-
-
-def _cut(log: Log, end: float, unit: int) -> None:
-    """Leave out decisions and pieces at or after `end`."""
-    before = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    log.query(
-        f"DELETE FROM paid WHERE rowid IN (SELECT paid.rowid FROM paid JOIN decided "
-        f"ON paid.decision = decided.rowid WHERE decided.tick + age * {unit} >= $1)",
-        [end],
-    )
-    log.query("DELETE FROM decided WHERE tick >= $1", [end])
-    after = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    log.counts.after_end = before - after

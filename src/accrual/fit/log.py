@@ -14,6 +14,7 @@ from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
 from accrual.fit.moments import quoted
+from accrual.fit.settle import Found, check, conclude, find, merge, settle
 from accrual.fit.source import open_source
 from accrual.fit.tables import Counts, Log
 
@@ -74,6 +75,19 @@ def open_log(
     [(0, 0.0, 0.5), (0, 3.0, 0.25), (2, 2.0, 1.0)]
     """
     reading = Reading.made(columns, options)
+    log, tables, found = load(decisions, pieces, reading)
+    try:
+        whole = merge([found])
+        check(whole, tables)
+        conclude(log, whole, [settle(log, whole, reading)])
+    except BaseException:
+        log.close()
+        raise
+    return log
+
+
+def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, Found]:
+    """Read a log, or the part of it that `reading` names, into tables of our own."""
     folder = tempfile.TemporaryDirectory(prefix="accrual-")
     log = Log(folder, reading.memory)
     try:
@@ -82,11 +96,11 @@ def open_log(
             log.query(f"SET TimeZone = {quoted(reading.timezone)}")
         tables = _find(log, Path(folder.name), decisions, pieces, reading)
         load_decisions(log, tables, reading)
-        load_pieces(log, tables, reading)
+        facts = load_pieces(log, tables, reading)
+        return log, tables, find(log, facts)
     except BaseException:
         log.close()
         raise
-    return log
 
 
 def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
@@ -133,7 +147,7 @@ def _fetched(decisions: Any, pieces: Any, folder: Path, reading: Reading) -> tup
         raise InputError(
             "a bandit is read from its store: give the store's address, such as sqlite:///plays.db"
         )
-    labels = {}
+    labels: dict[str, str] = {}
     for role in ("decisions", "pieces"):
         if not is_url(given[role]):
             continue

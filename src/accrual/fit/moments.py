@@ -9,8 +9,8 @@ from typing import Any
 from accrual.core.errors import InputError, unknown
 from accrual.fit.columns import NUMBERS, TIMED, ZONED, empty
 from accrual.fit.source import Source, run
+from accrual.fit.tables import TICKS
 
-TICKS = 1_000_000  # of a timestamp, in a second
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
 
 _SAMPLE = 10_000  # cells that are looked at
@@ -226,7 +226,8 @@ class Moments:
 
     def _castable(self, text: str) -> bool:
         said = Source(self._source.label, (), (), "", {"text": text})
-        return run(self._connection, "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL", said).fetchone()[0]
+        query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
+        return bool(run(self._connection, query, said).fetchone()[0])
 
     def _parses(self, style: str, cells: list[str]) -> bool:
         said = Source(self._source.label, (), (), "", {"texts": cells})

@@ -116,7 +116,8 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
         second = f"{ranked[1].name}, {_between(_mean(ranked[1]))}"
         return f"{said}; every other arm pays less (95 % sure), the next {second}"
     names = ", ".join(arm.name for arm in rivals[:5]) + (" and others" if len(rivals) > 5 else "")
-    return f"perhaps {said}; but the log cannot tell it from {len(rivals)} of the {len(ranked) - 1} others ({names})"
+    count = f"{len(rivals)} of the {len(ranked) - 1} others"
+    return f"perhaps {said}; but the log cannot tell it from {count} ({names})"
 
 
 def _mean(arm: Arm) -> Interval:

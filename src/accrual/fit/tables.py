@@ -21,6 +21,7 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, need
 
 T = TypeVar("T")
+TICKS = 1_000_000  # of a timestamp, in a second
 
 ROWS = 1 << 20  # in a batch: 8 MB a column
 
@@ -61,17 +62,8 @@ class Counts:
     bad_rows: int = 0
 
 
-class Log:
-    """What `accrual.fit.log.open_log` gives; close it, or use it in a ``with`` statement.
-
-    Its tables, for `query` and `stream`:
-
-    - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
-      in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
-      decision: until its end, or until the decision's own window was over. `propensity` and
-      `own_window` are NULL where the log has none.
-    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
-      they have no key.
+class Known:
+    """What is known of a whole log.
 
     Attributes
     ----------
@@ -109,7 +101,69 @@ class Log:
         The place in `arms` of each arm of the table `decided`.
     """
 
+    def __init__(self) -> None:
+        self.arms: tuple[str, ...] = ()
+        self.timestamps = False
+        self.zone = self.time_unit = self.time_style = self.moment_sql = ""
+        self.first = self.end = self.resolution = 0.0
+        self.columns: dict[str, str] = {}
+        self.counts = Counts()
+        self.notes: list[str] = []
+        self.odd: list[str] = []
+        self.has_propensity = self.has_window = self.signed = False
+        self.rate = self.largest_value = 0.0
+        self.arm_numbers = np.zeros(0, np.int64)
+        self.longest_window: float | None = None
+
+    @property
+    def unit(self) -> int:
+        """Ticks in the log's unit of time: microseconds in a second, or one."""
+        return TICKS if self.timestamps else 1
+
+    def each(self, find: Callable[..., T], *known: Any) -> list[T]:
+        """Give what `find(log, *known)` finds in each part of the log."""
+        raise NotImplementedError
+
+    def moment(self, at: float) -> str:
+        """A time as a person reads it."""
+        if not self.timestamps:
+            return f"{at:.10g}"
+        start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        try:
+            shown = start + datetime.timedelta(seconds=at)
+        except OverflowError:
+            return f"{at:.0f} s after 1970"
+        return shown.isoformat(sep=" ", timespec="seconds")
+
+    def describe(self) -> dict[str, Any]:
+        """The log in plain values, for `problem.json`."""
+        return {
+            **asdict(self.counts),
+            "first": self.moment(self.first),
+            "end": self.moment(self.end),
+            "unit": "seconds" if self.timestamps else "the log's own",
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+            "odd": list(self.odd),
+        }
+
+
+class Log(Known):
+    """What `accrual.fit.log.open_log` gives; close it, or use it in a ``with`` statement.
+
+    Its tables, for `query` and `stream`:
+
+    - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
+      in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
+      decision: until its end, or until the decision's own window was over. `propensity` and
+      `own_window` are NULL where the log has none.
+    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
+      they have no key.
+
+    """
+
     def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
+        super().__init__()
         self._folder = folder
         duckdb = need("duckdb", "fit")
         need("pyarrow", "fit")
@@ -129,18 +183,6 @@ class Log:
         # It makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
         if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
             self.query("SET disabled_optimizers = 'type_pushdown'")
-        self.arms: tuple[str, ...] = ()
-        self.timestamps = False
-        self.zone = self.time_unit = self.time_style = self.moment_sql = ""
-        self.first = self.end = self.resolution = 0.0
-        self.columns: dict[str, str] = {}
-        self.counts = Counts()
-        self.notes: list[str] = []
-        self.odd: list[str] = []
-        self.has_propensity = self.has_window = self.signed = False
-        self.rate = self.largest_value = 0.0
-        self.arm_numbers = np.zeros(0, np.int64)
-        self.longest_window: float | None = None
 
     def __enter__(self) -> Log:
         return self
@@ -175,26 +217,3 @@ class Log:
         with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
             for batch in cursor.sql(sql).to_arrow_reader(rows):
                 yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
-
-    def moment(self, at: float) -> str:
-        """A time as a person reads it."""
-        if not self.timestamps:
-            return f"{at:.10g}"
-        start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-        try:
-            shown = start + datetime.timedelta(seconds=at)
-        except OverflowError:
-            return f"{at:.0f} s after 1970"
-        return shown.isoformat(sep=" ", timespec="seconds")
-
-    def describe(self) -> dict[str, Any]:
-        """The log in plain values, for `problem.json`."""
-        return {
-            **asdict(self.counts),
-            "first": self.moment(self.first),
-            "end": self.moment(self.end),
-            "unit": "seconds" if self.timestamps else "the log's own",
-            "columns": dict(self.columns),
-            "notes": list(self.notes),
-            "odd": list(self.odd),
-        }

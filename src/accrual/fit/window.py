@@ -14,7 +14,7 @@ from accrual.fit.gather import Curve, count_followed, longest_followed
 from accrual.fit.grids import CoarseGrid, FineGrid
 from accrual.fit.intervals import ArmSums, Estimate
 from accrual.fit.schema import Interval, Recommended
-from accrual.fit.tables import Log
+from accrual.fit.tables import Known
 from accrual.spread import estimate_tail, payments
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ _STEPS_MOST = 2.0**53  # beyond that, floating-point numbers skip some
 _FINE = 1000  # steps in a group, from which on it does not matter whether they are whole
 
 
-def watched(log: Log, window: float | None) -> float:
+def watched(log: Known, window: float | None) -> float:
     """Give the age up to which the log shows anything: a tenth of its decisions have reached it.
 
     With a window that is given, at least that.
@@ -70,7 +70,7 @@ def course_grid(curve: Curve) -> tuple[CoarseGrid, Ints]:
     return CoarseGrid(curve.grid, ends), ends
 
 
-def first_guess(curve: Curve, log: Log) -> float:
+def first_guess(curve: Curve, log: Known) -> float:
     """Give a window where none is told: the age by which 99 % has come, rounded up."""
     arrived = np.maximum.accumulate(np.cumsum(curve.means))
     age = float(curve.edges[int(np.searchsorted(arrived, SHARE * arrived[-1]))])
@@ -95,23 +95,23 @@ class Cut(NamedTuple):
 class Steps(NamedTuple):
     """A window in the whole steps that the log's times are in, and how it can be cut into groups of them."""
 
-    count: int
+    number: int
     size: float
     longest: float
 
     def cut(self, groups: int) -> tuple[int, float]:
         """Give the number of groups nearest below, each of whole steps, and the window they cover."""
-        each = -(-self.count // groups)
-        fitting = -(-self.count // each)
+        each = -(-self.number // groups)
+        fitting = -(-self.number // each)
         return fitting, fitting * each * self.size
 
     def fits(self, groups: int) -> bool:
         """Tell whether so many groups of whole steps make the window, stretched within what the log shows."""
         fitting, window = self.cut(groups)
-        return fitting == groups and (window <= self.longest or window <= self.count * self.size)
+        return fitting == groups and (window <= self.longest or window <= self.number * self.size)
 
 
-def cut_window(curve: Curve, log: Log, window: float, told: int | None, closed: int) -> Cut:
+def cut_window(curve: Curve, log: Known, window: float, told: int | None, closed: int) -> Cut:
     """Settle the groups of a window, and stretch it where groups of whole steps need that.
 
     Parameters
@@ -155,7 +155,7 @@ def recommended_groups(curve: Curve, window: float, closed: int, steps: Steps) -
     """
     most = max(2, min(_GROUPS[-1], math.isqrt(closed)))
     allowed = [g for g in _GROUPS if g <= most]
-    if steps.count and steps.count < _FINE * _GROUPS[-1]:
+    if steps.number and steps.number < _FINE * _GROUPS[-1]:
         cuts = sorted({steps.cut(g)[0] for g in (1, *_GROUPS) if steps.fits(steps.cut(g)[0])})
         allowed = [g for g in cuts if 1 < g <= most] or cuts[:1]
     edges, arrived = _within(curve, window)
