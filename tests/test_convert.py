@@ -78,7 +78,7 @@ def test_the_log_goes_on_to_a_fit(tmp_path, capsys):
     assert "200 decisions and 2,800 pieces" in capsys.readouterr().out
     with open_log(tmp_path / "log" / "decisions.parquet", tmp_path / "log" / "pieces.parquet") as log:
         fitted = fit_log(log, window="60d", groups=6)
-    assert [arm.name for arm in fitted.arms] == ["amount 20 to 40", "amount below 20", "amount from 40"]
+    assert [arm.name for arm in fitted.arms] == ["amount below 20", "amount 20 to 40", "amount from 40"]
     assert sum(arm.decisions for arm in fitted.arms) == 200
     # Later purchases come evenly: 60 days of 200 at 15 purchases of 30.5 each.
     assert all(abs(arm.mean.value - 137) < 30 for arm in fitted.known if arm.mean)

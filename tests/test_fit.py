@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
+from accrual.fit.exact import Scale
 from accrual.fit.fit import fit_log
-from accrual.fit.gather import Totals, curve
+from accrual.fit.gather import Totals, trace_curve
+from accrual.fit.grids import CoarseGrid, EvenGrid, FineGrid
 from accrual.fit.intervals import Estimate, Sums
 from accrual.fit.log import open_log
 from accrual.fit.schema import load
-from accrual.fit.walk import Grid
-from accrual.fit.window import recommended_groups
+from accrual.fit.window import Steps, recommended_groups
 
 EXAMPLE = "examples/views.csv"
 
@@ -79,7 +80,7 @@ def test_open_decisions_count_in_the_groups_they_have_completed():
 
 
 def test_the_variance_of_a_mean_by_hand():
-    a = Sums(1, 2)
+    a = Sums(1, 2, 1000.0, 1000)
     a.add(
         np.array([[4.0, 2], [2, 0], [0, 1], [1, 9]]), np.array([2, 2, 2, 1]), np.zeros(4, int)
     )  # the 9 is not complete
@@ -95,7 +96,7 @@ def test_the_variance_of_a_mean_by_hand():
 def test_without_open_decisions_it_is_the_t_interval_of_the_totals(size, groups, seed):
     dice = np.random.default_rng(seed)
     pay = 100 + dice.random((size, groups))  # far from 0, where the interval is as good as normal
-    sums = Sums(1, groups)
+    sums = Sums(1, groups, 1000.0, 1000)
     sums.add(pay, np.full(size, groups), np.zeros(size, int))
     estimate = Estimate(sums.of(0))
     totals = pay.sum(axis=1)
@@ -153,7 +154,7 @@ def test_the_tests_have_power():
 
 
 def test_a_group_without_pay_has_an_upper_end():
-    sums = Sums(1, 2)
+    sums = Sums(1, 2, 1000.0, 1000)
     sums.add(np.array([[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 10), np.full(20, 2), np.zeros(20, int))
     share, low, high = Estimate(sums.of(0)).shares()
     assert share.tolist() == low.tolist() == [1.0, 0.0] or low[0] < 1.0
@@ -204,10 +205,11 @@ def test_groups_follow_the_shape_and_the_data():
     log = draw(np.random.default_rng(1), 5000, "uniform", CASES["even"])
     decisions, pieces, end = frames(log)
     with open_log(decisions, pieces, end=end) as opened:
-        fine = curve(opened, 40.0)
-    assert recommended_groups(fine, 40.0, 3500, 0.0) > recommended_groups(fine, 40.0, 14, 0.0)
-    assert recommended_groups(fine, 40.0, 4, 0.0) == 2
-    assert 40 % recommended_groups(fine, 40.0, 3500, 1.0) == 0
+        fine = trace_curve(opened, FineGrid(40.0), Scale.of(10.0, 100_000))
+    no_steps = Steps(0, 0.0, 40.0)
+    assert recommended_groups(fine, 40.0, 3500, no_steps) > recommended_groups(fine, 40.0, 14, no_steps)
+    assert recommended_groups(fine, 40.0, 4, no_steps) == 2
+    assert 40 % recommended_groups(fine, 40.0, 3500, Steps(40, 1.0, 40.0)) == 0
 
 
 def test_caps_are_seen_or_given_and_never_below_what_was_seen():
@@ -304,10 +306,12 @@ def test_totals_are_thinned_evenly():
     totals = Totals(2, 10)
     totals._most = 5000
     dice = np.random.default_rng(0)
+    shuffled = dice.permutation(20_000).astype(np.uint64)
     for start in range(0, 20_000, 1000):
         numbers = np.arange(start, start + 1000)
-        totals.add(numbers, numbers % 2, dice.random(1000))
-    numbers, values = totals.of(0)
+        totals.add(shuffled[numbers], numbers % 2, dice.random(1000))
+    hashes, values = totals.of(0)
+    numbers = np.argsort(shuffled)[hashes.astype(np.int64)]
     assert totals.count.tolist() == [10_000, 10_000]
     assert 200 <= len(numbers) < 5000
     assert values.mean() == pytest.approx(0.5, abs=0.1)  # 200 draws: a standard error of 0.02
@@ -338,7 +342,7 @@ BROKEN = {
         r"arms\[0\].mean.low must be a number, not None",
     ),
     "shares": (lambda d: d["spread"]["value"].pop(), "spread: a spread must have 6 shares"),
-    "lengths": (lambda d: d["samples"][0]["lengths"].pop(), "ages and values must be as many as lengths"),
+    "lengths": (lambda d: d["samples"][0]["lengths"].append(1), "ages and values must be as many as lengths"),
     "ages": (lambda d: d["samples"][0]["ages"].__setitem__(0, 1e9), "ages must lie within the window"),
     "array": (lambda d: d["samples"][0].update(ages="x"), r"sample.ages must be a list of finite numbers"),
     "arms": (lambda d: (d["arms"].pop(), d["samples"].pop()), "at least two of different names"),
@@ -391,7 +395,7 @@ def test_the_command_with_options(capsys):
 
 
 def test_a_grid_places_ages():
-    grid = Grid(10.0, 5, ends=[1, 3, 5])
+    grid = CoarseGrid(EvenGrid(10.0, 5), ends=[1, 3, 5])
     assert grid.edges.tolist() == [2.0, 6.0, 10.0]
     assert grid.place(np.array([0.0, 1.9, 2.0, 5.9, 6.0, 10.0, 1e300, np.inf])).tolist() == [
         0,
@@ -403,7 +407,7 @@ def test_a_grid_places_ages():
         3,
         3,
     ]
-    thirds = Grid(0.9, 3)
+    thirds = EvenGrid(0.9, 3)
     assert thirds.place(np.array([0.3, 0.6, 0.1 * 3])).tolist() == [1, 2, 1]
 
 

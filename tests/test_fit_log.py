@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import accrual as ac
 from accrual.cli import app
+from accrual.core.durations import parse_length
 from accrual.core.errors import InputError
-from accrual.fit.columns import duration
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
 
@@ -164,7 +164,7 @@ def test_ages_in_days_and_as_durations(write):
     assert rows(write("d.csv", decisions), write("p.csv", pieces), age_unit="d") == [(0, 129600.0, 1.0)]
     frame = pd.DataFrame({"decision": ["1"], "value": [1], "age": [pd.Timedelta("36h")]})
     assert rows(write("d.csv", decisions), frame) == [(0, 129600.0, 1.0)]
-    assert duration("1.5d", timestamps=True) == duration(129600, timestamps=True)
+    assert parse_length("1.5d", timestamps=True) == parse_length(129600, timestamps=True)
 
 
 def test_the_end_is_one_step_after_the_last_where_time_has_steps(write):
@@ -366,7 +366,7 @@ def test_other_mistakes(write, tmp_path):
     with pytest.raises(InputError, match="a unit of age goes with timestamps"):
         open_log(write("d.csv", DECISIONS), write("p.csv", PIECES), age_unit="d")
     with pytest.raises(InputError, match="has a unit, but the log's times are plain numbers"):
-        duration("3d", timestamps=False)
+        parse_length("3d", timestamps=False)
 
 
 def test_negative_values_are_allowed_on_request(write):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accrual.engine.simulate import simulate as simulate
     from accrual.experiments import gallery as gallery
     from accrual.experiments import paper as paper
+    from accrual.fit.api import fit as fit
     from accrual.fit.fit import fit_log as fit_log
     from accrual.fit.log import open_log as open_log
     from accrual.fit.schema import Fitted as Fitted
@@ -88,6 +89,7 @@ _WHERE = {
 }
 _MODULES = {
     "bounds": "accrual.bounds",
+    "fit": "accrual.fit",
     "gallery": "accrual.experiments.gallery",
     "paper": "accrual.experiments.paper",
     "spread": "accrual.spread",

@@ -97,7 +97,7 @@ def _verdict(values: dict[str, float]) -> str:
 def _draw(curves: dict[str, Any], horizon: int, path: Any) -> None:
     import numpy as np
 
-    from accrual.engine.plot import COLOURS
+    from accrual.core.colours import COLOURS
 
     ax = need("matplotlib.figure", "plot").Figure(figsize=(9, 5), layout="tight").subplots()
     rounds = np.unique(np.rint(np.geomspace(min(10, horizon), horizon, 300)))

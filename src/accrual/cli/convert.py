@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accrual.cli.log import Columns, told
+from accrual.cli.log import TIMES, Columns, told
+from accrual.cli.options import expanded
 from accrual.cli.output import writable
 from accrual.core.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from accrual.fit.moments import Told
 
 _KINDS = ("transactions", "sessions")
 
 
+def _told(time_format: str | None, time_unit: str | None, timezone: str | None) -> Told:
+    from accrual.fit.moments import Told
+
+    return Told(time_format, time_unit, timezone)
+
+
+def _with_times(command: Callable[..., Any]) -> Callable[..., Any]:
+    return expanded(command, "times", TIMES, _told)
+
+
+@_with_times
 def convert(
+    times: Any,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="transactions or sessions.")],
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A file, or a folder of parts.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the log goes.")],
@@ -37,8 +54,11 @@ def convert(
         writable(out / name, (".parquet",), new_folder=True)
     again = f"accrual fit {out / files.DECISIONS} {out / files.PIECES} -o problem.json"
     if kind == "sessions":
-        if cut is not None or column:
-            raise InputError("sessions have columns of their own: --cut and --column are for transactions")
+        if cut is not None or column or any((times.format, times.unit, times.zone)):
+            raise InputError(
+                "sessions have columns of their own: --cut and --column are for transactions, and so is "
+                "how times are written"
+            )
         found = sessions.read(table, arm or "context_type")
         decisions, pieces, end = sessions.tables(found)
         notes = ["sessions take turns, arm by arm, one a round; a quarter of a song is a round"]
@@ -47,7 +67,7 @@ def convert(
         if (arm is None) == (cut is None):
             raise InputError("transactions need an arm: either --arm COLUMN or --cut COLUMN=NUMBERS")
         chosen = transactions.Cut.parse(cut) if cut is not None else str(arm)
-        decisions, pieces, notes = transactions.convert(table, chosen, told(column))
+        decisions, pieces, notes = transactions.convert(table, chosen, told(column), times)
     files.write(out, decisions, pieces)
     for note in notes:
         typer.echo(note)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accrual.core.durations import parse_duration
 from accrual.core.errors import InputError, need, unknown
 
 if TYPE_CHECKING:
     from accrual.store.keys import KeyTable
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 ACTIONS = ("create", "list", "rotate", "revoke")
 
 
@@ -86,9 +85,7 @@ def _day(at: float) -> str:
 def _end(table: KeyTable, action: str, id: str, grace: str) -> None:
     from accrual.service.keys import new_key
 
-    found = re.fullmatch(r"(\d{1,6})([smhd])", grace)
-    if found is None:
-        raise InputError(f"--grace must be a time such as 0s, 12h or 7d, not {grace!r}")
+    seconds = parse_duration(grace, "--grace", least=0.0)
     row = next((row for row in table.all() if row.id == id), None)
     if row is None:
         raise InputError(f"no key has the id {id!r}; accrual keys list shows them")
@@ -99,5 +96,5 @@ def _end(table: KeyTable, action: str, id: str, grace: str) -> None:
     if row.ends is not None and row.ends <= now:
         raise InputError(f"the key {id} has ended; create another")
     new, text = new_key(row.name, row.scopes, now)
-    table.add(new, (id, now + int(found[1]) * _UNITS[found[2]]))
+    table.add(new, (id, now + seconds))
     _show(text)

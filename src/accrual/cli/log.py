@@ -14,24 +14,61 @@ from accrual.cli.options import expanded
 from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
+    from accrual.experiments.runner import Executor
+    from accrual.fit.cells import Options
     from accrual.fit.schema import Fitted
-    from accrual.fit.tables import Log
+    from accrual.fit.tables import Known
+
+BAD_ROWS_FILE = "bad-rows.csv"
+
+
+class Place(str):
+    """A path, a pattern or a URL, as it was typed."""
+
+    __slots__ = ()
+
+    @property
+    def suffix(self) -> str:
+        """The ending of its name."""
+        return Path(self).suffix
+
 
 Columns = Annotated[
     list[str] | None,
     typer.Option(metavar="ROLE=NAME", help="Which column is what, such as arm=course; may be repeated."),
 ]
 
+TIMES: dict[str, tuple[Any, Any]] = {
+    "time_format": (
+        Annotated[str | None, typer.Option(metavar="TEXT", help="How times are written, as %d/%m/%Y.")],
+        None,
+    ),
+    "time_unit": (
+        Annotated[
+            str | None, typer.Option(metavar="UNIT", help="Of times since 1970: s, ms, us, ns; or number.")
+        ],
+        None,
+    ),
+    "timezone": (
+        Annotated[
+            str | None, typer.Option(metavar="NAME", help="Of times without one, such as Europe/Berlin.")
+        ],
+        None,
+    ),
+}
+
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "log": (
         Annotated[
-            Path,
-            typer.Argument(metavar="LOG", help="Decisions, or decisions and pieces in one table."),
+            Place,
+            typer.Argument(
+                parser=Place, metavar="LOG", help="Decisions, or all in one table: a path, pattern or URL."
+            ),
         ],
         ...,
     ),
     "pieces": (
-        Annotated[Path | None, typer.Argument(metavar="PIECES", help="The pieces, if apart.")],
+        Annotated[Place | None, typer.Argument(parser=Place, metavar="PIECES", help="The pieces, if apart.")],
         None,
     ),
     "column": (Columns, None),
@@ -52,8 +89,20 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "age_unit": (
-        Annotated[str | None, typer.Option(metavar="UNIT", help="Of ages and windows: s, m, h or d.")],
+        Annotated[str | None, typer.Option(metavar="UNIT", help="Of ages and windows: s, m, h, d, w or y.")],
         None,
+    ),
+    "bandit": (
+        Annotated[str | None, typer.Option(metavar="NAME", help="A live bandit, of the store at LOG.")],
+        None,
+    ),
+    **TIMES,
+    "bad_rows": (
+        Annotated[
+            str,
+            typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file."),
+        ],
+        "refuse",
     ),
     "strict": (Annotated[bool, typer.Option("--strict", help="Refuse pieces without a decision.")], False),
     "allow_negative": (
@@ -67,38 +116,53 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 class LogOptions:
     """What the command line says of a log."""
 
-    log: Path
-    pieces: Path | None
+    log: Place
+    pieces: Place | None
     column: Sequence[str] | None
     window: str | None
     groups: int | None
     cap: Sequence[str] | None
     end: str | None
     age_unit: str | None
+    bandit: str | None
+    time_format: str | None
+    time_unit: str | None
+    timezone: str | None
+    bad_rows: str
     strict: bool
     allow_negative: bool
 
     @contextmanager
-    def opened(self) -> Iterator[Log]:
-        """The log, for as long as the block lasts."""
+    def opened(self, executor: Executor | None = None) -> Iterator[Any]:
+        """Open the log, on this machine or where `executor` computes, for as long as the block lasts."""
+        from accrual.experiments.on_ray import OnRay
         from accrual.fit.log import open_log
 
-        with open_log(
-            self.log,
-            self.pieces,
-            told(self.column),
-            self.end,
-            self.age_unit,
-            self.strict,
-            self.allow_negative,
-        ) as log:
+        given = str(self.log), None if self.pieces is None else str(self.pieces), told(self.column)
+        if isinstance(executor, OnRay):
+            from accrual.experiments.fit_on_ray import open_on_ray
+
+            with open_on_ray(*given, self.reading, executor) as parts:
+                yield parts
+            return
+        with open_log(*given, **self.reading) as log:
             yield log
+
+    @property
+    def reading(self) -> Options:
+        """How the log is to be read."""
+        return {
+            "end": self.end, "age_unit": self.age_unit, "bandit": self.bandit,
+            "time_format": self.time_format, "time_unit": self.time_unit, "timezone": self.timezone,
+            "bad_rows": self.bad_rows, "bad_rows_file": BAD_ROWS_FILE,
+            "strict": self.strict, "allow_negative": self.allow_negative,
+        }  # fmt: skip
 
     def words(self) -> list[str]:
         """The options as they would be written."""
         words = [str(self.log), *([] if self.pieces is None else [str(self.pieces)])]
         for name, value in vars(self).items():
-            if name in ("log", "pieces") or not value:
+            if name in ("log", "pieces") or not value or (name, value) == ("bad_rows", "refuse"):
                 continue
             if value is True:
                 words.append(_spelled(name))
@@ -108,7 +172,7 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: Log) -> Fitted:
+    def fit(self, log: Known) -> Fitted:
         """What the opened log says."""
         from accrual.fit.fit import fit_log
 
@@ -121,7 +185,8 @@ class LogOptions:
                 return self.fit(log)
         from accrual.fit.schema import load
 
-        given = [name for name, value in vars(self).items() if value and name != "log"]
+        usual = {"log": self.log, "bad_rows": "refuse"}
+        given = [name for name, value in vars(self).items() if value and value != usual.get(name)]
         if given:
             raise InputError(f"{self.log} is fitted already; {_spelled(given[0])} is for a log")
         return load(self.log)

@@ -74,7 +74,7 @@ def _show_bars(pmfs: dict[str, Any], groups: int) -> None:
 
 
 def _draw(chosen: list[Spread], groups: int, path: Any) -> None:
-    from accrual.engine.plot import COLOURS
+    from accrual.core.colours import COLOURS
 
     ax = need("matplotlib.figure", "plot").Figure(figsize=(8, 4.5), layout="tight").subplots()
     ax.set_prop_cycle(color=COLOURS)

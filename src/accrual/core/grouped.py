@@ -5,15 +5,28 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import kernel
+from accrual.core.jit import kernel, njit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+@njit
+def _add(sums: Ints, a: int, b: int, c: int, value: float, second: float) -> None:
+    """Add a value that was scaled already, as a whole number and a remainder."""
+    whole = np.rint(value)
+    sums[0, a, b, c] += np.int64(whole)
+    sums[1, a, b, c] += np.int64(np.rint((value - whole) * second))
+
+
 @kernel
 def add_grouped(
-    pay: Floats, done: Ints, arm: Ints, count: Floats, paid: Floats, square: Floats, product: Floats
+    pay: Floats,
+    done: Ints,
+    arm: Ints,
+    count: Ints,
+    sums: tuple[Ints, Ints, Ints],
+    scales: tuple[float, float, float],
 ) -> None:
     """Add decisions to sums.
 
@@ -23,24 +36,30 @@ def add_grouped(
         Decisions x groups, or more columns, which are left out; so is pay in groups from `done` on.
     done, arm : ndarray
         For each decision: how many groups it has completed, and its arm.
-    count, paid, square, product : ndarray
-        The sums: arms x completed; the same x groups, of pay and of its squares; arms x groups x
-        groups, the second not before the first.
+    count : ndarray
+        Arms x completed.
+    sums : tuple of ndarray
+        Of pay and of its squares, each 2 x arms x completed x groups; of products, 2 x arms x groups x
+        groups, the second group not before the first. The leading 2 are whole numbers and remainders.
+    scales : tuple of float
+        What pay is multiplied by, what products of pay are, and what remainders are.
     """
-    groups = product.shape[1]
+    paid, square, product = sums
+    first, both, second = scales
+    groups = product.shape[2]
     some = np.empty(groups, np.int64)
     for i in range(len(done)):
         a, r = arm[i], done[i]
-        count[a, r] += 1.0
+        count[a, r] += 1
         found = 0
         for g in range(r):
             x = pay[i, g]
             if x != 0.0:  # most groups of most decisions pay nothing
                 some[found] = g
                 found += 1
-                paid[a, r, g] += x
-                square[a, r, g] += x * x
+                _add(paid, a, r, g, x * first, second)
+                _add(square, a, r, g, x * x * both, second)
         for j in range(found):
             x = pay[i, some[j]]
             for k in range(j, found):
-                product[a, some[j], some[k]] += x * pay[i, some[k]]
+                _add(product, a, some[j], some[k], x * pay[i, some[k]] * both, second)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.colours import COLOURS
 from accrual.core.errors import need
 from accrual.core.files import replacing
 
 if TYPE_CHECKING:
     from accrual.engine.result import Result
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart; line styles go on from there.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-STYLES = ("-", "-.", ":")
+STYLES = ("-", "-.", ":")  # where there are more lines than colours
 DASHES = ((6, 3), (2, 2), (8, 2, 2, 2), (1, 3))  # of the bounds, which are all grey
 
 _HEADROOM = 1.6  # a bound that ends this many times above the highest curve is not drawn

@@ -58,7 +58,7 @@ class OnRay:
 
     def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
         """Compute the cells as Ray tasks."""
-        with _connected(self.address, self.jobs) as ray, _marked(store) as mark:
+        with connected(self.address, self.jobs) as ray, _marked(store) as mark:
             yield from self._run(ray, cells, mark)
 
     def _run(self, ray: ModuleType, cells: Sequence[Cell], mark: Path) -> Generator[Cell, None, None]:
@@ -85,7 +85,7 @@ class OnRay:
                 try:
                     refused = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    raise InputError(f"{cell.block}: {_brief(error)}; what is done is kept") from error
+                    raise InputError(f"{cell.block}: {brief(error)}; what is done is kept") from error
                 if refused:
                     raise InputError(refused)
                 yield cell
@@ -174,7 +174,7 @@ def _marked(store: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
+def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
     """Ray, connected or started, and left as it was found."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would send statistics of its use
     ray = need("ray", "ray")
@@ -196,7 +196,7 @@ def _connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
         hint = f"this machine has Ray {ray.__version__} and Python {platform.python_version()}"
         if isinstance(error, ConnectionError) and address != "auto":  # the port answered, Ray did not
             hint += "; see whether RAY_AUTH_MODE and the token are the cluster's"
-        raise InputError(f"cannot {where}: {_brief(error)} ({hint})") from None
+        raise InputError(f"cannot {where}: {brief(error)} ({hint})") from None
     try:
         # Ray tells of nodes that died on stdout.
         with contextlib.redirect_stdout(io.StringIO()), _patient():
@@ -232,7 +232,7 @@ def _hushed() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _brief(error: Exception) -> str:
+def brief(error: Exception) -> str:
     """An error of Ray's in a line; that of a task ends with the worker's own, after its traces."""
     said = str(error).strip()
     return " ".join(said.splitlines()[-1:] if "Traceback" in said else said.split())[:300]

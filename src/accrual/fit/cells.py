@@ -6,27 +6,84 @@ is found is the source searched again for the row to name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
-from accrual.core.errors import InputError
+from accrual.core.durations import unit_seconds
+from accrual.core.errors import InputError, unknown
 from accrual.fit.columns import is_whole, text_expression
+from accrual.fit.moments import Told
 from accrual.fit.source import Source, run
 from accrual.fit.tables import Log
 
-TICKS = 1_000_000  # of a timestamp, in a second
 _SHOWN = 60  # characters of a bad cell
+
+
+BAD_ROWS = ("refuse", "skip")
+
+
+class Options(TypedDict, total=False):
+    """What may be said of how a log is read; see `open_log`."""
+
+    end: float | str | None
+    age_unit: str | None
+    time_format: str | None
+    time_unit: str | None
+    timezone: str | None
+    strict: bool
+    allow_negative: bool
+    bad_rows: str
+    bad_rows_file: str | os.PathLike[str] | None
+    bandit: str | None
+    memory: str
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a log is to be read; see `open_log`."""
 
-    columns: Mapping[str, str]
-    end: float | str | None
-    age_unit: str | None
-    strict: bool
-    allow_negative: bool
+    columns: Mapping[str, str] = field(default_factory=dict)
+    end: float | str | None = None
+    age_unit: str | None = None
+    time_format: str | None = None
+    time_unit: str | None = None
+    timezone: str | None = None
+    strict: bool = False
+    allow_negative: bool = False
+    bad_rows: str = "refuse"
+    bad_rows_file: str | os.PathLike[str] | None = None
+    bandit: str | None = None
+    memory: str = "2500MB"
+    part: tuple[int, int] | None = None  # which of how many parts
+
+    @classmethod
+    def made(cls, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> Reading:
+        """Check the names of the options, and those that are one of a few words."""
+        for name in options:
+            if name not in Options.__annotations__:
+                raise unknown("option", name, Options.__annotations__)
+        made = cls(dict(columns or {}), **options)
+        if made.bad_rows not in BAD_ROWS:
+            raise unknown("way with bad rows", made.bad_rows, BAD_ROWS)
+        if made.age_unit is not None:
+            unit_seconds(made.age_unit)
+        return made
+
+    @property
+    def times(self) -> Told:
+        """What is said of the log's times."""
+        return Told(self.time_format, self.time_unit, self.timezone)
+
+    def in_part(self, id_sql: str) -> str:
+        """SQL that tells whether a decision of that id belongs to the part that is read."""
+        return "true" if self.part is None else f"hash({id_sql}) % {self.part[1]} = {self.part[0]}"
+
+    @property
+    def skips(self) -> bool:
+        """Whether rows that cannot be read are left out."""
+        return self.bad_rows == "skip"
 
 
 @dataclass(frozen=True)
@@ -75,27 +132,36 @@ class Cell:
 
     def expect_source(self, log: Log) -> None:
         """Complain of the first row of the source whose cell is not `good`."""
+        for label, row, text in self.bad_rows(log, " LIMIT 1"):
+            found = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
+            column = self.source.names[self.column]
+            raise InputError(
+                f"{label}: row {row}: column {column!r} ({self.role}) {found}, not {self.needed}"
+            )
+
+    def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
+        """File, row (from 1) and text of each cell of the source that is not `good`."""
         for part in self.source.parts or [self.source]:
-            rows = run(
-                log.connection,
+            query = (
                 f"SELECT row, CAST(c{self.column} AS VARCHAR) FROM "
                 f"(SELECT row_number() OVER () AS row, * FROM {part.scan}) {self.join} "
-                f"WHERE {self.among} AND {self._bad(f'({self.sql})')} ORDER BY row LIMIT 1",
-                part,
-            ).fetchall()
-            if rows:
-                row, text = rows[0]
-                found = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
-                column = self.source.names[self.column]
-                raise InputError(
-                    f"{part.label}: row {row}: column {column!r} ({self.role}) {found}, not {self.needed}"
-                )
+                f"WHERE {self.among} AND NOT {self.is_good} ORDER BY row{most}"
+            )
+            for row, text in run(log.connection, query, part).fetchall():
+                yield part.label, row, text
+
+    @property
+    def is_good(self) -> str:
+        """SQL that tells whether a row of the source has what is needed."""
+        return f"coalesce({self.good.replace('{x}', f'({self.sql})')}, false)"
 
     def _bad(self, sql: str) -> str:
         return f"NOT coalesce({self.good.replace('{x}', sql)}, false)"
 
 
-def check_zones(log: Log, source: Source, aware: bool | None, naive: bool | None) -> None:
+def check_zones(
+    log: Log, source: Source, aware: bool | None, naive: bool | None, zone_told: str | None = None
+) -> None:
     """Note what was done about time zones, or complain of a mixture."""
     if aware and naive:
         raise InputError(
@@ -110,6 +176,9 @@ def check_zones(log: Log, source: Source, aware: bool | None, naive: bool | None
         )
     if zone and not log.zone:
         log.zone = zone
-        log.notes.append(
-            "times have a time zone: converted to UTC" if aware else "times have no time zone: taken as UTC"
-        )
+        if not aware:
+            log.notes.append(f"times have no time zone: taken as {zone_told or 'UTC'}")
+        elif zone_told:
+            raise InputError(f"{source.label}: its times have a time zone of their own: leave out --timezone")
+        else:
+            log.notes.append("times have a time zone: converted to UTC")

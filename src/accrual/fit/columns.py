@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from accrual.core.errors import InputError, unknown
-from accrual.fit.source import Source, run
+from accrual.fit.source import Source
 
 DECISION_ROLES = ("id", "arm", "at", "propensity", "window")
 PIECE_ROLES = ("decision", "value", "piece_at", "age", "key")
@@ -16,50 +15,76 @@ ROLES = (*DECISION_ROLES, *PIECE_ROLES)
 # In order of preference. A name counts whatever its case and whatever stands between its words.
 _TIMES = ("at", "time", "timestamp", "ts", "datetime", "date", "round", "t")
 _GUESSES: dict[str, tuple[str, ...]] = {
-    "id": ("id", "decision_id", "decision", "impression_id", "request_id", "session_id"),
+    "id": ("decision_id", "decision", "id", "impression_id", "request_id", "session_id"),
     "arm": ("arm", "variant", "action", "treatment", "option", "item", "item_id", "arm_id"),
     "at": ("at", "decided_at", "decision_at", "decision_time", "shown_at", *_TIMES[1:]),
     "propensity": ("propensity", "probability", "prob"),
     "window": ("window",),
-    "decision": ("decision", "decision_id", "impression_id", "request_id", "session_id", "id"),
+    "decision": ("decision_id", "decision", "impression_id", "request_id", "session_id", "id"),
     "value": ("value", "reward", "amount", "revenue", "pay", "payment"),
-    "piece_at": ("piece_at", "piece_time", "reward_at", "reward_time", "paid_at", "arrived_at", *_TIMES),
+    "piece_at": ("piece_at", "piece_time", "reward_at", "reward_time", "paid_at", "arrived_at", "event_at",
+                 "event_time", *_TIMES),
     "age": ("age", "delay", "lag", "elapsed"),
     "key": ("key", "piece_id", "event_id", "piece_key"),
-}
-_JOINED = {**_GUESSES, "piece_at": _GUESSES["piece_at"][: -len(_TIMES)]}  # there, "time" is the decision's
+}  # fmt: skip
+# In a joined table a row is a piece: "time" is its decision's, and "id" may be its own.
+_JOINED = {**_GUESSES, "id": _GUESSES["decision"], "piece_at": _GUESSES["piece_at"][: -len(_TIMES)]}
+_MEANINGS = {
+    "id": "the decision's id", "arm": "what was chosen", "at": "the decision's time",
+    "decision": "the decision's id", "value": "what a piece pays", "piece_at": "a piece's time, or else age",
+}  # fmt: skip
 
-_NUMBERS = re.compile(
+NUMBERS = re.compile(
     r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL(\(.*\))?|U?INT(8|16|32|64|128)|BIGNUM)$"
 )
-_TIMED = re.compile(r"^(DATE|TIMESTAMP(_S|_MS|_NS)?|DATETIME)$")
-_ZONED = re.compile(r"^TIMESTAMP(_NS|_MS|_S)? WITH TIME ZONE$")
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+TIMED = re.compile(r"^(DATE|TIMESTAMP(_S|_MS|_NS)?|DATETIME)$")
+ZONED = re.compile(r"^TIMESTAMP(_NS|_MS|_S)? WITH TIME ZONE$")
 
 
 def assign(
     source: Source, roles: Iterable[str], told: Mapping[str, str], joined: bool = False
 ) -> dict[str, int]:
-    """The column of each role that `source` has: as told, otherwise by its name."""
+    """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
+
+    A piece has an age or a time. Where one is told the other is not looked for; where none is told and
+    the names offer both, that is refused.
+    """
     names = [_plain(name) for name in source.names]
-    found: dict[str, int] = {}
+    found = {role: _exact(source, told[role], role) for role in roles if role in told}
+    if {"age", "piece_at"} <= set(found):
+        raise InputError(f"{source.label}: name a column for age or for piece_at, not for both")
+    other = {"age": "piece_at", "piece_at": "age"}
     for role in roles:
-        if role in told:
-            found[role] = _exact(source, told[role], role)
-    for role in roles:
+        if other.get(role) in told:
+            continue
         for guess in (_JOINED if joined else _GUESSES)[role]:
             if role not in found and guess in names and names.index(guess) not in found.values():
                 found[role] = names.index(guess)
+    if {"age", "piece_at"} <= set(found):
+        age, moment = (source.names[found[role]] for role in ("age", "piece_at"))
+        raise InputError(
+            f"{source.label}: column {age!r} may be a piece's age, and column {moment!r} its time: "
+            f"say --column {_option('age', age)} or --column {_option('piece_at', moment)}"
+        )
     return found
 
 
-def required(source: Source, found: Mapping[str, int], role: str, meaning: str) -> None:
-    """Complain if a table lacks a role."""
-    if role not in found:
-        names = ", ".join(map(repr, source.names[:30]))
-        raise InputError(
-            f"{source.label}: no column for {role} ({meaning}); it has {names}; name one with {role}=COLUMN"
-        )
+def lacking(source: Source, found: Mapping[str, int], roles: Iterable[str]) -> str:
+    """Say what a table lacks of `roles`, with the options to type; nothing where it lacks nothing."""
+    missing = [role for role in roles if role not in found]
+    if not missing:
+        return ""
+    what = " and ".join(f"{role} ({_MEANINGS[role]})" for role in missing)
+    names = ", ".join(
+        repr(name) if name else f"#{i + 1} (no name)" for i, name in enumerate(source.names[:30])
+    )
+    options = " ".join(f"--column {role}=COLUMN" for role in missing)
+    return f"{source.label}: no column for {what}; it has {names}; name it with {options}"
+
+
+def _option(role: str, name: str) -> str:
+    text = f"{role}={name}"
+    return f"'{text}'" if re.search(r"[^\w=.-]", text) else text
 
 
 def check_told(told: Mapping[str, str]) -> None:
@@ -68,43 +93,12 @@ def check_told(told: Mapping[str, str]) -> None:
             raise unknown("column role", role, ROLES)
 
 
-def duration(given: float | str, timestamps: bool, name: str = "window") -> float:
-    """A length of time in the log's unit: a number, or with timestamps also text such as ``"30d"``.
-
-    Examples
-    --------
-    >>> duration("36h", timestamps=True)
-    129600.0
-    >>> duration(50, timestamps=False)
-    50.0
-    """
-    text = str(given).strip()
-    match = re.fullmatch(r"([0-9.]+(?:e[+-]?[0-9]+)?)\s*([smhd]?)", text)
-    try:
-        value = float(match[1]) if match else float("nan")
-    except ValueError:
-        value = float("nan")
-    if not (match and 0 < value < float("inf")):
-        raise InputError(
-            f"{name} must be a positive number, or with timestamps such as 30d or 12h; not {text!r}"
-        )
-    if match[2] and not timestamps:
-        raise InputError(f"{name} {text!r} has a unit, but the log's times are plain numbers: give a number")
-    return value * _UNITS[match[2] or "s"] if timestamps else value
-
-
-def unit_seconds(unit: str) -> float:
-    if unit not in _UNITS:
-        raise unknown("unit of age", unit, _UNITS)
-    return _UNITS[unit]
-
-
 def number_expression(source: Source, column: int, role: str) -> str:
     """SQL for a column as a number; NULL where it is none."""
     kind = source.types[column]
     if kind == "VARCHAR":
         return f"TRY_CAST(c{column} AS DOUBLE)"
-    if _NUMBERS.match(kind) or kind == "BOOLEAN":
+    if NUMBERS.match(kind) or kind == "BOOLEAN":
         return f"CAST(c{column} AS DOUBLE)"
     if kind == "INTERVAL" and role == "age":
         return f"epoch(c{column})"
@@ -132,63 +126,21 @@ def is_whole(source: Source, column: int) -> bool:
     return bool(re.match(r"^(U?(TINY|SMALL|BIG)INT|INTEGER|U?INT(8|16|32|64))$", source.types[column]))
 
 
-class Moments:
-    """How a column of times is read.
-
-    Attributes
-    ----------
-    timestamps : bool
-        Otherwise plain numbers.
-    tick : str
-        SQL for the moment, in microseconds or as the number; NULL where it is none.
-    aware : str
-        SQL that tells whether it has a time zone of its own.
-    """
-
-    def __init__(self, connection: Any, source: Source, column: int, role: str) -> None:
-        kind, cell = source.types[column], f"c{column}"
-        self.aware = "NULL::BOOLEAN"
-        moment = ""
-        if kind == "VARCHAR":
-            query = f"SELECT {cell} FROM {source.scan} WHERE NOT {empty(column)} LIMIT 1"
-            row = run(connection, query, source).fetchone()
-            first = row[0] if row else "0"
-            if (
-                run(connection, "SELECT TRY_CAST($text AS DOUBLE)", _said(source, first)).fetchone()[0]
-                is None
-            ):
-                moment = f"TRY_CAST({cell} AS TIMESTAMPTZ)"
-                naive = r"\s*[0-9/.-]+([T ]+[0-9:.,]+)?\s*"
-                self.aware = f"NOT regexp_full_match({cell}, '{naive}')"
-        elif _TIMED.match(kind) or _ZONED.match(kind):
-            moment = f"CAST({cell} AS TIMESTAMPTZ)" if _ZONED.match(kind) else f"CAST({cell} AS TIMESTAMP)"
-            self.aware = "true" if _ZONED.match(kind) else "false"
-        elif not _NUMBERS.match(kind):
-            raise InputError(
-                f"{source.label}: column {source.names[column]!r} ({role}) must hold times, not {kind}"
-            )
-        self.timestamps = bool(moment)
-        if moment:
-            self.tick = f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
-        else:
-            value = number_expression(source, column, role)
-            self.tick = f"CASE WHEN isfinite({value}) THEN {value} END"
-
-    @property
-    def needed(self) -> str:
-        return "a timestamp such as 2024-05-01 12:30:00+00:00" if self.timestamps else "a number"
-
-
-def _said(source: Source, text: str) -> Source:
-    return Source(source.label, (), (), "", {"text": text})
-
-
 def _exact(source: Source, name: str, role: str) -> int:
+    """The column of a name, or of a position written like #3."""
+    place = re.fullmatch(r"#([1-9]\d*)", name)
+    if place and name not in source.names:
+        if int(place[1]) > len(source.names):
+            raise InputError(
+                f"{source.label}: no column {name} (for {role}); it has {len(source.names)} columns"
+            )
+        return int(place[1]) - 1
     matches = [i for i, own in enumerate(source.names) if own == name]
     if len(matches) != 1:
         found = ", ".join(map(repr, source.names[:30]))
         count = "no" if not matches else f"{len(matches)}"
-        raise InputError(f"{source.label}: {count} column {name!r} (for {role}); it has {found}")
+        hint = f"; write #{matches[0] + 1} for the first of them" if matches else ""
+        raise InputError(f"{source.label}: {count} column {name!r} (for {role}); it has {found}{hint}")
     return matches[0]
 
 

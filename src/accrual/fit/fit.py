@@ -7,27 +7,38 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.errors import InputError, unknown, whole
-from accrual.fit.columns import duration
+from accrual.core.durations import parse_length, show_length
+from accrual.core.errors import InputError, unknown
+from accrual.fit.exact import Scale
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
-from accrual.fit.gather import Gathered, curve, gather
+from accrual.fit.gather import (
+    Curve,
+    Gathered,
+    Plan,
+    count_closed,
+    gather,
+    longest_followed,
+    merged,
+    merged_curve,
+    trace_curve,
+)
+from accrual.fit.grids import EvenGrid, FineGrid
 from accrual.fit.intervals import Estimate
 from accrual.fit.sample import draw_samples, sample_size
 from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
-from accrual.fit.tables import Log
-from accrual.fit.walk import Grid
-from accrual.fit.window import course_grid, first_guess, recommend, recommended_groups, watched
+from accrual.fit.tables import Known, Log
+from accrual.fit.window import course_grid, cut_window, first_guess, recommend, watched
 
 Floats = npt.NDArray[np.float64]
 
-GROUPS_MOST = 200
 _QUANTILE = 0.999
 _NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
 _SHIFTED = 0.02
+_VALUE_MOST = 1e140
 
 
 def fit_log(
-    log: Log,
+    log: Known,
     window: float | str | None = None,
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
@@ -63,24 +74,27 @@ def fit_log(
     >>> fitted.spread.value
     (0.6, 0.4)
     """
-    given = None if window is None else duration(window, log.timestamps)
-    length = given or (log.longest_window if log.has_window else None)
-    fine = curve(log, watched(log, length))
-    bins = course_grid(fine)
+    given = None if window is None else parse_length(window, log.timestamps)
+    length = given or log.longest_window or None
+    fine = _curve(log, watched(log, length))
+    bins, ends = course_grid(fine)
     length = length or first_guess(fine, log)
+    cut = cut_window(fine, log, length, groups, _closed(log, length))
+    length, parts = cut.window, cut.groups
     closed = _closed(log, length)
-    suggested = recommended_groups(fine, length, closed, log.resolution)
-    parts = suggested if groups is None else whole("groups", groups, 1, GROUPS_MOST)
     size = sample_size(log)
-    found = gather(log, Grid(length, parts), bins, size)
-    recommended, arrived = recommend(found.course.of(0), bins.edges, suggested)
+    plan = Plan(len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions)
+    found = merged(log.each(gather, plan))
+    recommended, arrived = recommend(found.course.of(0), bins.edges, fine, ends, cut.recommended)
     pooled = Estimate(found.sums.together())
+    if pooled.total <= 0.0:
+        _nothing_inside(log, window, length)
     sums = [found.sums.of(a) for a in range(len(log.arms))]
     known = {a: Estimate(sums[a]) for a in np.flatnonzero(found.sums.closed >= 2).tolist()}
     if len(known) < 2:
         raise InputError(
-            f"fewer than two arms have two decisions that were followed for the whole window of {length:g}; "
-            "give a shorter window or a longer log"
+            "fewer than two arms have two decisions that were followed for the whole window of "
+            f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
         )
     means = [_mean(known.get(a), pooled, log.signed) for a in range(len(log.arms))]
     caps = _caps(log, found, cap)
@@ -105,22 +119,52 @@ def fit_log(
         | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
         recommended=recommended,
         findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
-        warnings=tuple(_warnings(log, arms, pooled, known)),
+        warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
     )
 
 
-def _closed(log: Log, window: float) -> int:
-    """How many decisions were followed for the whole window; complains if that is none."""
-    count, longest = log.query(
-        "SELECT count(*) FILTER (followed >= $1), max(followed) FROM decisions", [window * (1.0 - 1e-9)]
-    )[0]
-    if not count:
+def _curve(log: Known, last: float) -> Curve:
+    """Trace how reward comes in up to an age; complains of values that cannot be computed with."""
+    if log.largest_value > _VALUE_MOST:
         raise InputError(
-            f"no closed decision: none was followed for the whole window of {window:g}, the longest for "
-            f"{longest:g}; give a shorter window or a longer log"
+            f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
+            f"larger unit, so that none is above {_VALUE_MOST:g}"
         )
-    return int(count)
+    scale = Scale.of(log.largest_value, log.counts.pieces)
+    return merged_curve(log.each(trace_curve, FineGrid(last, log.resolution), scale))
+
+
+def _nothing_inside(log: Known, told: float | str | None, window: float) -> None:
+    """Complain that nothing was paid within the window."""
+    first = min(age for age in log.each(_first_age) if age is not None)
+    text = str(told).strip()
+    hint = f" ({text} means {text} s here: write {text}d for days)" if log.timestamps and _bare(text) else ""
+    raise InputError(
+        f"no reward comes within the window of {show_length(window, log.timestamps)}{hint}; the first piece "
+        f"comes at age {show_length(first, log.timestamps)}"
+    )
+
+
+def _bare(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _first_age(log: Log) -> float | None:
+    age: float | None = log.query("SELECT min(age) FROM paid")[0][0]
+    return age
+
+
+def _closed(log: Known, window: float) -> int:
+    """How many decisions were followed for the whole window; complains if that is none."""
+    count = sum(log.each(count_closed, window))
+    if not count:
+        length, longest = (show_length(x, log.timestamps) for x in (window, max(log.each(longest_followed))))
+        raise InputError(
+            f"no closed decision: none was followed for the whole window of {length}, the longest for "
+            f"{longest}; give a shorter window or a longer log"
+        )
+    return count
 
 
 def _mean(estimate: Estimate | None, pooled: Estimate, signed: bool) -> Interval | None:
@@ -137,7 +181,7 @@ def _shares(estimate: Estimate, signed: bool) -> Shares:
     return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
 
 
-def _caps(log: Log, found: Gathered, cap: float | Mapping[str, float] | None) -> list[Cap]:
+def _caps(log: Known, found: Gathered, cap: float | Mapping[str, float] | None) -> list[Cap]:
     own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
     for name in own:
         if name not in log.arms:
@@ -160,7 +204,7 @@ def _caps(log: Log, found: Gathered, cap: float | Mapping[str, float] | None) ->
     return caps
 
 
-def _warnings(log: Log, arms: list[Arm], pooled: Estimate, known: dict[int, Estimate]) -> list[str]:
+def _warnings(log: Known, arms: list[Arm], pooled: Estimate, known: dict[int, Estimate]) -> list[str]:
     said = []
     if any(arm.cap and arm.cap.given is None for arm in arms):
         said.append(

@@ -1,51 +1,114 @@
-"""The passes over a log that a fit makes."""
+"""The passes over a log that a fit makes; each can be made over parts of it and the findings merged.
+
+What they find of a part are counts, exact sums, largest values and the smallest hashes. None of it
+depends on how the log was cut or in what order its parts are merged.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.groups import NUDGE
+from accrual.fit.exact import Scale
+from accrual.fit.grids import Grid
 from accrual.fit.intervals import Sums
 from accrual.fit.tables import Log
-from accrual.fit.walk import Grid, paid_in, walk
+from accrual.fit.walk import paid_in, walk
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
 
-BINS_MOST = 4096
 _KEEP_MOST = 2_000_000
 _SPARE = 20  # totals kept for each decision of a sample, at least
 
 
-@dataclass(frozen=True)
+def longest_followed(log: Log) -> float:
+    """How long the decision was followed that was followed longest."""
+    return float(log.query("SELECT coalesce(max(followed), 0) FROM decisions")[0][0])
+
+
+def count_closed(log: Log, window: float) -> int:
+    """How many decisions were followed for the whole of a window."""
+    return int(log.query("SELECT count(*) FROM decisions WHERE followed * $1 >= $2", [NUDGE, window])[0][0])
+
+
+def count_followed(log: Log, grid: Grid) -> Ints:
+    """How many decisions were followed through exactly 0, 1, 2, ... cells."""
+    counts = np.zeros(len(grid) + 1, np.int64)
+    for (followed,) in log.stream("SELECT followed FROM decisions"):
+        counts += np.bincount(grid.place(followed), minlength=len(counts))
+    return counts
+
+
+@dataclass
 class Curve:
     """How reward comes in, arms together: fine, without intervals.
 
-    `edges` are the ages at which even bins end, `means` what a decision pays in them on average.
+    Attributes
+    ----------
+    grid : Grid
+    finished : ndarray
+        How many decisions were followed through exactly 0, 1, 2, ... cells.
+    paid : ndarray
+        2 x cells, scaled: what decisions paid in the cells that they were followed through.
+    largest : float
+        The most that one decision paid in all, taking every piece as positive.
     """
 
-    edges: Floats
-    means: Floats
+    grid: Grid
+    scale: Scale
+    finished: Ints
+    paid: Ints
+    largest: float
+
+    def merge(self, other: Curve) -> None:
+        """Add what another part of the log says."""
+        self.finished += other.finished
+        self.paid += other.paid
+        self.largest = max(self.largest, other.largest)
+
+    @property
+    def edges(self) -> Floats:
+        """The ages at which cells end."""
+        return self.grid.edges
+
+    @property
+    def means(self) -> Floats:
+        """What a decision pays in each cell on average."""
+        seen = np.cumsum(self.finished[::-1])[::-1][1:]
+        return np.asarray(self.scale.joined(self.paid) / np.maximum(seen, 1.0))
 
 
-def curve(log: Log, watched: float) -> Curve:
-    """The mean cumulative function of all decisions, in steps of the log's own or in many even ones."""
-    steps = watched / log.resolution if log.resolution > 0.0 else np.inf
-    bins = round(steps) if steps <= BINS_MOST else BINS_MOST
-    grid = Grid(watched, bins)
-    finished, paid = np.zeros(bins + 1), np.zeros(bins)
+def trace_curve(log: Log, grid: Grid, scale: Scale) -> Curve:
+    """Give the mean cumulative function of all decisions."""
+    cells = len(grid)
+    found = Curve(grid, scale, np.zeros(cells + 1, np.int64), np.zeros((2, cells), np.int64), 0.0)
     for block in walk(log):
         done = grid.place(block.followed)
-        finished += np.bincount(done, minlength=bins + 1)
+        found.finished += np.bincount(done, minlength=cells + 1)
+        total = np.zeros(len(done))
         for decision, age, value in block.pieces:
             at = grid.place(age)
-            # A bin that the log's end cut off is left out; so is what came after the own window.
+            np.add.at(total, decision, np.abs(value))
+            # A cell that the log's end cut off is left out; so is what came after the own window.
             fine = at < done[decision]
-            np.add.at(paid, at[fine], value[fine])
-    seen = np.cumsum(finished[::-1])[::-1][1:]
-    return Curve(grid.edges, paid / np.maximum(seen, 1.0))
+            for sums, part in zip(found.paid, scale.split(value[fine]), strict=True):
+                np.add.at(sums, at[fine], part)
+        found.largest = max(found.largest, float(total.max(initial=0.0)))
+    return found
+
+
+def merged_curve(parts: Sequence[Curve]) -> Curve:
+    """The curve of a whole log."""
+    first, *others = parts
+    for other in others:
+        first.merge(other)
+    return first
 
 
 @dataclass
@@ -70,64 +133,103 @@ class Gathered:
     late: int
     closed: Totals
 
+    def merge(self, other: Gathered) -> None:
+        """Add what another part of the log says."""
+        self.sums.merge(other.sums)
+        self.course.merge(other.course)
+        self.largest = np.maximum(self.largest, other.largest)
+        self.late += other.late
+        self.closed.merge(other.closed)
+
 
 class Totals:
-    """Totals of closed decisions, by arm: all of them, or as many as are enough, chosen by a hash."""
+    """Totals of closed decisions, by arm: all of them, or as many as are enough, chosen by their hashes."""
 
     def __init__(self, arms: int, limit: int) -> None:
         self._limit = limit * _SPARE
         self._most = max(_KEEP_MOST, 2 * arms * self._limit)
         self.count = np.zeros(arms, np.int64)
-        self.number = np.zeros(0, np.int64)
+        self.hash = np.zeros(0, np.uint64)
         self.arm = np.zeros(0, np.int64)
         self.total = np.zeros(0)
 
-    def add(self, number: Ints, arm: Ints, total: Floats) -> None:
+    def add(self, hashed: Hashes, arm: Ints, total: Floats) -> None:
+        """Add decisions."""
         self.count += np.bincount(arm, minlength=len(self.count))
-        self.number = np.concatenate([self.number, number])
+        self._take(hashed, arm, total)
+
+    def merge(self, other: Totals) -> None:
+        """Add the decisions of another part of the log."""
+        self.count += other.count
+        self._take(other.hash, other.arm, other.total)
+
+    def of(self, arm: int) -> tuple[Hashes, Floats]:
+        """Hashes and totals of an arm's decisions, from the smallest total; ties by the hash."""
+        mine = np.flatnonzero(self.arm == arm)
+        if self.count[arm] > self._limit and self.count.sum() > self._most:
+            mine = mine[np.argsort(self.hash[mine])[: self._limit]]  # those of the lowest hash stand for all
+        order = mine[np.lexsort((self.hash[mine], self.total[mine]))]
+        return self.hash[order], self.total[order]
+
+    def _take(self, hashed: Hashes, arm: Ints, total: Floats) -> None:
+        self.hash = np.concatenate([self.hash, hashed])
         self.arm = np.concatenate([self.arm, arm])
         self.total = np.concatenate([self.total, total])
-        if len(self.number) > self._most:
-            order = np.lexsort((_hash(self.number), self.arm))
+        if len(self.hash) > self._most:
+            order = np.lexsort((self.hash, self.arm))
             by_arm = self.arm[order]
             rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
             kept = order[rank < self._limit]
-            self.number, self.arm, self.total = self.number[kept], self.arm[kept], self.total[kept]
-
-    def of(self, arm: int) -> tuple[Ints, Floats]:
-        """Numbers and totals of an arm's decisions, from the smallest total; ties by the hash."""
-        mine = np.flatnonzero(self.arm == arm)
-        if len(mine) < self.count[arm]:  # then only those of the lowest hash stand for all
-            mine = mine[np.argsort(_hash(self.number[mine]))[: self._limit]]
-        order = mine[np.lexsort((_hash(self.number[mine]), self.total[mine]))]
-        return self.number[order], self.total[order]
+            self.hash, self.arm, self.total = self.hash[kept], self.arm[kept], self.total[kept]
 
 
-def gather(log: Log, groups: Grid, bins: Grid, limit: int) -> Gathered:
-    """Sums over the groups of the window, by arm, and over the bins of the course of arrival.
+@dataclass(frozen=True)
+class Plan:
+    """What the last pass needs to know of the whole log.
 
-    `limit` is how many decisions of an arm a sample will have.
+    Attributes
+    ----------
+    arms : int
+    groups, bins : Grid
+        Of the window, and of the course of arrival.
+    sample : int
+        How many decisions of an arm a sample will have.
+    largest : float
+        The most that one decision paid.
+    decisions : int
     """
-    arms = len(log.arms)
+
+    arms: int
+    groups: Grid
+    bins: Grid
+    sample: int
+    largest: float
+    decisions: int
+
+
+def gather(log: Log, plan: Plan) -> Gathered:
+    """Add up over the groups of the window, by arm, and over the bins of the course of arrival."""
+    known = (plan.largest, plan.decisions)
     found = Gathered(
-        Sums(arms, len(groups)), Sums(1, len(bins)), np.full(arms, -np.inf), 0, Totals(arms, limit)
-    )
+        Sums(plan.arms, len(plan.groups), *known), Sums(1, len(plan.bins), *known),
+        np.full(plan.arms, -np.inf), 0, Totals(plan.arms, plan.sample),
+    )  # fmt: skip
     for block in walk(log):
-        (paid, course), late = paid_in(block, groups, bins)
+        (paid, course), late = paid_in(block, plan.groups, plan.bins)
         found.late += late
         total = paid[:, :-1].sum(axis=1)
         np.maximum.at(found.largest, block.arm, total)
-        done = groups.place(block.followed)
-        closed = np.flatnonzero(done == len(groups))
-        found.closed.add(block.first + closed, block.arm[closed], total[closed])
+        done = plan.groups.place(block.followed)
+        closed = np.flatnonzero(done == len(plan.groups))
+        found.closed.add(block.hash[closed], block.arm[closed], total[closed])
         found.sums.add(paid, done, block.arm)
-        found.course.add(course, bins.place(block.followed), np.zeros_like(block.arm))
+        found.course.add(course, plan.bins.place(block.followed), np.zeros_like(block.arm))
     return found
 
 
-def _hash(numbers: Ints) -> npt.NDArray[np.uint64]:
-    """SplitMix64: the same order on every machine."""
-    x = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+def merged(parts: Sequence[Gathered]) -> Gathered:
+    """What was gathered from a whole log."""
+    first, *others = parts
+    for other in others:
+        first.merge(other)
+    return first

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from scipy import special
 
 from accrual.core.grouped import add_grouped
+from accrual.fit.exact import Scale
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -37,38 +38,59 @@ _FREEDOM_LEAST, _FREEDOM_MOST = 1.0, 1e6
 
 
 class Sums:
-    """What decisions paid in the groups they have completed, added up arm by arm.
+    """What decisions paid in the groups they have completed, added up arm by arm, in no order.
+
+    Parameters
+    ----------
+    arms, groups : int
+    largest : float
+        What no decision pays more than, in size, in one group.
+    decisions : int
+        How many there will be at most.
 
     Attributes
     ----------
     count : ndarray
         arms x r: how many decisions have completed exactly r groups, r from 0.
-    paid, square : ndarray
-        arms x r x groups: what those paid in each group, and the squares of it.
-    product : ndarray
-        arms x groups x groups: pay in one times pay in another, the second not before the first.
     """
 
-    def __init__(self, arms: int, groups: int) -> None:
-        self.count = np.zeros((arms, groups + 1))
-        self.paid, self.square = np.zeros((2, arms, groups + 1, groups))
-        self.product = np.zeros((arms, groups, groups))
+    def __init__(self, arms: int, groups: int, largest: float, decisions: int) -> None:
+        self._pay, self._both = Scale.of(largest, decisions), Scale.of(largest * largest, decisions)
+        self.count = np.zeros((arms, groups + 1), np.int64)
+        # What they paid in each group, and the squares of it: 2 x arms x r x groups. Pay in one group
+        # times pay in another, the second not before the first: 2 x arms x groups x groups.
+        paid, square = np.zeros((2, 2, arms, groups + 1, groups), np.int64)
+        self._sums = (paid, square, np.zeros((2, arms, groups, groups), np.int64))
 
     def add(self, pay: Floats, done: Ints, arm: Ints) -> None:
         """Add decisions that paid `pay` (decisions x groups) and have completed `done` groups."""
-        add_grouped(pay, done, arm, self.count, self.paid, self.square, self.product)
+        scales = (self._pay.first, self._both.first, self._pay.second)
+        add_grouped(pay, done, arm, self.count, self._sums, scales)
+
+    def merge(self, other: Sums) -> None:
+        """Add the decisions of another part of the log."""
+        self.count += other.count
+        for own, added in zip(self._sums, other._sums, strict=True):
+            np.add(own, added, out=own)
 
     @property
     def closed(self) -> Ints:
         """Decisions of each arm that have completed every group."""
-        return self.count[:, -1].astype(np.int64)
+        return self.count[:, -1]
 
     def of(self, arm: int) -> ArmSums:
-        return ArmSums.made(self.count[arm], self.paid[arm], self.square[arm], self.product[arm])
+        """The sums of one arm."""
+        return self._made(self.count[arm], *(sums[:, arm] for sums in self._sums))
 
     def together(self) -> ArmSums:
-        """Of all arms."""
-        return ArmSums.made(*(x.sum(axis=0) for x in (self.count, self.paid, self.square, self.product)))
+        """The sums of all arms."""
+        return self._made(self.count.sum(axis=0), *(sums.sum(axis=1) for sums in self._sums))
+
+    def _made(self, count: Ints, paid: Ints, square: Ints, product: Ints) -> ArmSums:
+        both = self._both
+        return ArmSums.made(
+            count.astype(np.float64), self._pay.joined(paid), both.joined(square), both.joined(product)
+        )
 
 
 class ArmSums(NamedTuple):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 
+from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
+from accrual.fit.bad_rows import skip_bad_rows
 from accrual.fit.cells import Cell, Reading, Tables, check_zones
-from accrual.fit.columns import Moments, number_expression, text_expression, unit_seconds
+from accrual.fit.columns import number_expression, text_expression
+from accrual.fit.moments import Moments
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 
@@ -17,17 +22,22 @@ _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "w
 def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     """Make the table `decided` (id, arm, tick, propensity, own_window), in order of time."""
     source = tables.decisions
-    moments = Moments(log.connection, source, tables.decision_columns["at"], "at")
-    log.timestamps = moments.timestamps
+    moments = Moments(log.connection, source, tables.decision_columns["at"], "at", reading.times)
+    log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
+    log.moment_sql = moments.reading("$1")
+    if moments.kind:
+        log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
     cells = _cells(tables, moments)
     log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
-    _read(log, tables, cells, moments.aware)
+    if reading.skips:
+        skip_bad_rows(log, cells.values(), reading)
+    _read(log, tables, cells, moments.aware, reading)
     for role, cell in cells.items():
         cell.expect(log, "raw", _NAMES[role])
     aware, naive = log.query("SELECT bool_or(aware), bool_or(naive) FROM raw")[0]
-    check_zones(log, source, aware, naive)
+    check_zones(log, source, aware, naive, reading.timezone)
     _check_unique(log, tables, cells)
-    _name_arms(log, tables)
+    _name_arms(log)
     seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
     log.query(
         "CREATE TABLE decided AS SELECT raw.id, arms.arm, tick, propensity, "
@@ -48,7 +58,7 @@ def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
     }
     for role, good, needed in (
         ("propensity", "{x} > 0 AND {x} <= 1", "a number above 0 and at most 1"),
-        ("window", "{x} > 0 AND isfinite({x})", "a positive number"),
+        ("window", "{x} >= 0 AND isfinite({x})", "a number of at least 0"),
     ):
         if role in columns:
             sql = number_expression(source, columns[role], role)
@@ -56,11 +66,14 @@ def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
     return cells
 
 
-def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str) -> None:
+def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, reading: Reading) -> None:
     columns = [
         f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in _NAMES.items()
     ]
     rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
+    wanted = [reading.in_part(cells["id"].sql)]
+    wanted += [cell.is_good for cell in cells.values()] if reading.skips else []
+    rows += f" WHERE {' AND '.join(wanted)}"
     if tables.joined:
         # A cell that is missing in one of a decision's rows is missing.
         kept = [
@@ -76,8 +89,6 @@ def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str) -> None:
     else:
         rows = f"SELECT *, NOT aware AS naive FROM ({rows})"
     run(log.connection, f"CREATE TABLE raw AS {rows}", tables.decisions)
-    if not log.query("SELECT count(*) FROM raw")[0][0]:
-        raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
 
 
 def _check_unique(log: Log, tables: Tables, cells: dict[str, Cell]) -> None:
@@ -100,20 +111,31 @@ def _check_unique(log: Log, tables: Tables, cells: dict[str, Cell]) -> None:
             )
 
 
-def _name_arms(log: Log, tables: Tables) -> None:
-    names = [row[0] for row in log.query(f"SELECT DISTINCT arm FROM raw LIMIT {ARMS_MOST + 1}")]
-    column = tables.decisions.names[tables.decision_columns["arm"]]
-    if len(names) < 2:
-        raise InputError(
-            f"{tables.decisions.label}: column {column!r} (arm) holds only {names[0]!r}; "
-            "a choice needs at least two arms"
-        )
-    if len(names) > ARMS_MOST:
-        raise InputError(
-            f"{tables.decisions.label}: column {column!r} (arm) holds more than {ARMS_MOST:,} different "
-            "values; is it the arm?"
-        )
-    log.arms = tuple(sorted(names, key=_natural))
+def check_arms(arms: tuple[str, ...], tables: Tables) -> None:
+    """Complain of a log with too few arms, or with so many that they cannot be arms."""
+    where = (
+        f"{tables.decisions.label}: column {tables.decisions.names[tables.decision_columns['arm']]!r} (arm)"
+    )
+    if len(arms) < 2:
+        raise InputError(f"{where} holds only {arms[0]!r}; a choice needs at least two arms")
+    if len(arms) > ARMS_MOST:
+        raise InputError(f"{where} holds more than {ARMS_MOST:,} different values; is it the arm?")
+
+
+def in_natural_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Sort arms: numbers by size, before words; ranges from the lowest up.
+
+    Examples
+    --------
+    >>> in_natural_order(["amount from 50", "arm10", "amount below 10", "arm2", "amount 10 to 50", "9"])
+    ('9', 'amount below 10', 'amount 10 to 50', 'amount from 50', 'arm2', 'arm10')
+    """
+    return tuple(sorted(names, key=lambda name: (_natural(name), name)))
+
+
+def _name_arms(log: Log) -> None:
+    names = log.query(f"SELECT DISTINCT arm FROM raw LIMIT {ARMS_MOST + 1}")
+    log.arms = in_natural_order(row[0] for row in names)
     log.query(
         "CREATE TABLE arms AS SELECT name, (row_number() OVER () - 1)::INTEGER AS arm "
         "FROM (SELECT unnest($1::VARCHAR[]) AS name)",
@@ -121,10 +143,26 @@ def _name_arms(log: Log, tables: Tables) -> None:
     )
 
 
-def _natural(name: str) -> tuple[float, str]:
-    """Numbers by size, before words."""
+def _natural(name: str) -> tuple[float, list[str | float], float]:
+    """Numbers by size, before words; words with the numbers in them by size; ranges from the lowest up."""
+    value = _number(name)
+    if value is not None:
+        return value, [], 0.0
+    lower = 0.0
+    cut = re.fullmatch(r"(.+) (?:below (\S+)|from (\S+)|(\S+) to (\S+))", name)
+    bounds = [_number(bound) for bound in cut.groups()[1:] if bound] if cut else []
+    if cut and None not in bounds:
+        lower = -math.inf if cut[2] else bounds[0] or 0.0
+        name = cut[1]
+    words: list[str | float] = [
+        float(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+)", name))
+    ]
+    return math.inf, words, lower
+
+
+def _number(text: str) -> float | None:
     try:
-        value = float(name)
+        value = float(text)
     except ValueError:
-        value = float("inf")
-    return (float("inf") if math.isnan(value) else value), name
+        return None
+    return None if math.isnan(value) else value

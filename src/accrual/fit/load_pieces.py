@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
-from accrual.fit.cells import TICKS, Cell, Reading, Tables, check_zones
-from accrual.fit.columns import Moments, empty, number_expression, text_expression, unit_seconds
+from accrual.fit.bad_rows import skip_bad_rows
+from accrual.fit.cells import Cell, Reading, Tables, check_zones
+from accrual.fit.columns import empty, number_expression, text_expression
+from accrual.fit.moments import Moments
+from accrual.fit.oddities import Facts
 from accrual.fit.source import run
-from accrual.fit.tables import Log
-
-_DAY = 86_400
+from accrual.fit.tables import TICKS, Log
 
 
 class _Cells(NamedTuple):
@@ -23,15 +24,19 @@ class _Cells(NamedTuple):
     aware: str  # SQL: whether the piece's time has a time zone
 
 
-def load_pieces(log: Log, tables: Tables, reading: Reading) -> None:
-    """Make the tables `pieces` and `decisions`, and everything else that a `Log` tells."""
+def load_pieces(log: Log, tables: Tables, reading: Reading) -> Facts:
+    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
     cells = _cells(log, tables, reading)
-    keyed = _read(log, tables, cells)
-    _drop_orphans(log, tables, cells, reading)
+    if reading.skips:
+        skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
+    keyed = _read(log, tables, cells, reading)
+    facts = Facts()
+    _drop_orphans(log, tables, cells, reading, facts)
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    _settle_end(log, reading)
+    facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    return facts
 
 
 def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
@@ -58,13 +63,23 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         sql = f"{number_expression(source, columns['age'], 'age')} * {seconds}"
         role, needed = "age", "a number of at least 0"
     else:
-        moments = Moments(log.connection, source, columns["piece_at"], "piece_at")
+        moments = Moments(
+            log.connection, source, columns["piece_at"], "piece_at", reading.times, log.time_style
+        )
         if moments.timestamps != log.timestamps:
             kinds = {True: "timestamps", False: "numbers"}
             raise InputError(
                 f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) holds "
                 f"{kinds[moments.timestamps]}, but the decisions' times are {kinds[log.timestamps]}"
             )
+        if moments.unit and log.time_unit and moments.unit != log.time_unit:
+            raise InputError(
+                f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) counts "
+                f"{moments.unit} since 1970, and the decisions' times count {log.time_unit}; "
+                "give both in one unit"
+            )
+        if moments.kind:
+            log.notes.append(f"{source.names[columns['piece_at']]} (piece_at): {moments.kind}")
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
         role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
@@ -76,7 +91,7 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
     return _Cells(decision, age, value, aware)
 
 
-def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
+def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     """Make `paid`, orphans last; says whether pieces have keys.
 
     Sorting is much of the work and wants to stay in memory, so there is no column it can do without,
@@ -96,10 +111,15 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
         chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
     if zoned:
         chosen.append(f"{cells.aware} AS aware")
+    wanted = [cells.decision.among, reading.in_part(cells.decision.sql)]
+    if reading.skips:
+        wanted += [
+            cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
+        ]  # fmt: skip
     run(
         log.connection,
         f"CREATE TABLE joined AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
-        f"LEFT {cells.age.join} WHERE {cells.decision.among}",
+        f"LEFT {cells.age.join} WHERE {' AND '.join(wanted)}",
         tables.pieces,
     )
     order = "decision NULLS LAST, key, age, value" if keyed else "decision NULLS LAST, age, value"
@@ -107,23 +127,16 @@ def _read(log: Log, tables: Tables, cells: _Cells) -> bool:
     log.query("DROP TABLE joined")
     table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
     aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
-    check_zones(log, tables.pieces, aware, naive)
+    check_zones(log, tables.pieces, aware, naive, reading.timezone)
     return keyed
 
 
-def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> None:
+def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: Facts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
     if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
         cells.decision.expect_source(log)
-    if kept == 0:
-        if not everything:
-            raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
-        column = tables.pieces.names[cells.decision.column]
-        raise InputError(
-            f"{tables.pieces.label}: column {column!r} (decision) has no id that is a decision's; "
-            "is it the right one?"
-        )
+        facts.alike = _alike(log, cells)
     if log.counts.orphans and reading.strict:
         here = Cell(
             tables.pieces, cells.decision.column, "decision", "decided.id",
@@ -132,6 +145,21 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> 
         )  # fmt: skip
         here.expect(log, "paid", "decision")
     log.query("DELETE FROM paid WHERE decision IS NULL")
+
+
+def _alike(log: Log, cells: _Cells) -> int:
+    """Count the orphans whose id is a decision's but for spaces around it and capitals."""
+    plain = "lower(trim(CAST({} AS VARCHAR)))"
+    own = cells.decision.sql
+    return int(
+        run(
+            log.connection,
+            f"SELECT count(*) FROM (SELECT {own} AS own FROM {cells.decision.source.scan} "
+            f"WHERE {cells.decision.among}) AS given ANTI JOIN decided ON given.own = decided.id "
+            f"WHERE {plain.format('given.own')} IN (SELECT {plain.format('id')} FROM decided)",
+            cells.decision.source,
+        ).fetchone()[0]
+    )
 
 
 def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
@@ -169,65 +197,3 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
     if counts.repeats:
         log.query("DELETE FROM paid WHERE rowid IN (SELECT place FROM repeated)")
     log.query("DROP TABLE repeated")
-
-
-def _settle_end(log: Log, reading: Reading) -> None:
-    """Find the end and the resolution, leave out what is after a given end, and make `decisions`."""
-    unit = TICKS if log.timestamps else 1
-    whole = _DAY if log.timestamps else 1
-    first, last, even = log.query(
-        "SELECT min(tick), max(tick), "
-        f"bool_and(tick = floor(tick / {whole * unit}) * {whole * unit}) FROM decided"
-    )[0]
-    latest, even_ages = log.query(
-        f"SELECT max(tick + age * {unit}), bool_and(age = floor(age / {whole}) * {whole}) "
-        "FROM paid JOIN decided ON paid.decision = decided.rowid"
-    )[0]
-    log.resolution = float(whole) if even and even_ages else 0.0
-    if reading.end is not None:
-        end = _given_end(log, reading.end)
-        _cut(log, end, unit)
-    else:
-        end = max(last, latest) + log.resolution * unit
-    log.query("CREATE TABLE ended AS SELECT CAST($1 AS DOUBLE) AS tick", [end])
-    log.query(
-        "CREATE VIEW decisions AS SELECT decided.rowid AS decision, CAST(id AS VARCHAR) AS id, arm, "
-        f"decided.tick / {unit} AS at, propensity, own_window, "
-        f"least((ended.tick - decided.tick) / {unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed "
-        "FROM decided, ended"
-    )
-    log.query("CREATE VIEW pieces AS SELECT decision::BIGINT AS decision, age, value FROM paid")
-    log.first, log.end = first / unit, end / unit
-    log.counts.decisions, last, log.longest_window = log.query(
-        "SELECT count(*), max(tick), max(own_window) FROM decided"
-    )[0]
-    log.counts.pieces, log.signed = log.query("SELECT count(*), coalesce(min(value) < 0, false) FROM paid")[0]
-    if not log.counts.decisions:
-        raise InputError(f"no decision lies before the end, {log.moment(log.end)}")
-    if not log.counts.pieces:
-        raise InputError(f"no piece lies before the end, {log.moment(log.end)}")
-    span = last / unit - log.first + log.resolution
-    count = log.counts.decisions - (log.resolution == 0.0)  # without steps, the gaps between them
-    log.rate = count / span if span > 0.0 else float(count)
-
-
-def _given_end(log: Log, given: float | str) -> float:
-    moment = "epoch_us(TRY_CAST($1 AS TIMESTAMPTZ))" if log.timestamps else "TRY_CAST($1 AS DOUBLE)"
-    tick: float | None = log.query(f"SELECT {moment}", [str(given)])[0][0]
-    if tick is None or not math.isfinite(tick):
-        needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"
-        raise InputError(f"end must be {needed}, as the log's times are, not {str(given)!r}")
-    return tick
-
-
-def _cut(log: Log, end: float, unit: int) -> None:
-    """Leave out decisions and pieces at or after `end`."""
-    before = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    log.query(
-        f"DELETE FROM paid WHERE rowid IN (SELECT paid.rowid FROM paid JOIN decided "
-        f"ON paid.decision = decided.rowid WHERE decided.tick + age * {unit} >= $1)",
-        [end],
-    )
-    log.query("DELETE FROM decided WHERE tick >= $1", [end])
-    after = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    log.counts.after_end = before - after

@@ -5,12 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from accrual.fit.cells import Reading, Tables
-from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, assign, check_told, required
+from accrual.core.errors import InputError
+from accrual.fit.cells import Options, Reading, Tables
+from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, assign, check_told, lacking
+from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
+from accrual.fit.moments import quoted
+from accrual.fit.settle import Found, check, conclude, find, merge, settle
 from accrual.fit.source import open_source
 from accrual.fit.tables import Counts, Log
 
@@ -21,35 +25,45 @@ def open_log(
     decisions: Any,
     pieces: Any = None,
     columns: Mapping[str, str] | None = None,
-    end: float | str | None = None,
-    age_unit: str | None = None,
-    strict: bool = False,
-    allow_negative: bool = False,
-    memory: str = "2500MB",
+    **options: Unpack[Options],
 ) -> Log:
     """Open a log of decisions and pieces.
 
     Parameters
     ----------
-    decisions : path or data frame
-        CSV (also gzipped), Parquet, a folder of parts, or a pandas, polars or Arrow frame. Without
+    decisions : path, URL or data frame
+        CSV, JSON lines or Parquet (also gzip, bz2, zst or zip), a folder of parts, a pattern such as
+        ``"logs/*.csv"``, a table of a database by URL, or a pandas, polars or Arrow frame. Without
         `pieces`, a joined table: a row for each piece with the decision's columns repeated, and one
         row with empty piece columns for a decision that has none.
-    pieces : path or data frame, optional
+    pieces : path, URL or data frame, optional
     columns : mapping, optional
-        Role to column name; what is not told is guessed from the names. Roles: id, arm, at,
-        propensity, window of decisions; decision, value, piece_at or age, key of pieces.
+        Role to column name, or to a position such as ``"#3"``; what is not told is guessed from the
+        names. Roles: id, arm, at, propensity, window of decisions; decision, value, piece_at or age,
+        key of pieces.
     end : number or text, optional
         The log is complete up to here; what is at or after it is left out. The last time in the
         log unless given.
-    age_unit : {"s", "m", "h", "d"}, optional
+    age_unit : {"s", "m", "h", "d", "w", "y"}, optional
         Of ages and of decisions' own windows in a log with timestamps; seconds unless given.
+    time_format : str, optional
+        How times are written, such as ``"%d/%m/%Y %H:%M"``; recognised unless given.
+    time_unit : {"s", "ms", "us", "ns", "number"}, optional
+        What numbers count since 1970; ``"number"`` for plain numbers. Recognised unless given.
+    timezone : str, optional
+        Of times that have none, such as ``"Europe/Berlin"``; UTC unless given.
     strict : bool
         Refuse pieces without a decision, and repeats that contradict each other.
     allow_negative : bool
         Accept negative values; refused otherwise.
+    bad_rows : {"refuse", "skip"}
+        What to do about a row that cannot be read.
+    bad_rows_file : path, optional
+        Where to list the rows that were skipped (CSV).
+    bandit : str, optional
+        The name of a live bandit, where `decisions` is the URL of its store.
     memory : str
-        For DuckDB, which goes to disk beyond it.
+        For DuckDB, which goes to disk beyond it; 2500MB unless given.
 
     Examples
     --------
@@ -60,49 +74,86 @@ def open_log(
     ...     log.query("SELECT decision, age, value FROM pieces")
     [(0, 0.0, 0.5), (0, 3.0, 0.25), (2, 2.0, 1.0)]
     """
-    reading = Reading(dict(columns or {}), end, age_unit, strict, allow_negative)
-    folder = tempfile.TemporaryDirectory(prefix="accrual-")
-    log = Log(folder, memory)
+    reading = Reading.made(columns, options)
+    log, tables, found = load(decisions, pieces, reading)
     try:
-        tables = _find(log, Path(folder.name), decisions, pieces, reading)
-        load_decisions(log, tables, reading)
-        load_pieces(log, tables, reading)
+        whole = merge([found])
+        check(whole, tables)
+        conclude(log, whole, [settle(log, whole, reading)])
     except BaseException:
         log.close()
         raise
     return log
 
 
+def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, Found]:
+    """Read a log, or the part of it that `reading` names, into tables of our own."""
+    folder = tempfile.TemporaryDirectory(prefix="accrual-")
+    log = Log(folder, reading.memory)
+    try:
+        reading.times.check(log.connection)
+        if reading.timezone:
+            log.query(f"SET TimeZone = {quoted(reading.timezone)}")
+        tables = _find(log, Path(folder.name), decisions, pieces, reading)
+        load_decisions(log, tables, reading)
+        facts = load_pieces(log, tables, reading)
+        return log, tables, find(log, facts)
+    except BaseException:
+        log.close()
+        raise
+
+
 def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
     """The sources, and which of their columns is what."""
     told = reading.columns
     check_told(told)
-    first = open_source(log.connection, decisions, "decisions", folder)
+    decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)
+    first = open_source(log.connection, decisions, "decisions", folder, labels.get("decisions"))
     if pieces is None:
-        found = assign(first, ROLES, {k: v for k, v in told.items() if k != "decision"}, joined=True)
+        ids = {"id": told["decision"]} if "decision" in told and "id" not in told else {}
+        one = {role: name for role, name in told.items() if role != "decision"}
+        found = assign(first, [role for role in ROLES if role != "decision"], one | ids, joined=True)
         found["decision"] = found.get("id", -1)
         tables = Tables(first, first, found, found)
     else:
-        second = open_source(log.connection, pieces, "pieces", folder)
+        second = open_source(log.connection, pieces, "pieces", folder, labels.get("pieces"))
         ours = {role: name for role, name in told.items() if role in DECISION_ROLES}
         theirs = {role: name for role, name in told.items() if role in PIECE_ROLES}
         tables = Tables(
             first, second, assign(first, DECISION_ROLES, ours), assign(second, PIECE_ROLES, theirs)
         )
-    for role, meaning in (("id", "the decision's id"), ("arm", "what was chosen"), ("at", "its time")):
-        required(first, tables.decision_columns, role, meaning)
-    required(tables.pieces, tables.piece_columns, "decision", "the decision's id")
-    required(tables.pieces, tables.piece_columns, "value", "what a piece pays")
-    if "age" not in tables.piece_columns:
-        required(tables.pieces, tables.piece_columns, "piece_at", "a piece's time, or else age")
+    paid_when = () if "age" in tables.piece_columns else ("piece_at",)
+    lacks = [lacking(first, tables.decision_columns, ("id", "arm", "at"))]
+    if tables.joined:
+        lacks = [lacking(first, found, ("id", "arm", "at", "value", *paid_when))]
+    else:
+        lacks.append(lacking(tables.pieces, tables.piece_columns, ("decision", "value", *paid_when)))
+    if any(lacks):
+        raise InputError("; ".join(filter(None, lacks)))
     for roles, source in (
         (tables.decision_columns, tables.decisions), (tables.piece_columns, tables.pieces)
     ):  # fmt: skip
         log.columns |= {role: source.names[column] for role, column in roles.items()}
-    if "age" in log.columns:  # an age is the plainer word of the two
-        log.columns.pop("piece_at", None)
-        tables.piece_columns.pop("piece_at", None)
     guessed = [f"{role} = {name}" for role, name in log.columns.items() if role not in told]
     if guessed:
         log.notes.append(f"columns guessed from their names: {', '.join(guessed)}")
     return tables
+
+
+def _fetched(decisions: Any, pieces: Any, folder: Path, reading: Reading) -> tuple[Any, Any, dict[str, str]]:
+    """Copy what is in a database, and give the copies in its place; and what a person calls them."""
+    given = {"decisions": decisions, "pieces": pieces}
+    if reading.bandit is not None and not is_url(decisions):
+        raise InputError(
+            "a bandit is read from its store: give the store's address, such as sqlite:///plays.db"
+        )
+    labels: dict[str, str] = {}
+    for role in ("decisions", "pieces"):
+        if not is_url(given[role]):
+            continue
+        found = fetch(given[role], role, folder, reading.bandit)
+        if role == "decisions" and "pieces" in found and pieces is not None:
+            raise InputError("the address has pieces of its own: leave out PIECES")
+        given |= {name: one.path for name, one in found.items()}
+        labels |= {name: one.label for name, one in found.items()}
+    return given["decisions"], given["pieces"], labels

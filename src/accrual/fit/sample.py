@@ -1,4 +1,4 @@
-"""A few of each arm's closed decisions, to play again."""
+"""The closed decisions that a fit keeps, with the true ages and values of their pieces."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import need
-from accrual.fit.gather import Totals
+from accrual.core.groups import NUDGE
+from accrual.fit.gather import Hashes, Totals
 from accrual.fit.schema import Sample
-from accrual.fit.tables import Log
+from accrual.fit.tables import Known, Log
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -17,7 +18,7 @@ _OF_ARM, _LEAST, _OF_ALL = 2_000, 20, 100_000
 _PIECES = 2_000_000  # in all samples together, about
 
 
-def sample_size(log: Log) -> int:
+def sample_size(log: Known) -> int:
     """How many decisions of each arm to keep: so many that the file stays handy."""
     each = max(log.counts.pieces / log.counts.decisions, 1.0)
     most = min(_OF_ALL, _PIECES / each) / len(log.arms)
@@ -25,42 +26,47 @@ def sample_size(log: Log) -> int:
 
 
 def draw_samples(
-    log: Log, totals: Totals, window: float, means: list[float | None], size: int
+    log: Known, totals: Totals, window: float, means: list[float | None], size: int
 ) -> list[Sample]:
-    """For each arm the decisions at evenly spaced ranks of its totals, scaled to its mean.
+    """Give for each arm the decisions at evenly spaced ranks of its totals, scaled to its mean.
 
     No chance is involved; among decisions of the same total a hash decides.
     """
     chosen = []
     for arm in range(len(log.arms)):
-        numbers, _ = totals.of(arm)
-        count = min(size, len(numbers))
-        ranks = ((np.arange(count) + 0.5) * (len(numbers) / max(count, 1))).astype(np.int64)
-        chosen.append(np.sort(numbers[ranks]))
-    decisions, ages, values = _pieces(log, np.concatenate(chosen), window)
+        hashes, _ = totals.of(arm)
+        count = min(size, len(hashes))
+        ranks = ((np.arange(count) + 0.5) * (len(hashes) / max(count, 1))).astype(np.int64)
+        chosen.append(np.sort(hashes[ranks]))
+    parts = log.each(pieces_of, np.concatenate(chosen), window)
+    owner, ages, values = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((values, ages, owner))
+    owner, ages, values = owner[order], ages[order], values[order]
     samples = []
-    for numbers, mean in zip(chosen, means, strict=True):
-        first = np.searchsorted(decisions, numbers)
-        last = np.searchsorted(decisions, numbers, side="right")
+    for hashes, mean in zip(chosen, means, strict=True):
+        first = np.searchsorted(owner, hashes)
+        last = np.searchsorted(owner, hashes, side="right")
         mine = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [first])
         paid = values[mine]
-        logged = paid.sum() / max(len(numbers), 1)
+        logged = paid.sum() / max(len(hashes), 1)
         scale = mean / logged if mean is not None and logged > 0.0 else 1.0
         samples.append(Sample(float(scale), last - first, ages[mine], paid))
     return samples
 
 
-def _pieces(log: Log, chosen: Ints, window: float) -> tuple[Ints, Floats, Floats]:
-    """The pieces of those decisions that came within the window, in order."""
-    table = need("pyarrow", "fit").table({"decision": np.sort(chosen)})
+def pieces_of(log: Log, chosen: Hashes, window: float) -> tuple[Hashes, Floats, Floats]:
+    """Give the pieces of those decisions that came within the window: hash, age, value."""
+    table = need("pyarrow", "fit").table({"hash": np.unique(chosen)})
     log.connection.register("chosen", table)
     try:
         columns = log.connection.execute(
-            "SELECT paid.decision::BIGINT AS decision, age, value FROM paid JOIN chosen "
-            "ON paid.decision = chosen.decision WHERE age < $1 ORDER BY 1, 2, 3",
-            [window * (1.0 - 1e-9)],
+            "SELECT numbers.hash, age, value FROM paid JOIN "
+            "(SELECT decided.rowid AS number, chosen.hash FROM decided "
+            "JOIN chosen ON hash(decided.id) = chosen.hash) AS numbers "
+            "ON paid.decision = numbers.number WHERE age * $1 < $2",
+            [NUDGE, window],
         ).fetchnumpy()
     finally:
         log.connection.unregister("chosen")
-    decision, age, value = (np.asarray(columns[name]) for name in ("decision", "age", "value"))
-    return decision, age, value
+    hashed, age, value = (np.asarray(columns[name]) for name in ("hash", "age", "value"))
+    return hashed.astype(np.uint64), age.astype(np.float64), value.astype(np.float64)

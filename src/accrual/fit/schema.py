@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.files import replacing
+from accrual.core.groups import group_of
 from accrual.fit.typed import typed
 from accrual.laws import EmpiricalLaw
 from accrual.problem import WINDOW_MOST, Problem
@@ -89,7 +90,7 @@ class Sample:
         """What each decision paid in each group of the window, scaled: decisions x groups."""
         rows = np.zeros((len(self.lengths), groups))
         decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        group = np.minimum((self.ages * (groups / window)).astype(np.int64), groups - 1)
+        group = np.minimum(group_of(self.ages, window, groups), groups - 1)
         np.add.at(rows, (decision, group), self.values * self.scale)
         return rows
 
@@ -229,6 +230,29 @@ class Fitted:
             caps.append(cap)
             laws.append(EmpiricalLaw(rows / cap))
         return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
+
+    def summary(self) -> str:
+        """Say in words what was found: what is odd, the conclusions, and what they rest on."""
+        from accrual.fit.summary import summary
+
+        return summary(self)
+
+    def table(self) -> Any:
+        """Give the arms as a pandas frame: decisions, closed, mean (low, high), totals, cap."""
+        from accrual.fit.summary import frame
+
+        return frame(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the spread and the course of arrival; write the picture to `path` if there is one."""
+        from accrual.fit.plot import draw
+
+        return draw(self, path)
+
+    def _repr_html_(self) -> str:
+        from accrual.fit.summary import as_html
+
+        return as_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `problem.json`."""

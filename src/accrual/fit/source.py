@@ -1,4 +1,4 @@
-"""Tables to read: CSV, gzipped CSV or Parquet files, folders of parts, and data frames.
+"""Tables to read: CSV, JSON lines or Parquet files, folders of parts, and data frames.
 
 DuckDB reads every column under a name of ours (c0, c1, ...), and every file through a link of our
 own making: so nothing of the input, neither a name nor a path, ever becomes part of a query.
@@ -11,17 +11,16 @@ import gzip
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from accrual.core.errors import InputError, need
+from accrual.fit.files import File, find_files
 
 LINE_MOST = 1 << 20  # bytes in a line of text; a log's line is far shorter, and memory stays bounded
 _COLUMNS_MOST = 2000
 _DELIMITERS = ",;\t|"
-_PARQUET = b"PAR1"
-_GZIP = b"\x1f\x8b"
 
 # What DuckDB says, and what it means to whoever gave the file.
 _SIGNS = {
@@ -58,10 +57,16 @@ class Source:
     parts: Sequence[Source] = field(default=(), repr=False)
 
 
-def open_source(connection: Any, given: Any, what: str, folder: Path) -> Source:
-    """A path, a folder or a data frame as a `Source`; `folder` is an empty one for links."""
+def open_source(connection: Any, given: Any, what: str, folder: Path, label: str | None = None) -> Source:
+    """Open a path, a folder, a pattern or a data frame as a `Source`.
+
+    `folder` is a temporary one for links and unpacked files; `label` is what a person calls the table.
+    """
     if isinstance(given, (str, os.PathLike)):
-        return _open_files(connection, Path(given), what, folder)
+        files = find_files(os.fspath(given), folder)
+        if label is not None:
+            files = [replace(file, label=label) for file in files]
+        return _open_files(connection, label or os.fspath(given), files, what, folder)
     return _open_frame(connection, given, what)
 
 
@@ -78,84 +83,94 @@ def run(connection: Any, query: str, *sources: Source) -> Any:
         raise InputError(_explained(label, sources, str(error))) from None
 
 
-def _open_files(connection: Any, path: Path, what: str, folder: Path) -> Source:
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder")
-    files = _parts(path) if path.is_dir() else [path]
-    kinds = {file: _kind(file) for file in files}
-    if len(set(kinds.values())) > 1:
-        a, b = (next(f for f in files if kinds[f] == kind) for kind in sorted(set(kinds.values()))[:2])
-        raise InputError(f"{path}: parts must be of one format, but {a.name} and {b.name} are of two")
-    kind = kinds[files[0]]
+def _open_files(connection: Any, label: str, files: list[File], what: str, folder: Path) -> Source:
+    kinds = {file.kind: file for file in files}
+    if len(kinds) > 1:
+        a, b = (Path(kinds[kind].label).name for kind in sorted(kinds)[:2])
+        raise InputError(f"{label}: parts must be of one format, but {a} and {b} are of two")
+    kind = files[0].kind
     links = []
     for i, file in enumerate(files):
         links.append(str(folder / f"{what}{i}.{kind}"))
-        os.symlink(os.path.realpath(file), links[-1])
-    if kind == "parquet":
-        return _parquet(connection, path, files, what, links)
-    return _csv(path, files, what, links, kind)
+        os.symlink(os.path.realpath(file.path), links[-1])
+    described = [
+        _described(connection, file, what, link) if kind.startswith(("parquet", "json")) else _csv(file, kind)
+        for file, link in zip(files, links, strict=True)
+    ]
+    names, types, reader = described[0]
+    for file, (own, own_types, _) in zip(files, described, strict=True):
+        if (own, own_types) != (names, types):
+            raise InputError(f"{file.label}: its columns are not those of {files[0].label}")
+    keys = [name for name, _ in files[0].keys if name not in names]
+    scan = _scan(connection, reader.replace("$what", f"${what}"), len(names), files, links, keys)
+    names, types = [*names, *keys], [*types, *(["VARCHAR"] * len(keys))]
+    parts = [
+        Source(file.label, names, types, scan, {what: [link]})
+        for file, link in zip(files, links, strict=True)
+    ]
+    return Source(label, names, types, scan, {what: links}, parts)
 
 
-def _parts(path: Path) -> list[Path]:
-    files = sorted(f for f in path.iterdir() if f.is_file() and not f.name.startswith((".", "_")))
-    if not files:
-        raise InputError(f"{path}: the folder has no files")
-    return files
+def _scan(
+    connection: Any, reader: str, count: int, files: list[File], links: list[str], keys: list[str]
+) -> str:
+    """What to write after FROM; columns that folders' names give come from a table of our own."""
+    columns = ", ".join(f"c{i}" for i in range(count))
+    if not keys:
+        return f"{reader.replace('{more}', '')} AS source({columns})"
+    pyarrow = need("pyarrow", "fit")
+    values = {f"k{i}": [dict(file.keys)[key] for file in files] for i, key in enumerate(keys)}
+    name = f"folders_{len(links)}_{links[0].rpartition('/')[2].partition('.')[0]}"
+    connection.register(name, pyarrow.table({"link": links, **values}))
+    added = ", ".join(f"k{i} AS c{count + i}" for i in range(len(keys)))
+    read = f"{reader.replace('{more}', ', filename=true')} AS source({columns}, link)"
+    return f"(SELECT {columns}, {added} FROM {read} JOIN {name} USING (link))"
 
 
-def _kind(file: Path) -> str:
-    """What a file holds, by its beginning; by its name where that says Parquet and the file does not."""
-    with file.open("rb") as stream:
-        start = stream.read(4)
-    if not start:
-        raise InputError(f"{file}: the file is empty")
-    if start == _PARQUET:
-        return "parquet"
-    if file.suffix.lower() in {".parquet", ".pq"}:
-        raise InputError(f"{file}: not a Parquet file (it begins with {start!r}, not {_PARQUET!r})")
-    return "csv.gz" if start[:2] == _GZIP else "csv"
-
-
-def _parquet(connection: Any, path: Path, files: list[Path], what: str, links: list[str]) -> Source:
-    parts: list[Source] = []
-    for file, link in zip(files, links, strict=True):
-        bare = Source(str(file), (), (), "", {what: [link]})
-        rows = run(connection, f"DESCRIBE SELECT * FROM read_parquet(${what})", bare).fetchall()
-        names, types = [row[0] for row in rows], [row[1] for row in rows]
-        if parts and (names, types) != (parts[0].names, parts[0].types):
-            raise InputError(f"{file}: its columns are not those of {parts[0].label}")
-        columns = ", ".join(f"c{i}" for i in range(len(names)))
-        scan = f"read_parquet(${what}) AS source({columns})"
-        parts.append(Source(str(file), names, types, scan, {what: [link]}))
-    first = parts[0]
-    return Source(str(path), first.names, first.types, first.scan, {what: links}, parts)
-
-
-def _csv(path: Path, files: list[Path], what: str, links: list[str], kind: str) -> Source:
-    parts: list[Source] = []
-    scan = ""
-    for file, link in zip(files, links, strict=True):
-        head = _first_line(file, kind)
-        delimiter = max(_DELIMITERS, key=lambda d: len(_split(head, d)))
-        names = [name.strip() for name in _split(head, delimiter)]
-        if parts and names != parts[0].names:
-            raise InputError(f"{file}: its columns are not those of {parts[0].label}")
-        if not 0 < len(names) <= _COLUMNS_MOST:
-            raise InputError(f"{file}: a header of 1 to {_COLUMNS_MOST} columns is needed, not {len(names)}")
-        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
-        scan = (
-            f"read_csv(${what}, columns={{{columns}}}, header=true, auto_detect=false, delim='{delimiter}', "
-            f"quote='\"', escape='\"', max_line_size={LINE_MOST}, "
-            f"compression='{'gzip' if kind == 'csv.gz' else 'none'}')"
+def _described(connection: Any, file: File, what: str, link: str) -> tuple[list[str], list[str], str]:
+    """Names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
+    reader = "read_parquet($what{more}, hive_partitioning=false)"
+    if file.kind != "parquet":
+        layout = "array" if _is_array(file) else "newline_delimited"
+        reader = (
+            f"read_json($what{{more}}, format='{layout}', sample_size=-1, maximum_object_size={LINE_MOST}, "
+            "hive_partitioning=false)"
         )
-        parts.append(Source(str(file), names, ["VARCHAR"] * len(names), scan, {what: [link]}))
-    return Source(str(path), parts[0].names, parts[0].types, scan, {what: links}, parts)
+    bare = Source(file.label, (), (), "", {what: [link]})
+    query = f"DESCRIBE SELECT * FROM {reader.replace('$what', f'${what}').replace('{more}', '')}"
+    rows = run(connection, query, bare).fetchall()
+    return [row[0] for row in rows], [row[1] for row in rows], reader
 
 
-def _first_line(file: Path, kind: str) -> str:
+def _is_array(file: File) -> bool:
+    with gzip.open(file.path) if file.kind.endswith(".gz") else file.path.open("rb") as stream:
+        return bool(stream.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
+
+
+def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
+    """Names and types of the columns of a CSV file, and how it is read."""
+    head = _first_line(file, kind)
+    delimiter = max(_DELIMITERS, key=lambda d: len(_split(head, d)))
+    names = [name.strip() for name in _split(head, delimiter)]
+    if not 0 < len(names) <= _COLUMNS_MOST:
+        raise InputError(
+            f"{file.label}: a header of 1 to {_COLUMNS_MOST} columns is needed, not {len(names)}"
+        )
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+    reader = (
+        f"read_csv($what{{more}}, columns={{{columns}}}, header=true, auto_detect=false, "
+        f"delim='{delimiter}', "
+        f"quote='\"', escape='\"', max_line_size={LINE_MOST}, hive_partitioning=false, "
+        f"compression='{'gzip' if kind == 'csv.gz' else 'none'}')"
+    )
+    return names, ["VARCHAR"] * len(names), reader
+
+
+def _first_line(found: File, kind: str) -> str:
     """The header, after a look through the file for what is no text or has no end."""
+    file = found.label
     try:
-        with gzip.open(file) if kind == "csv.gz" else file.open("rb") as stream:
+        with gzip.open(found.path) if kind == "csv.gz" else found.path.open("rb") as stream:
             line = stream.readline(LINE_MOST + 1)
             if len(line) > LINE_MOST:
                 raise InputError(f"{file}: line 1: longer than {LINE_MOST:,} bytes")
@@ -170,7 +185,7 @@ def _first_line(file: Path, kind: str) -> str:
     return text
 
 
-def _look_through(file: Path, stream: BinaryIO | gzip.GzipFile) -> None:
+def _look_through(file: str, stream: BinaryIO | gzip.GzipFile) -> None:
     """Complain of what DuckDB would take long to notice; a file is read at the speed of the disk."""
     lines = 1
     while block := stream.read(LINE_MOST):

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import datetime
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
+
+T = TypeVar("T")
+TICKS = 1_000_000  # of a timestamp, in a second
 
 ROWS = 1 << 20  # in a batch: 8 MB a column
 
@@ -41,6 +45,10 @@ class Counts:
         two payments alike.
     after_end : int
         Decisions and pieces at or after a given end; left out.
+    unfollowed : int
+        Decisions that were followed for no time at all; they count as decisions and tell nothing.
+    bad_rows : int
+        Rows that could not be read; left out.
     """
 
     decisions: int = 0
@@ -50,9 +58,97 @@ class Counts:
     conflicts: int = 0
     identical: int = 0
     after_end: int = 0
+    unfollowed: int = 0
+    bad_rows: int = 0
 
 
-class Log:
+class Known:
+    """What is known of a whole log.
+
+    Attributes
+    ----------
+    arms : tuple of str
+    timestamps : bool
+        Times are seconds since 1970 in UTC; otherwise plain numbers, as they were.
+    zone : {"given", "assumed", ""}
+        Whether timestamps had time zones.
+    time_unit : {"s", "ms", "us", "ns", ""}
+        What decisions' times count since 1970, where they are such numbers.
+    time_style : str
+        The format by which decisions' times are read, where there is one.
+    moment_sql : str
+        How a time that is written as the decisions' times are is read: SQL for ``$1``.
+    first, end : float
+        The first decision's time, and the time up to which (not including it) the log is complete.
+    resolution : float
+        What all times are multiples of: 1 for whole numbers, a day for dates; 0 where that is not known.
+    columns : dict
+        Role to column name.
+    counts : Counts
+    notes : list of str
+        What was guessed or assumed.
+    odd : list of str
+        What is odd about the log, and what to do about it.
+    has_propensity, has_window : bool
+    longest_window : float or None
+    signed : bool
+        Whether some value is negative.
+    largest_value : float
+        Of the pieces, in size.
+    rate : float
+        Decisions per unit of time, from the first to the last.
+    arm_numbers : ndarray
+        The place in `arms` of each arm of the table `decided`.
+    """
+
+    def __init__(self) -> None:
+        self.arms: tuple[str, ...] = ()
+        self.timestamps = False
+        self.zone = self.time_unit = self.time_style = self.moment_sql = ""
+        self.first = self.end = self.resolution = 0.0
+        self.columns: dict[str, str] = {}
+        self.counts = Counts()
+        self.notes: list[str] = []
+        self.odd: list[str] = []
+        self.has_propensity = self.has_window = self.signed = False
+        self.rate = self.largest_value = 0.0
+        self.arm_numbers = np.zeros(0, np.int64)
+        self.longest_window: float | None = None
+
+    @property
+    def unit(self) -> int:
+        """Ticks in the log's unit of time: microseconds in a second, or one."""
+        return TICKS if self.timestamps else 1
+
+    def each(self, find: Callable[..., T], *known: Any) -> list[T]:
+        """Give what `find(log, *known)` finds in each part of the log."""
+        raise NotImplementedError
+
+    def moment(self, at: float) -> str:
+        """A time as a person reads it."""
+        if not self.timestamps:
+            return f"{at:.10g}"
+        start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        try:
+            shown = start + datetime.timedelta(seconds=at)
+        except OverflowError:
+            return f"{at:.0f} s after 1970"
+        return shown.isoformat(sep=" ", timespec="seconds")
+
+    def describe(self) -> dict[str, Any]:
+        """The log in plain values, for `problem.json`."""
+        return {
+            **asdict(self.counts),
+            "first": self.moment(self.first),
+            "end": self.moment(self.end),
+            "unit": "seconds" if self.timestamps else "the log's own",
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+            "odd": list(self.odd),
+        }
+
+
+class Log(Known):
     """What `accrual.fit.log.open_log` gives; close it, or use it in a ``with`` statement.
 
     Its tables, for `query` and `stream`:
@@ -64,31 +160,10 @@ class Log:
     - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
       they have no key.
 
-    Attributes
-    ----------
-    arms : tuple of str
-    timestamps : bool
-        Times are seconds since 1970 in UTC; otherwise plain numbers, as they were.
-    zone : {"given", "assumed", ""}
-        Whether timestamps had time zones.
-    first, end : float
-        The first decision's time, and the time up to which (not including it) the log is complete.
-    resolution : float
-        What all times are multiples of: 1 for whole numbers, a day for dates; 0 where that is not known.
-    columns : dict
-        Role to column name.
-    counts : Counts
-    notes : list of str
-        What was guessed or assumed.
-    has_propensity, has_window : bool
-    longest_window : float or None
-    signed : bool
-        Whether some value is negative.
-    rate : float
-        Decisions per unit of time, from the first to the last.
     """
 
     def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
+        super().__init__()
         self._folder = folder
         duckdb = need("duckdb", "fit")
         need("pyarrow", "fit")
@@ -108,16 +183,6 @@ class Log:
         # It makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
         if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
             self.query("SET disabled_optimizers = 'type_pushdown'")
-        self.arms: tuple[str, ...] = ()
-        self.timestamps = False
-        self.zone = ""
-        self.first = self.end = self.resolution = 0.0
-        self.columns: dict[str, str] = {}
-        self.counts = Counts()
-        self.notes: list[str] = []
-        self.has_propensity = self.has_window = self.signed = False
-        self.rate = 0.0
-        self.longest_window: float | None = None
 
     def __enter__(self) -> Log:
         return self
@@ -126,6 +191,10 @@ class Log:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def each(self, find: Callable[..., T], *known: Any) -> list[T]:
+        """Give what `find(log, *known)` finds, for each part of the log: this log has only one."""
+        return [find(self, *known)]
 
     def close(self) -> None:
         """Delete the temporary database."""
@@ -148,25 +217,3 @@ class Log:
         with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
             for batch in cursor.sql(sql).to_arrow_reader(rows):
                 yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
-
-    def moment(self, at: float) -> str:
-        """A time as a person reads it."""
-        if not self.timestamps:
-            return f"{at:.10g}"
-        start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-        try:
-            shown = start + datetime.timedelta(seconds=at)
-        except OverflowError:
-            return f"{at:.0f} s after 1970"
-        return shown.isoformat(sep=" ", timespec="seconds")
-
-    def describe(self) -> dict[str, Any]:
-        """The log in plain values, for `problem.json`."""
-        return {
-            **asdict(self.counts),
-            "first": self.moment(self.first),
-            "end": self.moment(self.end),
-            "unit": "seconds" if self.timestamps else "the log's own",
-            "columns": dict(self.columns),
-            "notes": list(self.notes),
-        }

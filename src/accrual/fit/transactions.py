@@ -18,7 +18,8 @@ from typing import Any
 
 from accrual.core.errors import InputError, unknown
 from accrual.fit.cells import Cell, check_zones
-from accrual.fit.columns import Moments, number_expression, text_expression
+from accrual.fit.columns import number_expression, text_expression
+from accrual.fit.moments import Moments, Told, quoted
 from accrual.fit.source import Source, open_source, run
 from accrual.fit.tables import Log
 
@@ -64,7 +65,7 @@ class Cut:
 
 
 def convert(
-    given: Any, arm: str | Cut, columns: Mapping[str, str] | None = None
+    given: Any, arm: str | Cut, columns: Mapping[str, str] | None = None, times: Told | None = None
 ) -> tuple[Any, Any, list[str]]:
     """Decisions and pieces as Arrow tables, and what was guessed or left out.
 
@@ -76,6 +77,8 @@ def convert(
         The column whose value is the arm, or ranges of a number.
     columns : mapping, optional
         Of customer, time and amount, to column names; guessed from the names unless told.
+    times : Told, optional
+        How times are written, what they count, and their time zone; recognised unless told.
 
     Examples
     --------
@@ -92,17 +95,23 @@ def convert(
     with tempfile.TemporaryDirectory(prefix="accrual-") as folder:
         log = Log(tempfile.TemporaryDirectory(prefix="accrual-"), "2GB")
         with log:
+            times = times or Told()
+            times.check(log.connection)
+            if times.zone:
+                log.query(f"SET TimeZone = {quoted(times.zone)}")
             source = open_source(log.connection, given, "decisions", Path(folder))
-            return _convert(log, source, arm, dict(columns or {}))
+            return _convert(log, source, arm, dict(columns or {}), times)
 
 
-def _convert(log: Log, source: Source, arm: str | Cut, told: dict[str, str]) -> tuple[Any, Any, list[str]]:
+def _convert(
+    log: Log, source: Source, arm: str | Cut, told: dict[str, str], times: Told
+) -> tuple[Any, Any, list[str]]:
     found = _assign(source, told)
     notes = [
         "columns guessed from their names: "
         + ", ".join(f"{role} = {source.names[column]}" for role, column in found.items() if role not in told)
     ]
-    _read(log, source, found, arm)
+    _read(log, source, found, arm, times)
     rows, nobody = log.query("SELECT count(*), count(*) FILTER (customer IS NULL) FROM raw")[0]
     if rows == nobody:
         raise InputError(f"{source.label}: it has no row with a customer")
@@ -156,10 +165,12 @@ def column_of(source: Source, name: str, role: str) -> int:
     return list(source.names).index(name)
 
 
-def _read(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut) -> None:
+def _read(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut, times: Told) -> None:
     """Make the table `raw`: row, customer, tick, amount, and what the arm is made of."""
-    moments = Moments(log.connection, source, found["time"], "time")
+    moments = Moments(log.connection, source, found["time"], "time", times)
     log.timestamps = moments.timestamps
+    if moments.kind:
+        log.notes.append(f"{source.names[found['time']]} (time): {moments.kind}")
     customer = text_expression(source, found["customer"], "customer")
     someone = f"{customer} IS NOT NULL"
     cells = {
@@ -189,7 +200,7 @@ def _read(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut) ->
     aware, naive = log.query("SELECT bool_or(aware), bool_or(NOT aware) FROM raw WHERE customer IS NOT NULL")[
         0
     ]
-    check_zones(log, source, aware, naive)
+    check_zones(log, source, aware, naive, times.zone)
 
 
 def _name(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.groups import followed_for, is_within
+from accrual.fit.grids import Grid
 from accrual.fit.tables import Log
 
 Floats = npt.NDArray[np.float64]
@@ -15,7 +17,6 @@ Ints = npt.NDArray[np.int64]
 
 _DECISIONS = 1 << 13  # in a block: what they paid in 50 groups stays near the core
 _PIECES = 1 << 18
-_ROUNDING = 1e-9  # of a group: what ages and edges may be off by
 
 
 @dataclass(frozen=True)
@@ -24,19 +25,17 @@ class Block:
 
     Attributes
     ----------
-    first : int
-        The number of the first decision.
-    arm, followed, own : ndarray
-        For each decision: its arm, how long the log has seen it, and its own window (infinite
-        where there is none).
+    arm, followed, own, hash : ndarray
+        For each decision: its arm, how long the log has seen it, its own window (infinite where there
+        is none), and a hash of its id, which is the same in whatever part of a log it is.
     pieces : iterator
         Of (decision in the block, age, value), arrays; to be read before the next block.
     """
 
-    first: int
     arm: Ints
     followed: Floats
     own: Floats
+    hash: npt.NDArray[np.uint64]
     pieces: Iterator[tuple[Ints, Floats, Floats]]
 
 
@@ -46,47 +45,20 @@ def walk(log: Log) -> Iterator[Block]:
     place = 0
     end, unit = log.query("SELECT tick FROM ended")[0][0], 1e6 if log.timestamps else 1.0
     own_window = "coalesce(own_window, 'inf'::DOUBLE)"
-    query = f"SELECT rowid, arm, tick::DOUBLE, {own_window} FROM decided"
-    for number, arm, tick, own in log.stream(query):
+    query = f"SELECT rowid, arm, tick::DOUBLE, {own_window}, hash(id) FROM decided"
+    for number, arm, tick, own, hashed in log.stream(query):
         for low in range(0, len(arm), _DECISIONS):
             some = slice(low, low + _DECISIONS)
             _in_order(number[some], place)
-            followed = np.minimum((end - tick[some]) / unit, own[some])
+            followed = followed_for((tick[some] - end) / unit, 0.0, own[some])
             block = Block(
-                place, arm[some].astype(np.int64), followed, own[some], pieces.take(place, len(arm[some]))
-            )
+                log.arm_numbers[arm[some]], followed, own[some], hashed[some],
+                pieces.take(place, len(arm[some])),
+            )  # fmt: skip
             yield block
             for _ in block.pieces:  # whatever was not read
                 pass
             place += len(arm[some])
-
-
-class Grid:
-    """Groups of ages: each some cells of an even grid.
-
-    Parameters
-    ----------
-    last : float
-        The age at which the last group ends.
-    cells : int
-        Into how many even cells that is cut.
-    ends : array_like, optional
-        Of how many cells each group is the end; every cell is a group unless given.
-    """
-
-    def __init__(self, last: float, cells: int, ends: npt.ArrayLike | None = None) -> None:
-        wanted = np.arange(1, cells + 1) if ends is None else np.asarray(ends, dtype=np.int64)
-        self._scale, self._cells = cells / last, cells
-        self._group = np.searchsorted(wanted, np.arange(cells + 1), side="right")
-        self.edges = np.asarray(wanted * (last / cells), dtype=np.float64)
-
-    def __len__(self) -> int:
-        return len(self.edges)
-
-    def place(self, age: Floats) -> Ints:
-        """The group that an age lies in; also how many groups are over at that age."""
-        cell = np.minimum(age * self._scale + _ROUNDING, self._cells).astype(np.int64)
-        return np.asarray(self._group[cell])
 
 
 def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
@@ -98,11 +70,13 @@ def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
     rows = len(block.arm)
     paid = [np.zeros(rows * (len(grid) + 1)) for grid in grids]
     late = 0
+    own = np.isfinite(block.own).any()
     for decision, age, value in block.pieces:
-        too_old = age >= block.own[decision]
+        too_old = ~is_within(age, block.own[decision]) if own else None
         for i, grid in enumerate(grids):
             group = grid.place(age)
-            group[too_old] = len(grid)
+            if too_old is not None:
+                group[too_old] = len(grid)
             late += int((group == len(grid)).sum()) if i == 0 else 0
             np.add.at(paid[i], decision * (len(grid) + 1) + group, value)
     return [each.reshape(rows, -1) for each in paid], late

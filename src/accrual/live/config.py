@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from accrual.core.durations import parse_duration
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
@@ -22,8 +22,6 @@ from accrual.store.base import AddArm
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 class Config(NamedTuple):
@@ -154,16 +152,15 @@ def window_of(window: int | str | timedelta) -> tuple[bool, float]:
     >>> window_of(80), window_of("12h")
     ((True, 80.0), (False, 43200.0))
     """
-    if isinstance(window, timedelta):
-        seconds = window.total_seconds()
-    elif isinstance(window, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", window)
-        seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
-    else:
+    if not isinstance(window, str | timedelta):
         return True, float(whole("window", window, 1, 2**31))
-    if not 0 < seconds < 1e10:
+    try:
+        seconds = parse_duration(window)
+    except InputError:
+        seconds = math.inf
+    if seconds >= 1e10:
         raise InputError(
-            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, m, h, w), "
+            "window must be a number of rounds, such as 80, or a time, such as '60d' (or s, m, h, w, y), "
             f"not {window!r}"
         )
     return False, seconds

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
+from accrual.core.groups import group_ends
 from accrual.core.held import hold
 from accrual.core.jit import plain, settled_for
 from accrual.core.random import ROUND_MOST, SEED_MOST
@@ -92,8 +93,7 @@ class Ledger:
         self._windows = np.array([self._own(own) for own in windows])
         self._playing = np.ones(len(caps), np.bool_)
         edges = policy.edges(self.window).astype(np.float64)
-        # The last group ends with the window, to the bit.
-        self._edges = np.where(edges == self.window, self.span, edges * (self.span / self.window))
+        self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
         self._pending = none_pending(len(edges), len(self._ends))
         self.kernels = fold(policy.functions, policy.feedback)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.colours import COLOURS
 from accrual.core.errors import need
 from accrual.core.files import replacing
-from accrual.engine.plot import COLOURS, STYLES
+from accrual.engine.plot import STYLES
 from accrual.engine.result import Result
 from accrual.experiments.sweep import Point, Sweep
 

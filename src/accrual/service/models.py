@@ -49,7 +49,7 @@ Cap = Annotated[
 ]
 Window = Annotated[
     Annotated[int, Field(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
-    | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}[smhdw]$", description="A time: 90s, 12h, 60d.")],
+    | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}[smhdwy]$", description="A time: 90s, 12h, 60d.")],
     Field(description="The age at which a decision's pieces end."),
 ]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accrual.core.durations import parse_duration
 from accrual.core.errors import InputError, only, whole
 from accrual.store.address import parse
 
@@ -153,6 +154,9 @@ def _read(path: Path) -> dict[str, Any]:
 def _typed(row: dataclasses.Field[Any], value: Any, where: str) -> Any:
     """`value`, from a file or from text, as the setting's type."""
     try:
+        if row.name.endswith("_seconds") and isinstance(value, str) and value.strip()[-1:].isalpha():
+            value = parse_duration(value, where)
+            value = int(value) if row.type == "int" else value
         if row.type == "int" and not isinstance(value, bool | float):
             return int(value)
         if row.type == "float" and not isinstance(value, bool):

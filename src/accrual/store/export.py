@@ -45,8 +45,8 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
         length = arrow.float64()
         decisions = {"id": arrow.int64(), "arm": arrow.string(), "at": time, "window": length}
         pieces = {
-            "decision": arrow.int64(), "value": length, "age": length, "at": time, "key": arrow.string(),
-            "late": arrow.bool_(),
+            "decision": arrow.int64(), "value": length, "age": length, "stored_at": time,
+            "key": arrow.string(), "late": arrow.bool_(),
         }  # fmt: skip
         Path(folder).mkdir(parents=True, exist_ok=True)
         counts = {}

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accrual.core.colours import COLOURS
+from accrual.core.durations import suiting
 from accrual.core.errors import need
 from accrual.core.files import replacing
-from accrual.engine.plot import COLOURS
-from accrual.fit.schema import Fitted
+from accrual.fit.summary import shortened
+
+if TYPE_CHECKING:
+    from accrual.fit.schema import Fitted
 
 _ARMS_MOST = 7  # with intervals; more than there are colours would be a tangle
-_SCALES = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+_BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
 
 
-def draw(fitted: Fitted, path: str | os.PathLike[str]) -> None:
-    """Draw the spread per arm, and the fraction of the reward that has come by each age, with intervals."""
-    scale, unit = 1.0, "age"
+def draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
+    """Draw the spread per arm, and the share of the reward that has come by each age, with intervals.
+
+    Gives the figure, and writes it to `path` if there is one.
+    """
+    scale, unit = 1.0, "age in the log's units"
     if fitted.unit == "seconds":
-        scale, name = next((s, n) for s, n in _SCALES if fitted.window >= 2 * s or s == 1.0)
+        scale, _, name = suiting(fitted.window)
         unit = f"age in {name}"
     figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -30,10 +38,15 @@ def draw(fitted: Fitted, path: str | os.PathLike[str]) -> None:
     for rank, arm in enumerate(shown):
         assert arm.spread is not None
         value, low, high = (np.array(x) for x in (arm.spread.value, arm.spread.low, arm.spread.high))
+        colour = COLOURS[rank % len(COLOURS)]
+        if fitted.groups * len(shown) > _BARS_MOST:
+            left.fill_between(middles, low, high, color=colour, alpha=0.15, linewidth=0)
+            left.plot(middles, value, color=colour, linewidth=1.4, label=shortened(arm.name))
+            continue
         offset = length * 0.7 * ((rank + 0.5) / len(shown) - 0.5)
         left.errorbar(
             middles + offset, value, yerr=np.maximum([value - low, high - value], 0.0), fmt="o", markersize=3,
-            linewidth=1.2, color=COLOURS[rank % len(COLOURS)], label=arm.name,
+            linewidth=1.2, color=colour, label=shortened(arm.name),
         )  # fmt: skip
     left.stairs(fitted.spread.value, np.arange(fitted.groups + 1) * length, color="#999999", label="all arms")
     others = f"; {len(shown)} of {len(paying)} arms" if len(shown) < len(paying) else ""
@@ -57,5 +70,7 @@ def draw(fitted: Fitted, path: str | os.PathLike[str]) -> None:
     right.legend(frameon=False, fontsize=8, loc="lower center")
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
-    with replacing(path) as partial:
-        figure.savefig(partial, dpi=150)
+    if path is not None:
+        with replacing(path) as partial:
+            figure.savefig(partial, dpi=150)
+    return figure

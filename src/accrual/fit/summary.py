@@ -1,0 +1,201 @@
+"""What a fit found, in words: the conclusions first."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accrual.core.durations import show_length
+from accrual.core.errors import need
+
+if TYPE_CHECKING:
+    from accrual.fit.schema import Arm, Fitted, Interval
+
+LEVEL = 0.05
+ARMS_SHOWN = 20
+_NAME_MOST = 40  # characters of an arm's name in a table
+_Z = 1.959964
+_HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap")
+
+
+def time(fitted: Fitted, value: float) -> str:
+    """Write a length of time with its unit: all of them in the unit that suits the window."""
+    return show_length(value, fitted.unit == "seconds", like=fitted.window)
+
+
+def summary(fitted: Fitted) -> str:
+    """Say what was found, in lines: what is odd, the conclusions, and what they rest on."""
+    return "\n".join([*odd_lines(fitted), *conclusions(fitted), "", *grounds(fitted)])
+
+
+def odd_lines(fitted: Fitted) -> list[str]:
+    """Say what is odd about the log, a line each."""
+    return [f"odd: {line}" for line in fitted.log.get("odd", ())]
+
+
+def conclusions(fitted: Fitted) -> list[str]:
+    """Say how rewards arrive, how long to wait, which arm pays best, and what to do next."""
+    return [
+        f"How rewards arrive: {_arrival(fitted)}",
+        f"How long to wait: {_waiting(fitted)}",
+        f"Which arm pays best: {best_arm(fitted.known)}",
+        f"What to do next: {_next(fitted)}",
+    ]
+
+
+def grounds(fitted: Fitted) -> list[str]:
+    """Say what was read, guessed, left out and tested."""
+    log = fitted.log
+    lines = [
+        f"{log['decisions']:,} decisions and {log['pieces']:,} pieces from {log['first']} to {log['end']}"
+    ]
+    lines += log["notes"]
+    left_out = {
+        "pieces without a decision": log["orphans"],
+        f"repeated pieces ({log['conflicts']:,} of them contradicting the first)": log["repeats"],
+        "decisions and pieces after the end": log["after_end"],
+        "rows that cannot be read": log.get("bad_rows", 0),
+        "pieces later than the window": fitted.late,
+    }
+    lines += [f"left out, {what}: {count:,}" for what, count in left_out.items() if count]
+    share = 100 * fitted.open / max(log["decisions"], 1)
+    lines.append(
+        f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
+        f"({share:.1f} %) were still open at the end; they count as far as they were followed"
+    )
+    if log.get("unfollowed"):
+        lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
+    lines += [_finding(finding) for finding in fitted.findings]
+    return [*lines, *(f"note: {warning}" for warning in fitted.warnings)]
+
+
+def _arrival(fitted: Fitted) -> str:
+    ages = np.array([0.0, *fitted.arrived["ages"]])
+    arrived = np.maximum.accumulate([0.0, *fitted.arrived["value"]])
+    half, most = (float(np.interp(share, arrived, ages)) for share in (0.5, 0.9))
+    return (
+        f"half of a decision's reward has come by age {time(fitted, half)}, 90 % by {time(fitted, most)}, "
+        f"of what comes within {time(fitted, fitted.recommended.watched)}"
+    )
+
+
+def _waiting(fitted: Fitted) -> str:
+    advice = fitted.recommended
+    low, high = time(fitted, advice.window.low), time(fitted, advice.window.high)
+    said = (
+        f"{time(fitted, advice.window.value)}, by when 99 % has come (95 % interval {low} to {high}); "
+        f"{advice.groups} groups show its course"
+    )
+    share, least, most = (
+        f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
+    )
+    watched = time(fitted, advice.watched)
+    if advice.faded:
+        return f"{said}; {share} % ({least} to {most}) may come after {watched}, if it goes on fading"
+    return (
+        f"{said}; but the reward has not faded by {watched}, as far as a tenth of the decisions were "
+        f"followed: {share} % ({least} to {most}) may come later, so this is too short"
+    )
+
+
+def best_arm(arms: tuple[Arm, ...]) -> str:
+    """Say which arm's mean is the largest, and whether that can be told from chance.
+
+    The largest is compared with each of the others by the intervals of their means; the error of all
+    these comparisons together is held at 5 % by Bonferroni's correction.
+    """
+    ranked = sorted(arms, key=lambda arm: -_mean(arm).value)
+    best = ranked[0]
+    said = f"{best.name}, {_between(_mean(best))} a decision"
+    rivals = [arm for arm in ranked[1:] if _chance(_mean(best), _mean(arm)) * (len(arms) - 1) >= LEVEL]
+    if not rivals:
+        second = f"{ranked[1].name}, {_between(_mean(ranked[1]))}"
+        return f"{said}; every other arm pays less (95 % sure), the next {second}"
+    names = ", ".join(arm.name for arm in rivals[:5]) + (" and others" if len(rivals) > 5 else "")
+    count = f"{len(rivals)} of the {len(ranked) - 1} others"
+    return f"perhaps {said}; but the log cannot tell it from {count} ({names})"
+
+
+def _mean(arm: Arm) -> Interval:
+    assert arm.mean is not None
+    return arm.mean
+
+
+def _between(mean: Interval) -> str:
+    return f"{_figure(mean.value)} ({_figure(mean.low)} to {_figure(mean.high)})"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _chance(one: Interval, other: Interval) -> float:
+    """The chance of a difference so large or larger if there is none, by the normal law."""
+    error = math.hypot(one.value - one.low, other.high - other.value) / _Z
+    if error == 0.0:
+        return 0.0 if one.value > other.value else 1.0
+    return math.erfc((one.value - other.value) / error / math.sqrt(2.0))
+
+
+def _next(fitted: Fitted) -> str:
+    if fitted.log.get("odd"):
+        return "settle what is odd above, and fit again"
+    if not fitted.recommended.faded:
+        return "follow decisions for longer before you settle on a window"
+    return "save this with -o problem.json and ask accrual compare problem.json which policy to use"
+
+
+def _finding(finding: Any) -> str:
+    figures = "too little to tell"
+    if finding.p is not None:
+        chance = "< 0.0001" if finding.p < 1e-4 else f"= {finding.p:.4f}"
+        figures = f"{finding.statistic:.3g}, p {chance}"
+    return f"{finding.question} {'yes' if finding.yes else 'no sign of it'} ({finding.test}: {figures})"
+
+
+def arm_rows(fitted: Fitted) -> list[tuple[str, list[float]]]:
+    """Give the figures of each arm: decisions, closed, mean and its interval, largest total, 99.9 %, cap."""
+    rows = []
+    for arm in fitted.arms:
+        figures = [float(arm.decisions), float(arm.closed), *[math.nan] * 6]
+        if arm.mean is not None and arm.cap is not None:
+            own = math.nan if arm.cap.given is None else arm.cap.given
+            figures[2:] = [
+                arm.mean.value, arm.mean.low, arm.mean.high, arm.cap.observed, arm.cap.quantile, own
+            ]  # fmt: skip
+        rows.append((arm.name, figures))
+    return rows
+
+
+def frame(fitted: Fitted) -> Any:
+    """Give the arms as a pandas frame."""
+    pandas = need("pandas", "frames")
+    names, figures = zip(*arm_rows(fitted), strict=True)
+    made = pandas.DataFrame(list(figures), index=pandas.Index(names, name="arm"), columns=list(_HEADS))
+    return made.astype({"decisions": "int64", "closed": "int64"})
+
+
+def shortened(name: str) -> str:
+    """An arm's name as a table shows it."""
+    return name if len(name) <= _NAME_MOST else name[: _NAME_MOST - 1] + "…"
+
+
+def as_html(fitted: Fitted) -> str:
+    """Give the conclusions and the arms as HTML, for a notebook."""
+    lines = [*odd_lines(fitted), *conclusions(fitted)]
+    said = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    head = "".join(f"<th>{name}</th>" for name in ("arm", *_HEADS))
+    return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{''.join(_html_rows(fitted))}</tbody></table>"
+
+
+def _html_rows(fitted: Fitted) -> Iterator[str]:
+    rows = arm_rows(fitted)
+    for name, figures in rows[:ARMS_SHOWN]:
+        cells = "".join(f"<td>{'' if math.isnan(x) else _figure(x)}</td>" for x in figures)
+        yield f"<tr><td>{html.escape(shortened(name))}</td>{cells}</tr>"
+    if len(rows) > ARMS_SHOWN:
+        yield f"<tr><td colspan='9'>and {len(rows) - ARMS_SHOWN:,} more arms</td></tr>"
