@@ -100,6 +100,18 @@ def suiting(seconds: float) -> tuple[float, str, str]:
     return UNITS[letter], letter, _WORDS[letter]
 
 
+def exact_duration(seconds: float) -> str:
+    """Write a length of time so that `parse_duration` reads the same length back.
+
+    Examples
+    --------
+    >>> exact_duration(43200.0), exact_duration(80.0)
+    ('12h', '80s')
+    """
+    letter = next((each for each in "wdhm" if seconds % UNITS[each] == 0), "s")
+    return f"{seconds / UNITS[letter]:.15g}{letter}"
+
+
 def show_duration(seconds: float, like: float | None = None) -> str:
     """Write a length of time with its unit: that which suits it, or suits the length `like`.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accrual.core.durations import parse_duration
+from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
@@ -176,8 +176,7 @@ def window_text(rounds: bool, length: float) -> str:
     """
     if rounds:
         return f"{length:g} round{'s' if length != 1 else ''}"
-    unit = next((unit for unit in "wdhm" if length % _UNITS[unit] == 0), "s")
-    return f"{length / _UNITS[unit]:.15g}{unit}"
+    return exact_duration(length)
 
 
 def name_of(what: str, name: Any) -> str:
