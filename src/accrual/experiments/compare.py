@@ -31,7 +31,7 @@ from accrual.policy.tpucbfrg import TPUCBFRG
 from accrual.problem import Problem
 
 WINDOW_MOST = 10_000  # rounds; a busier log is simulated at a slower pace, and the table says so
-_PARTS_MOST = 200  # of the window: twice as many would take twice as long
+_PARTS_MOST = 100  # of the window: twice as many would take twice as long
 _BYTES = 200 << 20  # that a thread may use for what the decisions of a window owe
 _WORK = 2e7  # policy-rounds, weighted by the parts, of one cell: some seconds
 
