@@ -155,7 +155,7 @@ def _show(found: Comparison, all_arms: bool) -> None:
 
 def signed(value: float) -> str:
     """A difference in a table."""
-    return "-" if value != value else f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
+    return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
 
 
 def between(value: Interval) -> str:

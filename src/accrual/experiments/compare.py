@@ -216,7 +216,7 @@ def length(time: float, unit: str) -> str:
     ('60 d', '1.5 h', "80 of the log's units")
     """
     if unit != "seconds":
-        return f"{time:,.4g} of the log's units"
+        return f"{time:,.0f} of the log's units" if time >= 1000 else f"{time:.4g} of the log's units"
     for size, letter in ((86400, "d"), (3600, "h"), (60, "min")):
         if time >= size:
             return f"{time / size:.3g} {letter}"

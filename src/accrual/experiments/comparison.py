@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from accrual.core.errors import InputError, need
 from accrual.engine.result import Result
@@ -24,6 +25,7 @@ from accrual.policy.catalog import parse
 Floats = npt.NDArray[np.float64]
 
 _ARM_DRAWS = 2000  # of the arms' means, for what is said of each arm
+_ARMS_WRITTEN = 20
 _WIDEST = 1.0  # of the interval of a share that is worth printing
 
 
@@ -92,7 +94,13 @@ def interval(values: Floats, each: int, least: float = -math.inf, most: float = 
     between = float(np.var([draw.mean() for draw in draws], ddof=1))
     chance = float(np.mean([draw.var(ddof=1) / len(draw) if len(draw) > 1 else 0.0 for draw in draws]))
     variance = max(between - chance, 0.0) + between / len(draws)
-    return within(mean, math.sqrt(variance) * t_factor(len(draws) - 1), least, most)
+    error = math.sqrt(variance) * t_factor(len(draws) - 1)
+    if least == 0.0 and math.isinf(most) and error > 0.0:
+        # Where arms may be all alike, nothing may be lost at all: gamma reaches down to there.
+        shape = (mean / error) ** 2
+        low, high = special.gammaincinv(shape, [0.025, 0.975]) * mean / shape
+        return Interval(mean, float(low) if low > 1e-6 * mean else 0.0, float(max(high, mean)))
+    return within(mean, error, least, most)
 
 
 class Cost(NamedTuple):
@@ -158,13 +166,13 @@ def arm_lines(setup: Setup) -> list[ArmLine]:
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     found = [
         ArmLine(
-            arm.name, arm.decisions, arm.mean, Interval(float(drawn[:, a].mean()), float(low[a]), float(high[a])),
-            float(chance[a]),
+            arm.name, arm.decisions, arm.mean,
+            Interval(float(drawn[:, a].mean()), float(low[a]), float(high[a])), float(chance[a]),
         )
         for a, arm in enumerate(setup.fitted.known)
         if arm.mean is not None
     ]  # fmt: skip
-    return sorted(found, key=lambda line: (-line.best, -line.mean.value))
+    return sorted(found, key=lambda line: -line.mean.value)
 
 
 @dataclass(frozen=True)
@@ -266,16 +274,19 @@ def live(setup: Setup, policy: Policy) -> str:
     """The live bandit that plays as `policy` did here, as Python.
 
     A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; whoever
-    knows better puts their own there.
+    knows better puts their own there. More than 20 arms are not written out: then ``fitted`` is what
+    was fitted, such as ``ac.Fitted.load("problem.json")``.
     """
     fitted = setup.fitted
-    caps = {arm.name: _rounded_up(arm.cap.used) for arm in fitted.known if arm.cap is not None}
+    caps = repr({arm.name: _rounded_up(arm.cap.used) for arm in fitted.known if arm.cap is not None})
+    if len(fitted.known) > _ARMS_WRITTEN:
+        caps = "{arm.name: arm.cap.used for arm in fitted.known}"
     days = fitted.window / 86400
     time = f"{days:g}d" if days.is_integer() else f"{fitted.window:g}s"
     window = time if fitted.unit == "seconds" else setup.problem.window
     alpha = getattr(policy, "alpha", None)  # a policy with groups of its own needs the window cut into them
     groups = f", groups={alpha}" if alpha is not None else ""
-    return f"ac.Bandit(arms={caps!r}, window={window!r}{groups}, policy={_written(policy)!r})"
+    return f"ac.Bandit(arms={caps}, window={window!r}{groups}, policy={_written(policy)!r})"
 
 
 def _written(policy: Policy) -> str:

@@ -30,14 +30,14 @@ def _arms(found: Comparison) -> list[str]:
             f"No sign that arms differ in what they pay ({test}). {size}: a ranking of arms, or of policies, "
             "would mostly rank luck. A longer log would tell."
         ]
-    rivals = [line for line in found.arms if line.best > 0.05]
+    rivals = sorted((line for line in found.arms if line.best > 0.05), key=lambda line: -line.best)
     if first.best >= 0.95:
-        sure = f"{first.arm!r} pays best with probability {_chance(first.best)}: {_around(first.mean)} a decision"
+        sure = f"{first.arm!r} pays best (probability {_chance(first.best)}), {_around(first.mean)} each time"
     else:
         names = ", ".join(f"{line.arm!r} ({_chance(line.best)})" for line in rivals[:5])
         sure = f"Which pays best is not certain; the most likely, with their probabilities: {names}"
         if not rivals:
-            sure = f"Which of them pays best is open; even the likeliest, {first.arm!r}, has {_chance(first.best)}"
+            sure = "Which of them pays best is open: none has a probability above 0.05"
     return [f"Arms differ in what they pay ({test}). {size}. {sure}."]
 
 
@@ -45,8 +45,8 @@ def _policy(found: Comparison) -> list[str]:
     best = found.best
     said = (
         f"{best.policy} loses least of the policies that can be played: {_around(best.lost)} per 1,000 "
-        f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for that "
-        "arm."
+        f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for "
+        "that arm."
     )
     if found.rivals:
         said += f" It cannot be told from {', '.join(found.rivals)}."

@@ -48,13 +48,13 @@ class Means(NamedTuple):
 
     Attributes
     ----------
-    count : ndarray
-        Decisions, where one that was not followed to its end counts in part.
+    decisions : ndarray
+        How many, where one that was not followed to its end counts in part.
     mean, variance : ndarray
         Of one decision's total.
     """
 
-    count: Floats
+    decisions: Floats
     mean: Floats
     variance: Floats
 
@@ -132,23 +132,23 @@ def differ(seen: Means, totals: Sequence[Floats], posterior: Posterior, seed: in
     """
     dice = np.random.Generator(np.random.Philox(seed))
     arms = len(seen.mean)
-    pool = _pool(seen.count, totals)
+    pool = _pool(seen.decisions, totals)
     most = int(np.clip(_DRAWN / arms, _OF_ARM_LEAST, _OF_ARM_MOST))
-    drawn = np.clip(np.rint(seen.count), 2, most).astype(np.int64)
+    drawn = np.clip(np.rint(seen.decisions), 2, most).astype(np.int64)
     first = np.concatenate([[0], np.cumsum(drawn)[:-1]])
     # A mean of more totals than were drawn strays from the average by that much less.
-    nearer = np.sqrt(np.minimum(drawn / seen.count, 1.0))
+    nearer = np.sqrt(np.minimum(drawn / seen.decisions, 1.0))
     average = float(pool.mean())
     if float(pool.max() - pool.min()) <= 1e-12 * max(abs(average), 1e-300):
         return Signal(1.0, 0.0, arms, posterior.spread())  # every decision paid the same
-    observed = _statistic(seen.count, seen.mean, seen.variance)
+    observed = _statistic(seen.decisions, seen.mean, seen.variance)
     reached = 0
     for _ in range(RESAMPLES):
         some = pool[dice.integers(len(pool), size=int(drawn.sum()))]
         mean = np.add.reduceat(some, first) / drawn
         square = np.add.reduceat(some * some, first) / drawn
         variance = np.maximum(square - mean**2, 0.0) * drawn / (drawn - 1)
-        reached += _statistic(seen.count, average + (mean - average) * nearer, variance) >= observed
+        reached += _statistic(seen.decisions, average + (mean - average) * nearer, variance) >= observed
     return Signal((1 + reached) / (RESAMPLES + 1), observed, arms, posterior.spread())
 
 
@@ -212,7 +212,9 @@ class Posterior:
         """The arms' standard deviation over their average, c: mean, and 95 % interval."""
         values = np.concatenate([[0.0], _GRID])
         upto = np.cumsum(self._chance)
-        low, high = (float(values[min(int(np.searchsorted(upto, q)), len(values) - 1)]) for q in (0.025, 0.975))
+        low, high = (
+            float(values[min(int(np.searchsorted(upto, q)), len(values) - 1)]) for q in (0.025, 0.975)
+        )
         return Interval(float(self._chance @ values), low, high)
 
     def draw(self, dice: np.random.Generator, count: int) -> Floats:

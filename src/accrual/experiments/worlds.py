@@ -72,7 +72,7 @@ class Worlds:
         self.means: Means = means(arms, totals)
         self.posterior = Posterior(self.means)
         self.signal: Signal = differ(self.means, totals, self.posterior, seed)
-        self._pool = _pooled(self._rows, self.means.count)
+        self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:
         """Draw the arms' means, `count` times over; draw number d is always the same."""
@@ -97,7 +97,7 @@ class Worlds:
 
     def _draw(self, number: int) -> Floats:
         dice = np.random.Generator(np.random.Philox(key=[self._seed, number]))
-        return self.posterior.draw(dice, 1)[0]
+        return np.asarray(self.posterior.draw(dice, 1)[0])
 
 
 def _pooled(rows: list[Floats], count: Floats) -> Floats:

@@ -91,14 +91,15 @@ def _arms(compared: Comparison) -> str:
         for line in compared.arms[:_ARMS_LISTED]
     )
     head = "".join(
-        f"<th>{name}</th>" for name in ("arm", "decisions", "mean in the log", "shrunk mean", "best with probability")
+        f"<th>{name}</th>"
+        for name in ("arm", "decisions", "mean in the log", "shrunk mean", "best with probability")
     )
     more = len(compared.arms) - _ARMS_LISTED
     left = f"<p>{more:,} more arms are not listed.</p>" if more > 0 else ""
     return (
-        f"{table(head, body)}{left}<p>A shrunk mean is drawn towards the average of all arms by as much as it is "
-        "uncertain: of many arms, those that look best were also the lucky ones. The policies below were played "
-        "on means drawn from what this leaves possible.</p>"
+        f"{table(head, body)}{left}<p>A shrunk mean is drawn towards the average of all arms by as much as "
+        "it is uncertain: of many arms, those that look best were also the lucky ones. The policies below were "
+        "played on means drawn from what this leaves possible.</p>"
     )
 
 
