@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.durations import show_length
 from accrual.core.errors import InputError, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.experiments.cells import Cell, cut, on_device
@@ -144,10 +145,8 @@ def horizon_notes(setup: Setup, horizon: int) -> list[str]:
     """How long the horizon is in the log's own time, and what follows where the pace was slowed."""
     fitted = setup.fitted
     time, window = horizon / setup.rate, fitted.window
-    said = [
-        f"{horizon:,} decisions = {length(time, fitted.unit)} at {_pace(setup)}; "
-        f"window {length(window, fitted.unit)}."
-    ]
+    long, full = (show_length(one, fitted.unit == "seconds", like=window) for one in (time, window))
+    said = [f"{horizon:,} decisions = {long} at {_pace(setup)}; window {full}."]
     if setup.slower > 1:
         pending = fitted.window * setup.rate
         said.append(
@@ -167,19 +166,20 @@ def horizon_notes(setup: Setup, horizon: int) -> list[str]:
 
 def _pace(setup: Setup) -> str:
     if setup.fitted.unit != "seconds":
-        return f"{setup.rate:.3g} a unit of the log's time"
+        return f"{setup.rate:.3g} a unit of time"
     return f"{86400 * setup.rate:.3g} a day"
 
 
 def notes(setup: Setup) -> list[str]:
     """What was simulated, in sentences."""
     fitted, (window, _, part) = setup.fitted, setup.scale
+    timed = fitted.unit == "seconds"
     said = [
-        f"A window of {length(fitted.window, fitted.unit)} is {window:,} rounds, at {_pace(setup)}"
+        f"A window of {show_length(fitted.window, timed)} is {window:,} rounds, at {_pace(setup)}"
         + (f" slowed down {setup.slower:.3g} times." if setup.slower > 1 else "."),
         "Every piece pays in the round of its own age."
         if part == 1
-        else f"Ages are kept to {part} rounds ({length(fitted.window * part / window, fitted.unit)}), "
+        else f"Ages are kept to {part} rounds ({show_length(fitted.window * part / window, timed)}), "
         "within which a piece is paid evenly.",
         "Decisions are drawn from "
         + ", ".join(f"{len(arm.sample.lengths):,} of {arm.name}" for arm in fitted.known[:8])
@@ -205,22 +205,6 @@ def notes(setup: Setup) -> list[str]:
             f"{100 * excess:.2g} % of the largest."
         )
     return said
-
-
-def length(time: float, unit: str) -> str:
-    """A length of time as a person says it.
-
-    Examples
-    --------
-    >>> length(5_184_000, "seconds"), length(5400, "seconds"), length(80, "the log's own")
-    ('60 d', '1.5 h', "80 of the log's units")
-    """
-    if unit != "seconds":
-        return f"{time:,.0f} of the log's units" if time >= 1000 else f"{time:.4g} of the log's units"
-    for size, letter in ((86400, "d"), (3600, "h"), (60, "min")):
-        if time >= size:
-            return f"{time / size:.3g} {letter}"
-    return f"{time:.3g} s"
 
 
 def policies(setup: Setup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from accrual.core.errors import InputError, need
 from accrual.engine.result import Result
 from accrual.experiments.compare import AT_ONCE, BASELINE, WAITING, Setup, runs_of_draw
-from accrual.experiments.ranges import ratio_interval, t_factor, within
+from accrual.experiments.ranges import Law, ratio_interval, t_factor
 from accrual.fit.schema import Interval
 from accrual.live.config import policy_text
 from accrual.policy.base import Policy
@@ -24,6 +23,7 @@ from accrual.policy.catalog import parse
 
 Floats = npt.NDArray[np.float64]
 
+_ANY, _POSITIVE, _PERCENT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 100.0)  # where figures can lie
 _ARM_DRAWS = 2000  # of the arms' means, for what is said of each arm
 _ARMS_WRITTEN = 20
 _WIDEST = 1.0  # of the interval of a share that is worth printing
@@ -43,29 +43,28 @@ class Line(NamedTuple):
     runs: int
 
 
-def lines(result: Result, each: int, best: npt.NDArray[np.bool_], baseline: str = BASELINE) -> list[Line]:
+def lines(result: Result, play: Play, best: npt.NDArray[np.bool_], baseline: str = BASELINE) -> list[Line]:
     """One line for each policy that was compared, the least regret first.
 
     Parameters
     ----------
     result : Result
-    each : int
-        Runs that were played on the same draw of the arms' means.
+    play : Play
     best : ndarray
         draws x arms: which arms were best.
     """
     per_mille = 1000.0 / int(result.rounds[-1])
     final = result.final_regret
     base = final[result.labels.index(baseline)]
-    mine = best[np.arange(final.shape[1]) // each]
+    mine = best[np.arange(final.shape[1]) // play.each]
     shares = 100.0 * (result.pulls * mine[None]).sum(axis=2) / result.pulls.sum(axis=2)
     found = [
         Line(
             label,
-            interval(final[p], each, 0.0),
-            interval(per_mille * final[p], each, 0.0),
-            interval(shares[p], each, 0.0, 100.0),
-            interval(per_mille * (final[p] - base), each),
+            interval(final[p], play, _POSITIVE),
+            interval(per_mille * final[p], play, _POSITIVE),
+            interval(shares[p], play, _PERCENT, if_alike=100.0),
+            interval(per_mille * (final[p] - base), play),
             len(base),
         )
         for p, label in enumerate(result.labels)
@@ -74,33 +73,55 @@ def lines(result: Result, each: int, best: npt.NDArray[np.bool_], baseline: str 
     return sorted(found, key=lambda line: line.regret.value)
 
 
-def interval(values: Floats, each: int, least: float = -math.inf, most: float = math.inf) -> Interval:
-    """The mean over runs, with the interval in which its value lies for the true means of the arms.
+class Play(NamedTuple):
+    """How runs were played: `each` share means of the arms that differ; with probability `alike` none do."""
 
-    Runs come in draws of `each`, which share the arms' means. How far draws differ from each other, beyond
-    what chance makes runs of one draw differ, is what the log leaves open of the figure. To that is added
-    the simulation's own error. A single draw says nothing of either.
+    each: int
+    alike: float
+
+    def averages(self, values: Floats) -> Floats:
+        """Of the runs that share the arms' means."""
+        return np.array([values[i : i + self.each].mean() for i in range(0, len(values), self.each)])
+
+
+def interval(
+    values: Floats, play: Play, within: tuple[float, float] = _ANY, if_alike: float = 0.0
+) -> Interval:
+    """What a figure is for the true means of the arms: from its values in the runs, with a 95 % interval.
+
+    How far draws of the arms' means differ from each other, beyond what chance makes runs of one draw
+    differ, is what the log leaves open of the figure; to that is added the simulation's own error. If arms
+    are all alike, which has a probability, the figure is `if_alike`. A single draw says nothing of either.
 
     Examples
     --------
-    >>> found = interval(np.array([1.0, 1.2, 2.0, 2.2, 3.0, 3.2]), each=2)
+    >>> found = interval(np.array([1.0, 1.2, 2.0, 2.2, 3.0, 3.2]), Play(each=2, alike=0.0))
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
-    (2.1, -2.86, 7.06)
+    (2.1, -2.85, 7.05)
     """
+    alike = play.alike
     mean = float(values.mean())
-    draws = [values[first : first + each] for first in range(0, len(values), each)]
-    if len(draws) < 2:
-        return Interval(mean, math.nan, math.nan)
-    between = float(np.var([draw.mean() for draw in draws], ddof=1))
-    chance = float(np.mean([draw.var(ddof=1) / len(draw) if len(draw) > 1 else 0.0 for draw in draws]))
-    variance = max(between - chance, 0.0) + between / len(draws)
-    error = math.sqrt(variance) * t_factor(len(draws) - 1)
-    if least == 0.0 and math.isinf(most) and error > 0.0:
-        # Where arms may be all alike, nothing may be lost at all: gamma reaches down to there.
-        shape = (mean / error) ** 2
-        low, high = special.gammaincinv(shape, [0.025, 0.975]) * mean / shape
-        return Interval(mean, float(low) if low > 1e-6 * mean else 0.0, float(max(high, mean)))
-    return within(mean, error, least, most)
+    value = (1.0 - alike) * mean + alike * if_alike
+    averages = play.averages(values)
+    if len(averages) < 2:
+        return Interval(value, math.nan, math.nan)
+    between = float(averages.var(ddof=1))
+    draws = [values[i : i + play.each] for i in range(0, len(values), play.each)]
+    chance = float(np.mean([one.var(ddof=1) / len(one) if len(one) > 1 else 0.0 for one in draws]))
+    variance = max(between - chance, 0.0) + between / len(averages)
+    law = Law.of(mean, math.sqrt(variance) * t_factor(len(averages) - 1), *within)
+    below = (1.0 - alike) * law.below(if_alike)
+    low, high = (_mixed(law, level, alike, below, if_alike) for level in (0.025, 0.975))
+    return Interval(value, min(low, value), max(high, value))
+
+
+def _mixed(law: Law, level: float, alike: float, below: float, if_alike: float) -> float:
+    """A quantile of a law that has `if_alike` with probability `alike`; `below` is what lies below that."""
+    if level < below:
+        return law.quantile(level / (1.0 - alike))
+    if level <= below + alike:
+        return if_alike
+    return law.quantile((level - alike) / (1.0 - alike))
 
 
 class Cost(NamedTuple):
@@ -128,24 +149,20 @@ class Waiting(NamedTuple):
     saved: Interval | None
 
 
-def waiting(result: Result, each: int) -> Waiting:
+def waiting(result: Result, play: Play) -> Waiting:
     """What waiting costs the baseline's learner."""
     ways = {"at once": AT_ONCE, "pieces": BASELINE, "totals": WAITING}
     per_mille = 1000.0 / int(result.rounds[-1])
     lost = {way: per_mille * result.final_regret[result.labels.index(label)] for way, label in ways.items()}
     costs = tuple(
-        Cost(way, label, interval(lost[way], each, 0.0), interval(lost[way] - lost["at once"], each))
+        Cost(way, label, interval(lost[way], play, _POSITIVE), interval(lost[way] - lost["at once"], play))
         for way, label in ways.items()
     )
-    pieces, totals = (_by_draw(lost["totals"] - lost[way], each) for way in ("pieces", "at once"))
+    pieces, totals = (play.averages(lost["totals"] - lost[way]) for way in ("pieces", "at once"))
     saved = ratio_interval(pieces, totals)
     if saved is None or saved.high - saved.low > _WIDEST:
         return Waiting(costs, None)
     return Waiting(costs, Interval(*(100 * min(one, 1.0) for one in (saved.value, saved.low, saved.high))))
-
-
-def _by_draw(values: Floats, each: int) -> Floats:
-    return np.array([values[first : first + each].mean() for first in range(0, len(values), each)])
 
 
 class ArmLine(NamedTuple):
@@ -160,7 +177,7 @@ class ArmLine(NamedTuple):
 
 def arm_lines(setup: Setup) -> list[ArmLine]:
     """One line for each arm, the best first."""
-    drawn = setup.worlds.drawn_means(_ARM_DRAWS)
+    drawn = setup.worlds.posterior.draw(np.random.Generator(np.random.Philox(0)), _ARM_DRAWS)
     top = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-12)
     chance = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
@@ -252,20 +269,20 @@ def comparison(
 ) -> Comparison:
     """What a comparison's rows say."""
     runs = result.final_regret.shape[1]
-    each = runs_of_draw(runs, device)
-    drawn = setup.worlds.drawn_means(-(-runs // each))
+    play = Play(runs_of_draw(runs, device), setup.worlds.posterior.alike)
+    drawn = setup.worlds.drawn_means(-(-runs // play.each))
     best = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-9)
-    table = lines(result, each, best)
+    table = lines(result, play, best)
     first = next(line for line in table if not policies[line.policy].immediate)
     least = result.final_regret[result.labels.index(first.policy)]
     rivals = tuple(
         line.policy
         for line in table
         if line.policy != first.policy and not policies[line.policy].immediate
-        and not interval(result.final_regret[result.labels.index(line.policy)] - least, each).low > 0.0
+        and not interval(result.final_regret[result.labels.index(line.policy)] - least, play).low > 0.0
     )  # fmt: skip
     return Comparison(
-        setup, result, table, arm_lines(setup), waiting(result, each), first, rivals,
+        setup, result, table, arm_lines(setup), waiting(result, play), first, rivals,
         live(setup, policies[first.policy]), command,
     )  # fmt: skip
 

@@ -27,8 +27,9 @@ def _arms(found: Comparison) -> list[str]:
     )
     if not signal.found:
         return [
-            f"No sign that arms differ in what they pay ({test}). {size}: a ranking of arms, or of policies, "
-            "would mostly rank luck. A longer log would tell."
+            f"No sign that arms differ in what they pay ({test}). {size}, and with probability "
+            f"{found.setup.worlds.posterior.alike:.2f} not at all: a ranking of arms, or of policies, would "
+            "mostly rank luck. A longer log would tell."
         ]
     rivals = sorted((line for line in found.arms if line.best > 0.05), key=lambda line: -line.best)
     if first.best >= 0.95:

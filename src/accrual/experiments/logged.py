@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
+from accrual.core.groups import followed_for, group_of, is_closed, is_within
 from accrual.fit.schema import Fitted
 from accrual.fit.tables import Log
-from accrual.fit.walk import Grid
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -79,18 +79,18 @@ class Logged:
 
     @cached_property
     def followed(self) -> Floats:
-        """How long the log has seen each decision, at most the window."""
-        return np.asarray(np.clip(np.minimum(self.end - self.at, self.own), 0.0, self.window))
+        """How long the log has seen each decision."""
+        return followed_for(self.at, self.end, self.own)
 
     @cached_property
     def whole(self) -> Bools:
         """Which decisions the log would follow for the whole window: those that were not cut short."""
-        return np.asarray(self.own >= self.window * (1 - 1e-9))
+        return np.asarray(is_closed(self.own, self.window))
 
     @cached_property
     def closed(self) -> Bools:
         """Which decisions were followed for the whole window, so that their total is known."""
-        return np.asarray(self.followed >= self.window * (1 - 1e-9))
+        return np.asarray(is_closed(self.followed, self.window))
 
     @cached_property
     def chance(self) -> Floats:
@@ -109,8 +109,7 @@ class Logged:
         over an arm is its mean as a fit finds it, and a decision that was followed to the end counts with
         its own total where all were.
         """
-        grid = Grid(self.window, self.groups)
-        done = grid.place(self.followed)
+        done = group_of(self.followed, self.window, self.groups)
         weight = 1.0 / self.propensity
         cells = (len(self.arms), self.groups)
         seen = np.zeros((cells[0], self.groups + 1))
@@ -118,7 +117,7 @@ class Logged:
         seen = np.cumsum(seen[:, ::-1], axis=1)[:, ::-1]
         everyone, seen = seen[:, :1], seen[:, 1:]
         decision = np.repeat(np.arange(len(self.at)), np.diff(self.first))
-        group = grid.place(self.age)
+        group = group_of(self.age, self.window, self.groups)
         inside = group < done[decision]
         decision, group, value = decision[inside], group[inside], self.value[inside]
         arm = self.arm[decision]
@@ -158,7 +157,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> Logged:
     )
     decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces ORDER BY decision, age")
     own = np.minimum(np.nan_to_num(own.astype(np.float64), nan=np.inf, posinf=np.inf), fitted.window)
-    inside = age < own[decision.astype(np.int64)]
+    inside = is_within(age, own[decision.astype(np.int64)])
     lengths = np.bincount(decision[inside].astype(np.int64), minlength=len(arm))
     whole_rounds = not log.timestamps and float(fitted.window).is_integer()
     return Logged(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -64,6 +65,55 @@ def within(
     return Interval(value, float(least + width * low), float(least + width * high))
 
 
+class Law(NamedTuple):
+    """A law with a given mean and standard deviation on what a figure can be: normal, gamma or beta."""
+
+    least: float
+    most: float
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, mean: float, error: float, least: float, most: float) -> Law:
+        """With the most variance that is possible, where more was given."""
+        if math.isfinite(most):
+            error = min(error, 0.999 * math.sqrt(max((mean - least) * (most - mean), 0.0)))
+        return cls(least, most, mean, error)
+
+    def below(self, value: float) -> float:
+        """The probability of less than `value`."""
+        if self.error == 0.0:
+            return float(self.mean < value)
+        if math.isinf(self.least):
+            return float(special.ndtr((value - self.mean) / self.error))
+        if math.isinf(self.most):
+            shape = ((self.mean - self.least) / self.error) ** 2
+            return float(
+                special.gammainc(shape, max(value - self.least, 0.0) * shape / (self.mean - self.least))
+            )
+        a, b = self._beta()
+        return float(
+            special.betainc(a, b, min(max((value - self.least) / (self.most - self.least), 0.0), 1.0))
+        )
+
+    def quantile(self, level: float) -> float:
+        """The value below which that share lies."""
+        if self.error == 0.0:
+            return self.mean
+        if math.isinf(self.least):
+            return self.mean + self.error * float(special.ndtri(level))
+        if math.isinf(self.most):
+            shape = ((self.mean - self.least) / self.error) ** 2
+            return self.least + float(special.gammaincinv(shape, level)) * (self.mean - self.least) / shape
+        return self.least + (self.most - self.least) * float(special.betaincinv(*self._beta(), level))
+
+    def _beta(self) -> tuple[float, float]:
+        width = self.most - self.least
+        share = (self.mean - self.least) / width
+        weight = share * (1.0 - share) / (self.error / width) ** 2 - 1.0
+        return weight * share, weight * (1.0 - share)
+
+
 def t_factor(freedom: int) -> float:
     """How much wider an interval of Student's t is than a normal one; NaN without a degree of freedom.
 
@@ -85,13 +135,13 @@ def ratio_interval(numerator: np.ndarray, denominator: np.ndarray) -> Interval |
     >>> top, bottom = np.array([1.0, 1.2, 0.8, 1.0]), np.array([2.0, 2.1, 1.9, 2.0])
     >>> found = ratio_interval(top, bottom)
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
-    (0.5, 0.41, 0.58)
+    (0.5, 0.4, 0.59)
     """
     count = len(numerator)
     if count < 3:
         return None
     x, y = float(numerator.mean()), float(denominator.mean())
-    (vx, cov), (_, vy) = np.cov(numerator, denominator) / count
+    (vx, cov), (_, vy) = (np.cov(numerator, denominator) / count).tolist()
     t2 = float(special.stdtrit(count - 1, _HIGH)) ** 2
     a, b, c = y * y - t2 * vy, x * y - t2 * cov, x * x - t2 * vx
     if a <= 0.0 or y <= 0.0:

@@ -6,13 +6,13 @@ are drawn towards their common average by as much as they are uncertain.
 
 **The test.** With n decisions of an arm, their mean m and variance s² (steadied by a few decisions of
 the pooled variance), the statistic is the sum over arms of n (m - M)² / s², M the arms' weighted
-average. Its law under equal means is found by giving each arm as many totals drawn from all arms
-together, 999 times over. So no shape of the rewards is assumed; and as each arm is measured by its
-own variance, arms that only vary more than others are not taken for different (Chung and Romano, 2013).
+average. Its law under equal means is found by drawing each arm's totals anew, 999 times over: from its
+own, moved to the common mean, as far as many of them paid, and else from those of all arms. So no
+shape of the rewards is assumed, and arms that only vary more than others are not taken for different.
 
 **The posterior.** The variance is read as a number of equal payments (as in `accrual.fit.intervals`),
 so what an arm has paid is Poisson, and its true mean is Gamma around a common average with a
-coefficient of variation c. Before the log is seen, c is 0 with probability 1/2 (arms are all alike)
+coefficient of variation c. Before the log is seen, c is 0 with probability 1/4 (arms are all alike)
 and otherwise half-Cauchy, with a scale at which the best of so many arms pays a quarter more than the
 average: 1/4 / sqrt(2 ln arms). It is integrated out, not estimated.
 """
@@ -35,10 +35,11 @@ Ints = npt.NDArray[np.int64]
 RESAMPLES = 999
 LEVEL = 0.05
 _STEADY = 10.0  # decisions of the pooled variance that steady an arm's own
-_BORROWED = 100.0  # decisions of all arms that the size of an arm's payments is learned from, beside its own
+_BORROWED = 100.0  # decisions of all arms that the shape of an arm's totals is learned from, beside its own
 _DRAWN = 100_000  # totals in one resample, about
 _OF_ARM_LEAST, _OF_ARM_MOST = 20, 2000
 _POOL = 1 << 16  # quantiles that stand for the totals of all arms
+_ALIKE = 0.25  # the probability that arms are all alike, before the log is seen
 _BEST = 0.25  # by how much the best arm may be better than the average, before the log is seen
 _GRID = np.geomspace(1e-3, 5.0, 60)  # of c
 
@@ -128,27 +129,36 @@ def differ(seen: Means, totals: Sequence[Floats], posterior: Posterior, seed: in
     >>> totals = [np.tile([0.0, 1.0], 50), np.tile([0.0, 0.0, 0.0, 1.0], 25)]
     >>> seen = Means(np.full(2, 100.0), np.array([0.5, 0.25]), np.array([0.2525, 0.1894]))
     >>> differ(seen, totals, Posterior(seen)).p
-    0.002
+    0.001
     """
     dice = np.random.Generator(np.random.Philox(seed))
     arms = len(seen.mean)
     pool = _pool(seen.decisions, totals)
+    pool -= pool.mean()
+    if float(np.ptp(pool)) <= 1e-12 * max(float(np.abs(seen.mean).max()), 1e-300):
+        return Signal(1.0, 0.0, arms, posterior.spread())  # every decision paid the same
     most = int(np.clip(_DRAWN / arms, _OF_ARM_LEAST, _OF_ARM_MOST))
     drawn = np.clip(np.rint(seen.decisions), 2, most).astype(np.int64)
     first = np.concatenate([[0], np.cumsum(drawn)[:-1]])
     # A mean of more totals than were drawn strays from the average by that much less.
     nearer = np.sqrt(np.minimum(drawn / seen.decisions, 1.0))
-    average = float(pool.mean())
-    if float(pool.max() - pool.min()) <= 1e-12 * max(abs(average), 1e-300):
-        return Signal(1.0, 0.0, arms, posterior.spread())  # every decision paid the same
+    own = np.concatenate([one - one.mean() for one in totals])
+    length = np.array([len(one) for one in totals])
+    start, length = (np.repeat(one, drawn) for one in (np.cumsum(length) - length, length))
+    # What says something of an arm's shape are the decisions that paid.
+    paid = seen.decisions * np.array([np.count_nonzero(one) / len(one) for one in totals])
+    trusted = np.repeat(paid / (paid + _BORROWED), drawn)
     observed = _statistic(seen.decisions, seen.mean, seen.variance)
     reached = 0
     for _ in range(RESAMPLES):
-        some = pool[dice.integers(len(pool), size=int(drawn.sum()))]
+        u = dice.random(len(trusted))
+        # One draw says both: whether the arm's own total is taken, and which.
+        mine = own[start + (np.minimum(u / np.maximum(trusted, 1e-9), 1.0 - 1e-12) * length).astype(np.int64)]
+        some = np.where(u < trusted, mine, pool[dice.integers(len(pool), size=len(u))])
         mean = np.add.reduceat(some, first) / drawn
         square = np.add.reduceat(some * some, first) / drawn
         variance = np.maximum(square - mean**2, 0.0) * drawn / (drawn - 1)
-        reached += _statistic(seen.decisions, average + (mean - average) * nearer, variance) >= observed
+        reached += _statistic(seen.decisions, mean * nearer, variance) >= observed
     return Signal((1 + reached) / (RESAMPLES + 1), observed, arms, posterior.spread())
 
 
@@ -173,7 +183,7 @@ class Posterior:
     --------
     >>> even = Means(np.full(3, 1000.0), np.array([1.0, 1.01, 0.99]), np.ones(3))
     >>> round(Posterior(even).alike, 1)
-    0.9
+    0.7
     """
 
     def __init__(self, seen: Means) -> None:
@@ -198,9 +208,9 @@ class Posterior:
             logs.append(_likelihood(self._exposure * centre, self._paid, c) - 0.5 * math.log(sure))
         scale = _BEST / math.sqrt(2.0 * math.log(max(len(mean), 2)))
         slab = _GRID / (1.0 + (_GRID / scale) ** 2)  # times c, as the grid is even in log c
-        prior = np.concatenate([[0.5], 0.5 * slab / slab.sum()])
+        prior = np.concatenate([[_ALIKE], (1.0 - _ALIKE) * slab / slab.sum()])
         chance = prior * np.exp(np.array(logs) - max(logs))
-        self._chance = chance / chance.sum()
+        self._chance = np.maximum(chance / chance.sum(), 1e-300)
         self._centre, self._sure = np.array(places), np.array(sures)
 
     @property
@@ -217,9 +227,15 @@ class Posterior:
         )
         return Interval(float(self._chance @ values), low, high)
 
-    def draw(self, dice: np.random.Generator, count: int) -> Floats:
-        """Draw the arms' means, `count` times over: count x arms."""
-        cell = dice.choice(len(self._chance), size=count, p=self._chance)
+    def draw(self, dice: np.random.Generator, count: int, differing: bool = False) -> Floats:
+        """Draw the arms' means, `count` times over: count x arms.
+
+        With `differing`, only from what they may be if they are not all alike.
+        """
+        chance = self._chance.copy()
+        if differing:
+            chance[0] = 0.0
+        cell = dice.choice(len(chance), size=count, p=chance / chance.sum())
         centre = self._centre[cell] + dice.standard_normal(count) / np.sqrt(self._sure[cell])
         centre = np.maximum(centre, 1e-3 * self._centre[cell] + 1e-300)
         found = np.tile(centre[:, None], (1, len(self._paid)))

@@ -3,7 +3,8 @@
 How well an arm's mean is known differs from log to log, and nobody knows the true ones. So a
 comparison is not played on one problem but on several, each with means drawn from what the log leaves
 possible (`accrual.experiments.signal.Posterior`). What policies lose varies between them by as much
-as the log is uncertain.
+as the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the
+problems drawn here are those in which arms differ.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Worlds:
         self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:
-        """Draw the arms' means, `count` times over; draw number d is always the same."""
+        """The arms' means in the first `count` problems: count x arms."""
         return np.array([self._draw(number) for number in range(count)])
 
     def draw(self, number: int) -> World:
@@ -97,7 +98,7 @@ class Worlds:
 
     def _draw(self, number: int) -> Floats:
         dice = np.random.Generator(np.random.Philox(key=[self._seed, number]))
-        return np.asarray(self.posterior.draw(dice, 1)[0])
+        return np.asarray(self.posterior.draw(dice, 1, differing=True)[0])
 
 
 def _pooled(rows: list[Floats], count: Floats) -> Floats:
@@ -112,7 +113,8 @@ def _pooled(rows: list[Floats], count: Floats) -> Floats:
 
 def _even(totals: Floats, weight: Floats, count: int) -> npt.NDArray[np.int64]:
     """Which of the rows stand at `count` even ranks of their totals."""
-    order = np.argsort(totals, kind="stable")
+    # Rounded, so that totals which only differ in their last bits (as a file keeps them) stay in order.
+    order = np.argsort(np.round(totals / max(float(totals.max()), 1e-300), 7), kind="stable")
     upto = np.cumsum(weight[order])
     ranks = (np.arange(count) + 0.5) / count * upto[-1]
     return np.asarray(order[np.minimum(np.searchsorted(upto, ranks), len(order) - 1)])

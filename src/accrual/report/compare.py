@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from accrual.core.durations import show_length
 from accrual.core.files import replacing
-from accrual.experiments.compare import BASELINE, length, notes
+from accrual.experiments.compare import BASELINE, notes
 from accrual.experiments.comparison import Comparison
 from accrual.fit.schema import Interval
 from accrual.report import style
@@ -98,8 +99,8 @@ def _arms(compared: Comparison) -> str:
     left = f"<p>{more:,} more arms are not listed.</p>" if more > 0 else ""
     return (
         f"{table(head, body)}{left}<p>A shrunk mean is drawn towards the average of all arms by as much as "
-        "it is uncertain: of many arms, those that look best were also the lucky ones. The policies below were "
-        "played on means drawn from what this leaves possible.</p>"
+        "it is uncertain: of many arms, those that look best were also the lucky ones. The policies below "
+        "were played on means drawn from what this leaves possible.</p>"
     )
 
 
@@ -237,7 +238,7 @@ def _arrived(compared: Comparison) -> Picture:
             ax.plot(edges, by_edge, color=colour, lw=1.4, label=arm.name)
         ax.set(xlabel=f"age, {name}", ylabel="arrived, %", ylim=(0, 103), xlim=(0, fitted.window / unit))
 
-    window = length(fitted.window, fitted.unit)
+    window = show_length(fitted.window, fitted.unit == "seconds")
     caption = (
         f"The share of a decision's reward that has arrived by an age, within the window of {window}: of all "
         f"arms, with its 95 % interval, and of each arm at the ends of the {fitted.groups} groups."

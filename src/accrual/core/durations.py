@@ -1,0 +1,123 @@
+"""Lengths of time: read from text such as ``60d`` and written with their unit, in one way everywhere."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+from accrual.core.errors import InputError, unknown
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_536_000.0}
+"""Seconds in a unit; ``m`` is a minute and ``y`` a year of 365 days."""
+
+_WORDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}  # the units in which lengths are shown
+_TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdwy])\s*")
+
+
+def parse_duration(given: str | timedelta, name: str = "window", least: float | None = None) -> float:
+    """Read a length of time as seconds.
+
+    Parameters
+    ----------
+    given : str or timedelta
+        A number and a unit: s, m (minutes), h, d, w or y (365 days).
+    name : str
+        What an error calls it.
+    least : float, optional
+        The shortest that is accepted, in seconds; anything above 0 unless given.
+
+    Examples
+    --------
+    >>> parse_duration("36h"), parse_duration("1.5d"), parse_duration("2w"), parse_duration("1y")
+    (129600.0, 129600.0, 1209600.0, 31536000.0)
+    """
+    if isinstance(given, timedelta):
+        seconds = given.total_seconds()
+    else:
+        found = _TEXT.fullmatch(given)
+        seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
+    if not (math.isfinite(seconds) and (seconds > 0.0 if least is None else seconds >= least)):
+        shown = str(given) if isinstance(given, timedelta) else repr(given)
+        raise InputError(
+            f"{name} must be a time such as 60d, 12h or 30m (units: s, m, h, d, w, y), not {shown}"
+        )
+    return seconds
+
+
+def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "window") -> float:
+    """Read a length in a log's unit of time: seconds where it has timestamps, else its own numbers.
+
+    Examples
+    --------
+    >>> parse_length("36h", timestamps=True)
+    129600.0
+    >>> parse_length(50, timestamps=False)
+    50.0
+    """
+    bad = f"{name} must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
+    text = given if isinstance(given, timedelta) else str(given).strip()
+    try:
+        value = math.nan if isinstance(text, timedelta) else float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value) and text != "nan":
+        try:
+            value = parse_duration(text, name)
+        except InputError:
+            raise InputError(bad) from None
+        if not timestamps:
+            raise InputError(
+                f"{name} {text!r} has a unit, but the log's times are plain numbers: give a number"
+            )
+    if not 0.0 < value < math.inf:
+        raise InputError(bad)
+    return value
+
+
+def unit_seconds(unit: str, what: str = "unit of age") -> float:
+    """Give the seconds in a unit by its letter.
+
+    Examples
+    --------
+    >>> unit_seconds("w")
+    604800.0
+    """
+    if unit not in UNITS:
+        raise unknown(what, unit, UNITS)
+    return UNITS[unit]
+
+
+def suiting(seconds: float) -> tuple[float, str, str]:
+    """Give the unit in which a person reads a length: its seconds, its letter, its name.
+
+    Examples
+    --------
+    >>> suiting(46.0), suiting(3 * 86400.0)
+    ((1.0, 's', 'seconds'), (86400.0, 'd', 'days'))
+    """
+    letter = next((each for each in "dhm" if seconds >= 2.0 * UNITS[each]), "s")
+    return UNITS[letter], letter, _WORDS[letter]
+
+
+def show_duration(seconds: float, like: float | None = None) -> str:
+    """Write a length of time with its unit: that which suits it, or suits the length `like`.
+
+    Examples
+    --------
+    >>> show_duration(46.05), show_duration(129600.0), show_duration(60.0, like=86400.0 * 30)
+    ('46.05 s', '36 h', '0.0006944 d')
+    """
+    scale, letter, _ = suiting(seconds if like is None else like)
+    return f"{seconds / scale:.4g} {letter}"
+
+
+def show_length(value: float, timestamps: bool, like: float | None = None) -> str:
+    """Write a length in a log's unit of time; without timestamps it counts the log's own units.
+
+    Examples
+    --------
+    >>> show_length(3600.0, timestamps=True), show_length(50.0, timestamps=False)
+    ('60 m', '50 units')
+    """
+    return show_duration(value, like) if timestamps else f"{value:.4g} units"
