@@ -1,7 +1,7 @@
 """How often a comparison's and a replay's 95 % intervals hold the truth, and how often the test cries wolf.
 
 Logs of known problems are compared, and what AgeIMED and DelayedUCB1 lose per 1,000 decisions on the
-true problem is found by simulation. Run with `make compare-coverage`; `--logs 20` is quick.
+true problem is found by simulation. Run with `make coverage`; `--logs 20` is quick.
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ def interval(
     between = float(averages.var(ddof=1))
     draws = [values[i : i + play.each] for i in range(0, len(values), play.each)]
     chance = float(np.mean([one.var(ddof=1) / len(one) if len(one) > 1 else 0.0 for one in draws]))
-    variance = max(between - chance, 0.0) + between / len(averages)
+    # Few draws tell badly how much of their difference is chance: a quarter at least is the log's.
+    variance = max(between - chance, 0.25 * between) + between / len(averages)
     law = Law.of(mean, math.sqrt(variance) * t_factor(len(averages) - 1), *within)
     below = (1.0 - alike) * law.below(if_alike)
     low, high = (_mixed(law, level, alike, below, if_alike) for level in (0.025, 0.975))

@@ -33,7 +33,8 @@ def _arms(found: Comparison) -> list[str]:
         ]
     rivals = sorted((line for line in found.arms if line.best > 0.05), key=lambda line: -line.best)
     if first.best >= 0.95:
-        sure = f"{first.arm!r} pays best (probability {_chance(first.best)}), {_around(first.mean)} each time"
+        best = f"{first.arm!r} pays best (probability {_chance(first.best)})"
+        sure = f"{best}: {_around(first.mean)} a decision"
     else:
         names = ", ".join(f"{line.arm!r} ({_chance(line.best)})" for line in rivals[:5])
         sure = f"Which pays best is not certain; the most likely, with their probabilities: {names}"
