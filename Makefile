@@ -50,9 +50,10 @@ bench: venv
 age: venv
 	$(BIN)/python benchmarks/age.py
 
-# How often a fit's 95 % intervals hold the truth, on simulated logs.
+# How often the 95 % intervals of a fit, a comparison and a replay hold the truth, on simulated logs.
 coverage: venv
 	$(BIN)/python benchmarks/fit_coverage.py
+	$(BIN)/python benchmarks/compare_coverage.py
 
 # Logs of up to 50 million pieces: seconds and memory of a fit.
 bench-fit: venv

@@ -74,7 +74,7 @@ def same(shown: str, printed: str) -> bool:
 
 def _alike(shown: str, printed: str) -> bool:
     try:
-        a, b = (float(word.replace(",", "")) for word in (shown, printed))
+        a, b = (float(word.strip("()[]:;,.").replace(",", "")) for word in (shown, printed))
     except ValueError:
         return shown == printed
     return a == pytest.approx(b, rel=0.02)

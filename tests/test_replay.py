@@ -15,7 +15,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.jit import njit
 from accrual.experiments.logged import Logged, from_log
-from accrual.experiments.replay import LEAST, replay, walk
+from accrual.experiments.replay import LEAST, judge_all, walk
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
 from accrual.live.ledger import Ledger
@@ -93,7 +93,8 @@ def test_where_peeking_would_pay_it_does_not_happen():
         log, window=2000, steps=2000, own=np.full(900, 2000.0), end=3000.0, age=np.full(len(log.age), 1500.0)
     )
     honest, peeking = (
-        replay(one, {"AgeIMED": ac.AgeIMED()})[1] for one in (late, replace(late, age=np.zeros(len(log.age))))
+        judge_all(one, {"AgeIMED": ac.AgeIMED()})[1]
+        for one in (late, replace(late, age=np.zeros(len(log.age))))
     )
     assert honest.shares == pytest.approx([1 / 3] * 3, abs=0.05)
     assert honest.reward.low < MEANS.mean() < honest.reward.high
@@ -146,7 +147,7 @@ def test_intervals_of_a_learning_policy_hold_the_truth():
     """The truth is the mean over simulations, so that an interval must allow for another path of
     the policy too. Of 20 intervals of 95 %, 15 or more hold it but once in a thousand times."""
     truth = np.mean([simulated(290, gap=3.0, seed=seed) for seed in range(100)])
-    lines = [replay(made(900, seed), {"AgeIMED": ac.AgeIMED()}, seed=seed)[1] for seed in range(20)]
+    lines = [judge_all(made(900, seed), {"AgeIMED": ac.AgeIMED()}, seed=seed)[1] for seed in range(20)]
     assert sum(line.reward.low < truth < line.reward.high for line in lines) >= 15
     assert (
         sum(line.reward.low < truth + 0.15 < line.reward.high for line in lines) < 10
@@ -163,7 +164,7 @@ def test_weighting_of_a_fixed_choice_is_that_arms_mean():
     """Of 20 intervals of 95 %, 15 or more hold the truth but once in a thousand times."""
     held = 0
     for seed in range(20):
-        line = replay(made(800, seed, (0.3, 0.5, 0.2)), {"last": Last()}, "weighting")[1]
+        line = judge_all(made(800, seed, (0.3, 0.5, 0.2)), {"last": Last()}, "weighting")[1]
         assert line.shares[2] > 0.95
         held += line.reward.low < MEANS[2] < line.reward.high
     assert held >= 15
@@ -171,7 +172,7 @@ def test_weighting_of_a_fixed_choice_is_that_arms_mean():
 
 def test_the_effective_sample_is_counted_by_hand():
     log = made(4000, 5, (0.8, 0.1, 0.1))
-    line = replay(log, {"last": Last()}, "weighting")[1]
+    line = judge_all(log, {"last": Last()}, "weighting")[1]
     chosen, accepted = walk(log, Last(), "weighting", (0, 0))
     weight = 1 / log.propensity[accepted & log.closed]
     assert line.used == len(weight)
@@ -183,8 +184,8 @@ def test_open_decisions_are_not_judged():
     log = made(900, seed=2)
     open_too = replace(log, value=np.where(np.repeat(log.closed, np.diff(log.first)), log.value, 0.0))
     assert (
-        replay(open_too, {"p": ac.AgeIMED()})[1].reward.value
-        == replay(log, {"p": ac.AgeIMED()})[1].reward.value
+        judge_all(open_too, {"p": ac.AgeIMED()})[1].reward.value
+        == judge_all(log, {"p": ac.AgeIMED()})[1].reward.value
     )
 
 
@@ -195,7 +196,7 @@ def test_too_little_to_judge_by():
     with pytest.raises(
         ac.InputError, match=rf"too little to judge AgeIMED by: \d+ of \d+ .* {LEAST} are needed"
     ):
-        replay(made(240, 0), {"AgeIMED": ac.AgeIMED()})
+        judge_all(made(240, 0), {"AgeIMED": ac.AgeIMED()})
 
 
 def test_propensities_that_the_log_contradicts():
@@ -203,7 +204,7 @@ def test_propensities_that_the_log_contradicts():
     with pytest.raises(
         ac.InputError, match=r"do not fit the log: arm 'a' has 58.2 % .* where they promise 33"
     ):
-        replay(replace(log, propensity=np.full(900, 1 / 3)), {"AgeIMED": ac.AgeIMED()})
+        judge_all(replace(log, propensity=np.full(900, 1 / 3)), {"AgeIMED": ac.AgeIMED()})
 
 
 @pytest.mark.parametrize(
@@ -216,12 +217,12 @@ def test_propensities_that_the_log_contradicts():
 )
 def test_wrong_input(log, method, message):
     with pytest.raises(ac.InputError, match=message):
-        replay(log, {"AgeIMED": ac.AgeIMED()}, method)
+        judge_all(log, {"AgeIMED": ac.AgeIMED()}, method)
 
 
 def test_policies_that_see_the_future_are_refused():
     with pytest.raises(ac.InputError, match="sees totals before they are paid"):
-        replay(made(900, 0), {"UCB1": ac.UCB1()})
+        judge_all(made(900, 0), {"UCB1": ac.UCB1()})
 
 
 # From a log's own tables.
@@ -256,7 +257,7 @@ def test_a_log_is_walked_through_as_it_was_written():
         ([], "needs to know with which chance the log chose"),
         (["--uniform", "--policy=UCB1"], "sees totals before they are paid"),
         (["--uniform", "--method=magic"], "unknown method 'magic'"),
-        (["--uniform", "--policy=AgeIMED", "--policy=AgeIMED"], "the same policy twice"),
+        (["--uniform", "--policy=AgeIMED", "--policy=AgeIMED"], "policy AgeIMED is given twice"),
         (["--uniform", "--policy=TPUCBFR(7)"], "alpha must divide the window"),
         (["--uniform", "--window=290d"], "too little to judge AgeIMED by"),
     ],

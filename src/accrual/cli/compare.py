@@ -28,6 +28,8 @@ class Extent(NamedTuple):
     device: str
 
 
+ARMS_SHOWN = 20
+
 _EXTENT = {
     "runs": (Runs, 100),
     "horizon": (
@@ -53,6 +55,9 @@ def compare(
         list[str] | None,
         typer.Option(metavar="TEXT", help="A policy, such as AgeTS or TPUCBFR(20); may be repeated."),
     ] = None,
+    all_arms: Annotated[
+        bool, typer.Option("--all-arms", help=f"Print every arm, not just the best {ARMS_SHOWN}.")
+    ] = False,
     rate: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Decisions per second, or per the log's own unit.")
     ] = None,
@@ -73,7 +78,7 @@ def compare(
     figures = out / TABLE
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
-    setup = on_log.set_up(source.fitted(), rate)
+    setup = on_log.set_up(source.fitted(), rate, seed)
     compared = on_log.policies(setup, policy or ())
     rounds = on_log.usual_horizon(setup) if horizon is None else horizon
     cells = on_log.cells(setup, compared, rounds, runs, seed, device)
@@ -83,54 +88,74 @@ def compare(
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
     command += [] if device == "cpu" else [f"--device={device}"]
-    found = comparison(setup, result, compared, shlex.join(command))
+    found = comparison(setup, result, compared, shlex.join(command), device)
     result.save(out / "comparison.parquet")
     write_csv(figures, found)
     page = write_report(out, found)
-    _show(found, f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
+    typer.echo(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
+    for line in found.summary().splitlines():
+        typer.echo(line)
+    typer.echo("")
+    _show(found, all_arms)
     for note in on_log.notes(setup):
         typer.echo(note)
-    typer.echo(f"to play {found.best.policy} live: {found.live}")
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
 
 
-def _show(found: Comparison, title: str) -> None:
+def _show(found: Comparison, all_arms: bool) -> None:
     from accrual.experiments.compare import BASELINE
-    from accrual.experiments.comparison import pieces_save
 
+    shown = found.arms if all_arms else found.arms[:ARMS_SHOWN]
+    title = "arms" if len(shown) == len(found.arms) else f"arms, the best {len(shown)} of {len(found.arms):,}"
     show_table(
-        ["policy", "regret", "95 %", "lost per 1000", "best arm", f"per 1000 vs {BASELINE}", "95 %"],
+        ["arm", "decisions", "mean", "95 %", "shrunk", "95 %", "best?"],
         [
             [
-                line.policy,
-                number(line.regret.value),
-                between(line.regret),
-                number(line.lost.value),
-                f"{line.share.value:.1f} %",
-                *(["", ""] if line.policy == BASELINE else [f"{line.more.value:+.4g}", between(line.more)]),
+                line.arm,
+                f"{line.decisions:,}",
+                number(line.log.value),
+                between(line.log),
+                number(line.mean.value),
+                between(line.mean),
+                f"{line.best:.2f}",
             ]
-            for line in found.lines
+            for line in shown
         ],
         title,
     )
     show_table(
-        ["what is seen", "policy", "lost per 1000", "95 %", "vs at once", "95 %"],
+        ["policy", "lost per 1000", "95 %", "best arm", "vs AgeIMED", "95 %"],
+        [
+            [
+                line.policy,
+                number(line.lost.value),
+                between(line.lost),
+                f"{line.share.value:.1f} %",
+                *(["", ""] if line.policy == BASELINE else [signed(line.more.value), between(line.more)]),
+            ]
+            for line in found.lines
+        ],
+        "what policies lose",
+    )
+    show_table(
+        ["what is seen", "lost per 1000", "95 %", "vs at once", "95 %"],
         [
             [
                 cost.way,
-                cost.policy,
                 number(cost.lost.value),
                 between(cost.lost),
-                *([f"{cost.more.value:+.4g}", between(cost.more)] if row else ["", ""]),
+                *([signed(cost.more.value), between(cost.more)] if row else ["", ""]),
             ]
-            for row, cost in enumerate(found.waiting)
+            for row, cost in enumerate(found.waiting.costs)
         ],
-        "what waiting costs",
+        f"what waiting costs {BASELINE}",
     )
-    saved = pieces_save(found.waiting)
-    if saved is not None:
-        typer.echo(f"Using pieces saves {saved:.0f} % of what waiting for totals costs.")
+
+
+def signed(value: float) -> str:
+    """A difference in a table."""
+    return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
 
 
 def between(value: Interval) -> str:

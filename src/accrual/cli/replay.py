@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from accrual.cli.compare import between
+from accrual.cli.compare import ARMS_SHOWN, between, signed
 from accrual.cli.log import LogOptions, with_log
 from accrual.cli.output import number, show_table
 from accrual.core.errors import InputError
@@ -19,6 +19,17 @@ def replay(
         list[str] | None,
         typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated."),
     ] = None,
+    always: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ARM", help="The policy that always chooses this arm; may be repeated."),
+    ] = None,
+    shares: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ARM=SHARE,...", help="The policy of these shares; may be repeated."),
+    ] = None,
+    all_arms: Annotated[
+        bool, typer.Option("--all-arms", help=f"Print every arm, not just {ARMS_SHOWN}.")
+    ] = False,
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
     ] = False,
@@ -26,42 +37,45 @@ def replay(
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
 ) -> None:
     """What a policy would have earned, on a log that was collected at random."""
+    from accrual.experiments.judging import named
     from accrual.experiments.logged import from_log
-    from accrual.experiments.replay import replay as play
-    from accrual.policy.catalog import parse
+    from accrual.experiments.replay import judge_all
+    from accrual.experiments.replayed import Replayed
 
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay walks through a log itself, not through what was fitted")
-    policies = {one.label: one for one in map(parse, policy or ["AgeIMED"])}
-    if len(policies) < len(policy or ()):
-        raise InputError("--policy gives the same policy twice")
     with source.opened() as log:
         logged = from_log(log, source.fit(log), uniform)
-    lines = play(logged, policies, method, seed)  # type: ignore[arg-type]  # it names the right ones itself
+    given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
+    lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
+    found = Replayed(logged, lines, method)
+    for said in found.summary().splitlines():
+        typer.echo(said)
+    typer.echo("")
     show_table(
-        ["policy", "reward", "95 %", "vs the log", "95 %", "used", "effective"],
+        ["policy", "method", "reward", "95 %", "vs the log", "95 %", "worth"],
         [
             [
                 line.policy,
+                line.method,
                 number(line.reward.value),
                 between(line.reward),
-                *([f"{line.more.value:+.4g}", between(line.more)] if row else ["", ""]),
-                f"{line.used:,}",
+                *([signed(line.more.value), between(line.more)] if row else ["", ""]),
                 f"{line.effective:,.0f}",
             ]
-            for row, line in enumerate(lines)
+            for row, line in enumerate(found.lines)
         ],
-        f"{source.log}: reward per decision, by {method}",
+        f"{source.log}: reward per decision",
     )
-    names = list(logged.arms)
+    # Of the three lines of a fixed policy one is enough here, and a column is a policy: arms may be many.
+    chosen = {line.policy: line.shares for line in found.lines}
+    order = sorted(range(len(logged.arms)), key=lambda arm: -max(share[arm] for share in chosen.values()))
+    shown = sorted(order if all_arms else order[:ARMS_SHOWN])
+    title = "share of the choices, %"
+    if len(shown) < len(order):
+        title += f"; {len(shown)} of {len(order):,} arms"
     show_table(
-        ["share of the choices", *names],
-        [[line.policy, *(f"{100 * share:.1f} %" for share in line.shares)] for line in lines],
+        ["arm", *chosen],
+        [[logged.arms[arm], *(f"{100 * share[arm]:.1f}" for share in chosen.values())] for arm in shown],
+        title,
     )
-    typer.echo(_READ[method])
-
-
-_READ = {
-    "rejection": "Each policy ran by itself, on the decisions for which the log had chosen as it would.",
-    "weighting": "Each policy learned from all that the log had chosen, and was asked at every decision.",
-}

@@ -59,7 +59,8 @@ class Source:
         self._window, self._groups = problem.window, problem.groups
         self._even = problem.division == "even"
         width = len(self._laws.kind) * (problem.groups + 1)
-        self.span = int(np.clip(_BYTES // (8 * width), _SPAN_LEAST, _SPAN_MOST))
+        # What a window owes is moved once per span, so a span is no shorter than the window.
+        self.span = max(int(np.clip(_BYTES // (8 * width), _SPAN_LEAST, _SPAN_MOST)), problem.window + 1)
         columns = problem.groups + 1 if detail else 2
         self._changes = np.zeros((self.span + problem.window + 1, len(laws.kind), problem.groups + 1))
         self._paid = np.zeros((self.span + problem.window, len(laws.kind), columns))
@@ -70,8 +71,8 @@ class Source:
         """The feed of the next `length` rounds (at most `span`)."""
         # What earlier decisions still owe moves to the front; the rest is written afresh.
         done, window = self._length, self._window
-        self._changes[: window + 1] = self._changes[done : done + window + 1].copy()
-        self._paid[:window] = self._paid[done : done + window].copy()
+        self._changes[: window + 1] = self._changes[done : done + window + 1]
+        self._paid[:window] = self._paid[done : done + window]
         rounds = np.arange(self._next, self._next + length)
         _fill(
             self._laws, self._key, rounds, self._even, window // self._groups,

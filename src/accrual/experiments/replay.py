@@ -1,6 +1,7 @@
 """Replay: what a policy would have earned, judged by a log that another way of choosing left.
 
-Both methods walk through the log in order of time, and at each decision ask the policy what it
+A fixed policy is judged by weights alone (`accrual.experiments.fixed`). For policies that learn, both
+methods walk through the log in order of time, and at each decision ask the policy what it
 would choose. It knows what had arrived strictly before: a piece counts from its own time on, not
 from its decision's. docs/compare.md says what each method is unbiased for, and under which
 assumptions.
@@ -9,16 +10,18 @@ assumptions.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import SEED_MOST
 from accrual.engine.progress import Progress
-from accrual.experiments.logged import Bools, Floats, Ints, Logged, resampled
+from accrual.experiments.fixed import Fixed, judge
+from accrual.experiments.logged import Bools, Ints, Logged, resampled
+from accrual.experiments.ranges import t_factor, within
 from accrual.fit.schema import Interval
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy
@@ -35,9 +38,10 @@ class Line(NamedTuple):
     """What a replay says of one policy, or (the first) of the log itself."""
 
     policy: str
+    method: str
     reward: Interval  # per decision
     more: Interval  # than the log
-    used: int  # closed decisions on which policy and log agreed
+    used: int  # decisions that the figure rests on
     effective: float  # what they are worth, in decisions of equal weight
     shares: tuple[float, ...]  # of each arm in what the policy chose
 
@@ -49,16 +53,17 @@ class _Pass(NamedTuple):
     shares: tuple[float, ...]
 
 
-def replay(
-    log: Logged, policies: Mapping[str, Policy], method: Method = "rejection", seed: int = 0
+def judge_all(
+    log: Logged, policies: Mapping[str, Policy | Fixed], method: Method = "rejection", seed: int = 0
 ) -> list[Line]:
-    """One line for the log, then one for each policy.
+    """One line for the log, then one for each policy that learns and three for each fixed one.
 
     Parameters
     ----------
     log : Logged
-    policies : dict of label to Policy
+    policies : dict of label to Policy or Fixed
     method : {"rejection", "weighting"}
+        For policies that learn.
     seed : int
         For policies that draw, for rejections, and for the resampled logs behind the intervals.
     """
@@ -67,33 +72,53 @@ def replay(
     whole("seed", seed, 0, SEED_MOST)
     if len(log.arms) < 2:
         raise InputError("a replay needs at least two arms to choose between")
-    for label, policy in policies.items():
+    learning = {label: one for label, one in policies.items() if not isinstance(one, Fixed)}
+    for label, policy in learning.items():
         if policy.immediate:
             raise InputError(f"{label} sees totals before they are paid, which only a simulation can offer")
     if not log.closed.any():
         raise InputError("no decision of the log is closed: none has a total to judge a policy by")
     check_propensities(log)
-    dice = np.random.Generator(np.random.Philox(seed))
-    payers = np.flatnonzero(log.closed)
-    logs = [
-        log,
-        *(resampled(log, payers[dice.integers(len(payers), size=len(log.at))]) for _ in range(REPEATS)),
-    ]
-    base = [float(one.totals[one.closed].mean()) for one in logs]
-    known = int(log.closed.sum())
-    lines = [
-        _line("the log", _Pass(base[0], known, float(known), _shares(log.arm[log.closed], log)), base, base)
-    ]
-    with Progress(len(policies) * len(logs) * len(log.at), "decisions") as bar:
-        for label, policy in policies.items():
+    logs = [log, *_resamples(log, seed)] if learning else [log]
+    base = [float(one.rewards.mean()) for one in logs]
+    lines = [_of_log(log)]
+    with Progress(len(learning) * len(logs) * len(log.at), "decisions") as bar:
+        for label, given in policies.items():
+            if isinstance(given, Fixed):
+                lines += [Line(label, *one, tuple(given.shares.tolist())) for one in judge(log, given)]
+                continue
             found = []
             for number, one in enumerate(logs):
-                found.append(_play(one, policy, method, (seed, number)))
+                found.append(_play(one, given, method, (seed, number)))
                 bar.advance(len(log.at))
                 if number == 0:
                     _enough(found[0], label, method, log)
-            lines.append(_line(label, found[0], [one.value for one in found], base))
+            lines.append(_line(label, method, log, found, base))
     return lines
+
+
+def _resamples(log: Logged, seed: int) -> list[Logged]:
+    """Logs of the same times, at each of which a closed decision, drawn at random, pays with its pieces."""
+    dice = np.random.Generator(np.random.Philox(seed))
+    payers = np.flatnonzero(log.closed)
+    # Arms whose decisions are cut short more often come as often as before.
+    weight = log.propensity[payers] / log.chance[payers]
+    return [
+        resampled(log, dice.choice(payers, size=len(log.at), p=weight / weight.sum())) for _ in range(REPEATS)
+    ]
+
+
+def _of_log(log: Logged) -> Line:
+    reward, known = log.rewards, int(log.closed.sum())
+    error = float(reward.std(ddof=1)) / math.sqrt(len(reward)) if len(reward) > 1 else math.nan
+    nothing = Interval(0.0, 0.0, 0.0)
+    value = within(float(reward.mean()), error, *_range(log), known)
+    return Line("the log", "", value, nothing, known, float(known), _shares(log.arm, log))
+
+
+def _range(log: Logged) -> tuple[float, float]:
+    """Where the mean reward of a decision can lie."""
+    return (-math.inf, math.inf) if log.signed else (0.0, float(log.caps.max()))
 
 
 def check_propensities(log: Logged) -> None:
@@ -117,14 +142,15 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
     """Walk through the log once: what the policy chooses at each decision, and which are accepted.
 
     Under rejection the policy learns from the decisions that are accepted, and from nothing else;
-    under weighting it learns from every decision of the log.
+    under weighting it learns from every decision of the log. Neither uses decisions that were cut short.
     """
     ledger = Ledger(policy, log.caps.tolist(), log.steps, seed=key[0], span=log.window)
     even = method == "rejection"
     # Rejection evens the propensities out: every choice is accepted with the same chance.
     dice = np.random.Generator(np.random.Philox(key=list(key)))
-    spared = (dice.random(len(log.at)) * log.propensity < log.propensity.min()).tolist()
-    first, age, value, own = (part.tolist() for part in (log.first, log.age, log.value, log.own))
+    least = float(log.chance[log.whole].min())
+    spared = (log.whole & (dice.random(len(log.at)) * log.chance < least)).tolist()
+    first, age, value, kept = (part.tolist() for part in (log.first, log.age, log.value, log.whole))
     coming: list[tuple[float, int, int]] = []  # when, which piece, the ledger's id
     chosen = np.empty(len(log.at), np.int64)
     accepted = np.zeros(len(log.at), np.bool_)
@@ -134,10 +160,11 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
             ledger.observe(id_, value[piece], age[piece])
         ledger.tick(now)
         (choice,) = ledger.choose(now)
-        agrees = choice == arm and (spared[i] or not even)
+        agrees = choice == arm and (spared[i] if even else kept[i])
         chosen[i], accepted[i] = choice, agrees
-        if agrees or not even:
-            id_ = ledger.record(arm, now, own[i]).id
+        # Of a decision that was cut short nobody knows what it paid, so there is nothing to learn from it.
+        if agrees or (kept[i] and not even):
+            id_ = ledger.record(arm, now).id
             for piece in range(first[i], first[i + 1]):
                 heapq.heappush(coming, (now + age[piece], piece, id_))
     return chosen, accepted
@@ -146,7 +173,7 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
 def _play(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> _Pass:
     chosen, accepted = walk(log, policy, method, key)
     used = accepted & log.closed
-    weight = used / (1.0 if method == "rejection" else log.propensity)
+    weight = used / (1.0 if method == "rejection" else np.maximum(log.chance, 1e-300))
     mass = float(weight.sum())
     return _Pass(
         float(weight @ log.totals / mass) if mass else np.nan,
@@ -161,7 +188,7 @@ def _enough(found: _Pass, label: str, method: Method, log: Logged) -> None:
         closed = int(log.closed.sum())
         if method == "rejection":
             why = (
-                f"a choice is accepted with the smallest propensity, here {log.propensity.min():.2g}; "
+                f"a choice is accepted with the smallest propensity, here {log.chance[log.whole].min():.2g}; "
                 "a longer log or fewer arms would give more, or --method weighting"
             )
         else:
@@ -172,15 +199,19 @@ def _enough(found: _Pass, label: str, method: Method, log: Logged) -> None:
         )
 
 
-def _line(label: str, found: _Pass, values: list[float], base: list[float]) -> Line:
-    """`values` and `base` hold the log's own figure first, then those of the resampled logs."""
-    own, other = np.array(values), np.array(base)
-    return Line(label, _interval(own), _interval(own - other), found.used, found.effective, found.shares)
-
-
-def _interval(series: Floats) -> Interval:
-    half = stdtrit(REPEATS - 1, 0.975) * np.nanstd(series[1:], ddof=1)
-    return Interval(float(series[0]), float(series[0] - half), float(series[0] + half))
+def _line(label: str, method: str, log: Logged, found: list[_Pass], base: list[float]) -> Line:
+    """`found` and `base` hold the log's own figure first, then those of the resampled logs."""
+    own, other = np.array([one.value for one in found]), np.array(base)
+    first, wider = found[0], t_factor(REPEATS - 1)
+    return Line(
+        label,
+        method,
+        within(first.value, wider * float(np.nanstd(own[1:], ddof=1)), *_range(log), first.effective),
+        within(first.value - base[0], wider * float(np.nanstd((own - other)[1:], ddof=1)), -math.inf),
+        first.used,
+        first.effective,
+        first.shares,
+    )
 
 
 def _shares(chosen: Ints, log: Logged) -> tuple[float, ...]:

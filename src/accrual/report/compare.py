@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from accrual.core.durations import show_length
 from accrual.core.files import replacing
-from accrual.experiments.compare import BASELINE, length, notes
-from accrual.experiments.comparison import Comparison, pieces_save
+from accrual.experiments.compare import BASELINE, notes
+from accrual.experiments.comparison import Comparison
 from accrual.fit.schema import Interval
 from accrual.report import style
 from accrual.report.drawing import Picture, Shape, axis, render, short
@@ -21,19 +22,17 @@ from accrual.report.html import boxes, document, figure, table
 
 PAGE, TABLE = "report.html", "comparison.csv"
 _ARMS_DRAWN = 8
+_ARMS_LISTED = 50
 
 
 def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
     """One row for each policy, whole or not at all."""
-    columns = ("regret", "lost", "share", "more")
+    found = compared.rows()
     with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(
-            ["policy", "runs", *(f"{name}{end}" for name in columns for end in ("", "_low", "_high"))]
-        )
-        for line in compared.lines:
-            figures = [f"{value:.6g}" for name in columns for value in _three(getattr(line, name))]
-            rows.writerow([line.policy, line.runs, *figures])
+        rows.writerow(found[0])
+        for row in found:
+            rows.writerow([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()])
 
 
 def write_report(folder: Path, compared: Comparison) -> Path:
@@ -49,6 +48,8 @@ def write_report(folder: Path, compared: Comparison) -> Path:
 
 def _page(compared: Comparison, drawn: dict[str, Picture]) -> str:
     sections = [
+        ("conclusions", "What was found", _conclusions(compared)),
+        ("arms", "Do arms differ?", _arms(compared)),
         ("policies", "Which policy", _policies(compared, drawn["regret"])),
         ("waiting", "What waiting costs", _waiting(compared, drawn["waiting"])),
         ("arrival", "How reward arrives in the log", _arrival(compared, drawn["arrival"])),
@@ -61,13 +62,13 @@ def _page(compared: Comparison, drawn: dict[str, Picture]) -> str:
 
 def _opening(compared: Comparison) -> str:
     best, log = compared.best, compared.setup.fitted.log
-    saved = pieces_save(compared.waiting)
+    saved = compared.waiting.saved
     tiles = [
         (escape(best.policy), "loses least of the policies that can be played"),
         (_digits(best.lost.value), "reward lost per 1000 decisions, against the best arm alone"),
         (f"{best.share.value:.0f}&nbsp;%", "of its decisions are for the best arm"),
         (
-            "&ndash;" if saved is None else f"{saved:.0f}&nbsp;%",
+            "&ndash;" if saved is None else f"{saved.value:.0f}&nbsp;%",
             "of what waiting for totals costs is saved by using pieces",
         ),
     ]
@@ -77,6 +78,29 @@ def _opening(compared: Comparison) -> str:
         f"{log['pieces']:,} pieces, and played anew by {len(compared.lines)} policies: {runs:,} runs of "
         f"{horizon:,} decisions, in which every decision pays what a logged decision of its arm paid, when "
         f"it paid it.</p>{boxes(tiles)}"
+    )
+
+
+def _conclusions(compared: Comparison) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in compared.summary().splitlines()) + "</ul>"
+
+
+def _arms(compared: Comparison) -> str:
+    body = "".join(
+        f"<tr><td>{escape(line.arm)}</td><td>{line.decisions:,}</td><td>{_span(line.log)}</td>"
+        f"<td>{_span(line.mean)}</td><td>{line.best:.2f}</td></tr>"
+        for line in compared.arms[:_ARMS_LISTED]
+    )
+    head = "".join(
+        f"<th>{name}</th>"
+        for name in ("arm", "decisions", "mean in the log", "shrunk mean", "best with probability")
+    )
+    more = len(compared.arms) - _ARMS_LISTED
+    left = f"<p>{more:,} more arms are not listed.</p>" if more > 0 else ""
+    return (
+        f"{table(head, body)}{left}<p>A shrunk mean is drawn towards the average of all arms by as much as "
+        "it is uncertain: of many arms, those that look best were also the lucky ones. The policies below "
+        "were played on means drawn from what this leaves possible.</p>"
     )
 
 
@@ -94,8 +118,8 @@ def _policies(compared: Comparison, drawn: Picture) -> str:
     return (
         f"{figure(drawn)}{table(head, body)}"
         "<p>Regret is what the best arm alone would have paid more, in the mean. In brackets: 95&nbsp;% "
-        f"intervals over the runs. Differences to {BASELINE} are taken run by run, on the same draws. "
-        "IMED(immediate) sees every total at once, which nobody can: it is a yardstick.</p>"
+        "intervals, which carry what the log does not know of the arms' means and the simulation's chance. "
+        f"Differences to {BASELINE} are taken run by run, on the same draws.</p>"
     )
 
 
@@ -103,11 +127,11 @@ def _waiting(compared: Comparison, drawn: Picture) -> str:
     body = "".join(
         f"<tr><td>{escape(cost.way)}</td><td>{escape(cost.policy)}</td><td>{_span(cost.lost)}</td>"
         f"<td>{_span(cost.more, signed=True) if i else ''}</td></tr>"
-        for i, cost in enumerate(compared.waiting)
+        for i, cost in enumerate(compared.waiting.costs)
     )
     head = "<th>what is seen</th><th>policy</th><th>lost per 1000</th><th>against at once</th>"
     return (
-        "<p>The same rule for choosing (IMED), given three kinds of sight. The first cannot be had; the "
+        f"<p>One learner ({BASELINE}), given three kinds of sight. The first cannot be had; the "
         "difference between the other two is what it is worth to use pieces before a decision is "
         f"complete.</p>{figure(drawn)}{table(head, body)}"
     )
@@ -118,7 +142,7 @@ def _arrival(compared: Comparison, drawn: Picture) -> str:
     body = "".join(
         f"<tr><td>{escape(arm.name)}</td><td>{arm.decisions:,}</td><td>{arm.closed:,}</td>"
         f"<td>{_span(arm.mean)}</td><td>{arm.cap.used:.4g}</td></tr>"
-        for arm in setup.fitted.known
+        for arm in setup.fitted.known[:_ARMS_LISTED]
         if arm.mean is not None and arm.cap is not None
     )
     head = "<th>arm</th><th>decisions</th><th>closed</th><th>mean total</th><th>cap</th>"
@@ -131,8 +155,8 @@ def _simulated(compared: Comparison) -> str:
 
 
 _LIMITS = (
-    "<ul><li>The log's decisions stand for all that will come: what the fit does not know of an arm's mean "
-    "(its interval is above) is in none of the intervals here, which are over simulated runs alone.</li>"
+    "<ul><li>The log's decisions stand for all that will come. The intervals carry how uncertain the arms' "
+    "means are, and nothing else that the log may not show.</li>"
     "<li>Decisions are drawn independently: no season, no trend, no visitor who comes back.</li>"
     "<li>Caps are taken as known. A cap cannot be learned from a log, and a policy's regret may depend on "
     "it.</li><li>One decision is made per round: where traffic comes in bursts, more is pending than "
@@ -168,17 +192,17 @@ def _regret(compared: Comparison) -> Picture:
 
 
 def _costs(compared: Comparison) -> Picture:
-    costs = compared.waiting
+    costs = compared.waiting.costs
     colours = ("#4EA3D0", "#0072B2", "#CC6677")
 
     def draw(figure: Any, narrow: bool) -> None:
         ax = figure.subplots()
         for row, (cost, colour) in enumerate(zip(costs, colours, strict=True)):
-            error = cost.lost.high - cost.lost.value
+            error = [[cost.lost.value - cost.lost.low], [cost.lost.high - cost.lost.value]]
             label = f"{cost.way}  {short(cost.lost.value)}"
             ax.barh(
                 row, cost.lost.value, 0.62, color=colour, label=label,
-                xerr=None if math.isnan(error) else error, error_kw={"lw": 1.0, "ecolor": "#222222"},
+                xerr=None if math.isnan(cost.lost.low) else error, error_kw={"lw": 1.0, "ecolor": "#222222"},
             )  # fmt: skip
         ax.set_yticks(range(len(costs)), [cost.way for cost in costs])
         ax.invert_yaxis()
@@ -186,9 +210,9 @@ def _costs(compared: Comparison) -> Picture:
         ax.set(xlabel="reward lost per 1000 decisions", xlim=(0, None))
         axis(ax.xaxis)
 
-    caption = "What is lost against playing the best arm alone, with 95 % intervals over the runs."
+    caption = "What is lost against playing the best arm alone, with 95 % intervals."
     return render(
-        "waiting", "The same rule with three kinds of sight", caption, draw,
+        "waiting", "One learner with three kinds of sight", caption, draw,
         Shape(2.7, len(costs), left=1.1, left_narrow=0.95),
     )  # fmt: skip
 
@@ -214,7 +238,7 @@ def _arrived(compared: Comparison) -> Picture:
             ax.plot(edges, by_edge, color=colour, lw=1.4, label=arm.name)
         ax.set(xlabel=f"age, {name}", ylabel="arrived, %", ylim=(0, 103), xlim=(0, fitted.window / unit))
 
-    window = length(fitted.window, fitted.unit)
+    window = show_length(fitted.window, fitted.unit == "seconds")
     caption = (
         f"The share of a decision's reward that has arrived by an age, within the window of {window}: of all "
         f"arms, with its 95 % interval, and of each arm at the ends of the {fitted.groups} groups."

@@ -1,0 +1,153 @@
+"""How often a comparison's and a replay's 95 % intervals hold the truth, and how often the test cries wolf.
+
+Logs of known problems are compared, and what AgeIMED and DelayedUCB1 lose per 1,000 decisions on the
+true problem is found by simulation. Run with `make coverage`; `--logs 20` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+import accrual as ac
+from accrual.experiments import compare
+from accrual.experiments.comparison import Play, interval
+from accrual.experiments.fixed import fixed, judge
+from accrual.experiments.logged import Logged
+from accrual.experiments.signal import Means, Posterior, differ
+from accrual.fit.schema import Fitted
+from accrual.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+WINDOW, GROUPS, HORIZON, DRAWS = 40, 10, 2000, 12
+CASES = {
+    "4 arms alike": (4, 1500, (0.4, 0.4, 0.4, 0.4)),
+    "4 arms, close": (4, 1500, (0.36, 0.4, 0.4, 0.44)),
+    "4 arms, apart": (4, 3000, (0.3, 0.4, 0.45, 0.6)),
+    "2 arms, few decisions": (2, 200, (0.3, 0.5)),
+    "40 arms alike": (40, 2000, (0.3,) * 40),
+    "40 arms, spread": (40, 4000, tuple(np.linspace(0.1, 0.5, 40))),
+}
+
+
+def fitted_to(truth: Problem, decisions: int, dice: np.random.Generator) -> Fitted:
+    """The fit of a log of `truth`: arms at random, each decision pays 1 or nothing, at an even age."""
+    arm = dice.integers(len(truth.caps), size=decisions)
+    pays = np.flatnonzero(dice.random(decisions) < truth.means[arm])
+    made = pd.DataFrame(
+        {"id": np.arange(decisions), "arm": np.array(truth.arms)[arm], "at": np.arange(decisions)}
+    )
+    pieces = pd.DataFrame({"decision": pays, "value": 1.0, "age": dice.integers(0, WINDOW, len(pays))})
+    with ac.open_log(made, pieces, end=decisions + WINDOW) as log:
+        return ac.fit_log(log, window=WINDOW, groups=GROUPS, cap=1.0)
+
+
+def losses(logs: int) -> None:
+    """Coverage of what is lost, case by case."""
+    policies: dict[str, ac.Policy] = {"AgeIMED": ac.AgeIMED(), "DelayedUCB1": ac.DelayedUCB1()}
+    print("what is lost per 1,000: truth, mean of the estimates, coverage; arms differ: found")
+    for name, (arms, decisions, chances) in CASES.items():
+        names = [f"a{a}" for a in range(arms)]
+        truth = Problem([1.0] * arms, WINDOW, GROUPS, [ac.LumpLaw(p) for p in chances], arms=names)
+        true = ac.simulate(truth, policies, HORIZON, 200, seed=1).final_regret.mean(axis=1) * 1000 / HORIZON
+        held, found, cried = np.zeros(2), np.zeros(2), 0
+        for number in range(logs):
+            dice = np.random.default_rng([number, arms])
+            setup = compare.set_up(fitted_to(truth, decisions, dice), seed=number)
+            cried += setup.worlds.signal.found
+            lost = np.concatenate(
+                [
+                    ac.simulate(
+                        setup.worlds.draw(d).problem, policies, HORIZON, range(2 * d, 2 * d + 2), seed=number
+                    ).final_regret
+                    for d in range(DRAWS)
+                ],
+                axis=1,
+            ) * (1000 / HORIZON)
+            for p in range(2):
+                one = interval(lost[p], Play(2, setup.worlds.posterior.alike), (0.0, np.inf))
+                held[p] += one.low <= true[p] <= one.high
+                found[p] += one.value / logs
+        shown = "; ".join(
+            f"{label} {true[p]:.1f}, {found[p]:.1f}, {100 * held[p] / logs:.0f} %"
+            for p, label in enumerate(policies)
+        )
+        print(f"  {name}: {shown}; {100 * cried / logs:.0f} %", flush=True)
+
+
+def false_alarms(logs: int) -> None:
+    """How often arms that pay alike are said to differ, at 5 %."""
+    print("arms that pay alike, said to differ:")
+    laws: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+        "log-normal": lambda dice, n: dice.lognormal(0.0, 1.2, n),
+        "clicks of 5 %": lambda dice, n: (dice.random(n) < 0.05).astype(np.float64),
+        "nothing or log-normal": lambda dice, n: (dice.random(n) < 0.3) * dice.lognormal(0.0, 1.0, n),
+    }
+    sizes = {"2 x 50": [50] * 2, "4 x 1,000": [1000] * 4, "20 x 30": [30] * 20, "uneven": [300, 30, 10]}
+    for law, draw in laws.items():
+        shares = []
+        for counts in sizes.values():
+            cried = 0
+            for number in range(logs):
+                dice = np.random.default_rng([number, 7])
+                totals = [draw(dice, n) for n in counts]
+                count, mean = (
+                    np.array([float(len(one)) for one in totals]),
+                    np.array([one.mean() for one in totals]),
+                )
+                seen = Means(count, mean, np.array([one.var(ddof=1) for one in totals]))
+                cried += differ(seen, totals, Posterior(seen), number).found
+            shares.append(f"{100 * cried / logs:.1f} %")
+        print(
+            f"  {law}: " + ", ".join(f"{size} {share}" for size, share in zip(sizes, shares, strict=True)),
+            flush=True,
+        )
+
+
+def fixed_policies(logs: int) -> None:
+    """Coverage of the three methods, on logs of uneven propensities of which a third was cut short."""
+    print("a fixed policy, share 0.5 of a and 0.5 of c; one decision in three was cut short:")
+    for name, chances in {
+        "rates of 0.2, 0.35, 0.5": (0.2, 0.35, 0.5),
+        "rates of 0.01, 0.02, 0.03": (0.01, 0.02, 0.03),
+    }.items():
+        true = 0.5 * chances[0] + 0.5 * chances[2]
+        held: dict[str, int] = {}
+        below = 0
+        for number in range(5 * logs):
+            dice = np.random.default_rng([number, 3])
+            n, p = 1500, np.array([0.5, 0.3, 0.2])
+            arm = dice.choice(3, size=n, p=p)
+            pays = dice.random(n) < np.array(chances)[arm]
+            age = dice.uniform(0, 10, n)
+            own = np.where(dice.random(n) < 1 / 3, dice.uniform(0, 10, n), 10.0)
+            kept = pays & (age < own)
+            log = Logged(
+                ("a", "b", "c"), np.ones(3), 10.0, 10, 1e9, arm, np.arange(float(n)), p[arm], own,
+                np.concatenate([[0], np.cumsum(kept)]), age[kept], np.ones(int(kept.sum())), groups=10,
+            )  # fmt: skip
+            policy = fixed({"a": 0.5, "c": 0.5}, log.arms)
+            assert policy is not None
+            for one in judge(log, policy):
+                held[one.method] = held.get(one.method, 0) + (one.reward.low <= true <= one.reward.high)
+                below += one.reward.low < 0
+        print(
+            f"  {name}: "
+            + ", ".join(f"{m} {20 * h / logs:.1f} %" for m, h in held.items())
+            + f"; below 0: {below}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--logs", type=int, default=100)
+    given = parser.parse_args()
+    fixed_policies(given.logs)
+    false_alarms(2 * given.logs)
+    losses(given.logs)
