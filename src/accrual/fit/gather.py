@@ -68,8 +68,10 @@ class Curve:
 
     def merge(self, other: Curve) -> None:
         """Add what another part of the log says."""
-        self.finished += other.finished
-        self.paid += other.paid
+        self.finished = (
+            self.finished + other.finished
+        )  # not in place: what a cluster sent cannot be written to
+        self.paid = self.paid + other.paid
         self.largest = max(self.largest, other.largest)
 
     @property
@@ -160,7 +162,7 @@ class Totals:
 
     def merge(self, other: Totals) -> None:
         """Add the decisions of another part of the log."""
-        self.count += other.count
+        self.count = self.count + other.count
         self._take(other.hash, other.arm, other.total)
 
     def of(self, arm: int) -> tuple[Hashes, Floats]:
