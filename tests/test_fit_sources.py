@@ -164,6 +164,7 @@ def test_a_live_bandits_own_store(tmp_path, capsys):
     fitted = ac.Fitted.load(tmp_path / "x.json")
     assert {arm.name: arm.decisions for arm in fitted.arms} == made
     for arm in fitted.arms:  # every decision has completed the first group, and all reward is in it
+        assert arm.mean is not None
         assert arm.mean.value == pytest.approx(paid[arm.name] / made[arm.name])
     assert app.run(["fit", url, "--bandit", "play"]) == 2
     assert "unknown bandit 'play'; did you mean 'plays'" in capsys.readouterr().err
