@@ -258,3 +258,17 @@ def test_a_table_is_no_wider_than_the_terminal_and_shows_twenty_arms(capsys, mon
     assert len(everything.splitlines()) == len(printed.splitlines()) + 10
     tables = [line for line in printed.splitlines() if "─" in line or line[:2].strip().isdigit()]
     assert max(map(len, tables)) <= 80
+
+
+def test_the_ages_by_which_half_and_most_have_come():
+    # Everything comes at the start of days 0, 7 and 14: nothing in between may be told.
+    size = 600
+    decisions = pd.DataFrame({"id": range(size), "arm": ["a", "b"] * (size // 2), "at": np.arange(size) / 7})
+    parts = [
+        pd.DataFrame({"decision": range(size), "value": value, "age": age})
+        for age, value in ((0.01, 0.4), (7.01, 0.4), (14.01, 0.2))
+    ]
+    pieces = pd.concat(parts)
+    fitted = ac.fit(decisions, pieces[pieces["age"] + pieces["decision"] / 7 < 80], end=80)
+    assert "half of a decision's reward has come by age 7.0" in fitted.summary()
+    assert "90 % by 14.0" in fitted.summary()
