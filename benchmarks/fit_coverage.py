@@ -170,6 +170,45 @@ def windows(size: int, repetitions: int) -> tuple[float, float]:
     return float(np.mean(hits)), float(np.mean(lengths))
 
 
+SPANS = (1, 10, 1_000, 100_000)
+
+
+def spans(ratio: int, repetitions: int, size: int = 2_000) -> tuple[float, float, float]:
+    """Through the whole of a fit: coverage of the 99 % age where the log is `ratio` times as long as it.
+
+    Reward comes in pieces of 1, two to a decision on average, at exponential ages of mean 10. The truth is
+    the age by which 99 % has come of the reward that comes within the age watched, as the fit says. Also
+    gives the interval's mean length and the mean error, both as shares of the truth.
+    """
+    length = ratio * 10.0 * np.log(100.0)
+    hits, lengths, errors = [], [], []
+    for repetition in range(repetitions):
+        dice = np.random.default_rng([11, ratio, repetition])
+        decisions = pd.DataFrame({"id": np.arange(size), "arm": dice.integers(2, size=size)})
+        decisions["at"] = dice.random(size) * length
+        pieces = pd.DataFrame({"decision": np.repeat(np.arange(size), dice.poisson(2.0, size)), "value": 1.0})
+        pieces["age"] = dice.exponential(10.0, len(pieces))
+        seen = decisions["at"].to_numpy()[pieces["decision"]] + pieces["age"] < length
+        with open_log(decisions, pieces[seen], end=length) as log:
+            advice = fit_log(log, window=5.0, groups=2).recommended
+        true = -10.0 * np.log(1.0 - 0.99 * (1.0 - np.exp(-advice.watched / 10.0)))
+        hits.append(advice.window.low <= true <= advice.window.high)
+        lengths.append((advice.window.high - advice.window.low) / true)
+        errors.append(advice.window.value / true - 1.0)
+    return float(np.mean(hits)), float(np.mean(lengths)), float(np.mean(errors))
+
+
+def show_spans(repetitions: int) -> None:
+    """Print the coverage of the 99 % age for logs of each length."""
+    print("the age by which 99 % has come, by how many times as long the log is; through the whole of a fit")
+    for ratio in SPANS:
+        hits, length, error = spans(ratio, repetitions)
+        print(
+            f"{ratio:7,}: covered in {hits:.3f}, mean length {length:.1%} of it, mean error {error:+.1%}",
+            flush=True,
+        )
+
+
 def rows(sizes: tuple[int, ...], laws: tuple[str, ...], repetitions: int) -> Iterator[tuple[str, bool]]:
     """Lines of the table, and whether each case passes."""
     head = f"{'law':10} {'case':10} {'size':>7} {'mean':>6} {'pooled':>6} {'arms':>6}  groups"
@@ -198,7 +237,11 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--laws", default=",".join(LAWS))
+    parser.add_argument("--spans", action="store_true", help="only the 99 % age by the log's length")
     given = parser.parse_args()
+    if given.spans:
+        show_spans(min(given.repetitions, WINDOWS))
+        return 0
     repetitions = 100 if given.quick else given.repetitions
     sizes = SIZES[:3] if given.quick else SIZES
     outside = 0
@@ -218,6 +261,8 @@ def main() -> int:
     for size in sizes[1:4]:
         hits, length = windows(size, min(repetitions, WINDOWS))
         print(f"{size:7,} decisions: covered in {hits:.3f}, mean length {length:.2f}", flush=True)
+    print()
+    show_spans(min(repetitions, WINDOWS))
     return 0
 
 

@@ -309,9 +309,9 @@ def test_totals_are_thinned_evenly():
     shuffled = dice.permutation(20_000).astype(np.uint64)
     for start in range(0, 20_000, 1000):
         numbers = np.arange(start, start + 1000)
-        totals.add(shuffled[numbers], numbers % 2, dice.random(1000))
-    hashes, values = totals.of(0)
-    numbers = np.argsort(shuffled)[hashes.astype(np.int64)]
+        totals.add(shuffled[numbers], numbers % 2, dice.random(1000), numbers.astype(np.float64))
+    hashes, values, numbers = totals.of(0)
+    assert np.array_equal(np.argsort(shuffled)[hashes.astype(np.int64)], numbers)
     assert totals.count.tolist() == [10_000, 10_000]
     assert 200 <= len(numbers) < 5000
     assert values.mean() == pytest.approx(0.5, abs=0.1)  # 200 draws: a standard error of 0.02

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from accrual.fit.schema import Fitted, Shares
 
 _ARMS_MOST = 5  # columns of the spread's table
+_USUAL = 100  # characters in a line
 
 
 @with_log
@@ -93,7 +96,7 @@ def _show_spread(fitted: Fitted) -> None:
     from accrual.fit.summary import shortened, time
 
     paying = [arm for arm in fitted.arms if arm.spread is not None]
-    room = (shutil.get_terminal_size((100, 24)).columns - 20) // 24 - 1  # columns of 21 characters and a gap
+    room = (_width() - 20) // 24 - 1  # columns of 21 characters and a gap
     most = max(0, min(_ARMS_MOST, room))
     columns: dict[str, Shares] = {"all arms": fitted.spread}
     columns |= {shortened(arm.name): arm.spread for arm in paying[:most] if arm.spread is not None}
@@ -108,3 +111,9 @@ def _show_spread(fitted: Fitted) -> None:
     if len(paying) > most:
         title += f"; the first {most} of {len(paying):,} arms"
     show_table(["group", "up to age", *columns], rows, title)
+
+
+def _width() -> int:
+    """Characters in a line: the terminal's, or as COLUMNS says; 100 where the output goes elsewhere."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size((_USUAL, 24)).columns if known else _USUAL

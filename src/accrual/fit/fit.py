@@ -189,7 +189,7 @@ def _caps(log: Known, found: Gathered, cap: float | Mapping[str, float] | None) 
     usual = float(max(found.largest.max(), 1e-300))
     caps = []
     for a, name in enumerate(log.arms):
-        _, totals = found.closed.of(a)
+        _, totals, _ = found.closed.of(a)
         seen = max(float(found.largest[a]), 0.0)
         quantile = float(np.quantile(totals, _QUANTILE)) if len(totals) else 0.0
         given = float(own[name]) if name in own else None

@@ -68,8 +68,10 @@ class Curve:
 
     def merge(self, other: Curve) -> None:
         """Add what another part of the log says."""
-        self.finished += other.finished
-        self.paid += other.paid
+        self.finished = (
+            self.finished + other.finished
+        )  # not in place: what a cluster sent cannot be written to
+        self.paid = self.paid + other.paid
         self.largest = max(self.largest, other.largest)
 
     @property
@@ -152,35 +154,38 @@ class Totals:
         self.hash = np.zeros(0, np.uint64)
         self.arm = np.zeros(0, np.int64)
         self.total = np.zeros(0)
+        self.at = np.zeros(0)
 
-    def add(self, hashed: Hashes, arm: Ints, total: Floats) -> None:
+    def add(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
         """Add decisions."""
         self.count += np.bincount(arm, minlength=len(self.count))
-        self._take(hashed, arm, total)
+        self._take(hashed, arm, total, at)
 
     def merge(self, other: Totals) -> None:
         """Add the decisions of another part of the log."""
-        self.count += other.count
-        self._take(other.hash, other.arm, other.total)
+        self.count = self.count + other.count
+        self._take(other.hash, other.arm, other.total, other.at)
 
-    def of(self, arm: int) -> tuple[Hashes, Floats]:
-        """Hashes and totals of an arm's decisions, from the smallest total; ties by the hash."""
+    def of(self, arm: int) -> tuple[Hashes, Floats, Floats]:
+        """Hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
         mine = np.flatnonzero(self.arm == arm)
         if self.count[arm] > self._limit and self.count.sum() > self._most:
             mine = mine[np.argsort(self.hash[mine])[: self._limit]]  # those of the lowest hash stand for all
         order = mine[np.lexsort((self.hash[mine], self.total[mine]))]
-        return self.hash[order], self.total[order]
+        return self.hash[order], self.total[order], self.at[order]
 
-    def _take(self, hashed: Hashes, arm: Ints, total: Floats) -> None:
+    def _take(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
         self.hash = np.concatenate([self.hash, hashed])
         self.arm = np.concatenate([self.arm, arm])
         self.total = np.concatenate([self.total, total])
+        self.at = np.concatenate([self.at, at])
         if len(self.hash) > self._most:
             order = np.lexsort((self.hash, self.arm))
             by_arm = self.arm[order]
             rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
             kept = order[rank < self._limit]
-            self.hash, self.arm, self.total = self.hash[kept], self.arm[kept], self.total[kept]
+            self.hash, self.arm = self.hash[kept], self.arm[kept]
+            self.total, self.at = self.total[kept], self.at[kept]
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,7 @@ def gather(log: Log, plan: Plan) -> Gathered:
         np.maximum.at(found.largest, block.arm, total)
         done = plan.groups.place(block.followed)
         closed = np.flatnonzero(done == len(plan.groups))
-        found.closed.add(block.hash[closed], block.arm[closed], total[closed])
+        found.closed.add(block.hash[closed], block.arm[closed], total[closed], block.at[closed])
         found.sums.add(paid, done, block.arm)
         found.course.add(course, plan.bins.place(block.followed), np.zeros_like(block.arm))
     return found

@@ -69,9 +69,9 @@ class Sums:
 
     def merge(self, other: Sums) -> None:
         """Add the decisions of another part of the log."""
-        self.count += other.count
-        for own, added in zip(self._sums, other._sums, strict=True):
-            np.add(own, added, out=own)
+        self.count = self.count + other.count
+        paid, square, product = (own + added for own, added in zip(self._sums, other._sums, strict=True))
+        self._sums = (paid, square, product)
 
     @property
     def closed(self) -> Ints:

@@ -36,6 +36,10 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> Facts:
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
     facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    if log.timestamps and reading.age_unit is None:
+        lengths = [name for name, here in (("ages", facts.ages_untold), ("windows", log.has_window)) if here]
+        if lengths:
+            log.notes.append(f"{' and '.join(lengths)} are taken as seconds")
     return facts
 
 

@@ -97,6 +97,8 @@ def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, Fo
         tables = _find(log, Path(folder.name), decisions, pieces, reading)
         load_decisions(log, tables, reading)
         facts = load_pieces(log, tables, reading)
+        if reading.end is None:
+            log.notes.append("no end is told: the log is taken to be complete up to its last time")
         return log, tables, find(log, facts)
     except BaseException:
         log.close()

@@ -58,7 +58,7 @@ def oddities(log: Known, facts: Facts) -> list[str]:
 
 
 def _ends(log: Known, facts: Facts) -> Iterator[str]:
-    gap, length = facts.last_decision - facts.last_piece, log.end - log.first
+    gap, length = min(facts.last_decision, log.end) - facts.last_piece, log.end - log.first
     if gap > _GAP * length > 0.0:
         yield (
             f"the last piece comes {show_length(gap, log.timestamps)} before the last decision: if the "

@@ -30,14 +30,14 @@ def draw_samples(
 ) -> list[Sample]:
     """Give for each arm the decisions at evenly spaced ranks of its totals, scaled to its mean.
 
-    No chance is involved; among decisions of the same total a hash decides.
+    No chance is involved; among decisions of the same total a hash decides. They are in order of time.
     """
     chosen = []
     for arm in range(len(log.arms)):
-        hashes, _ = totals.of(arm)
+        hashes, _, at = totals.of(arm)
         count = min(size, len(hashes))
         ranks = ((np.arange(count) + 0.5) * (len(hashes) / max(count, 1))).astype(np.int64)
-        chosen.append(np.sort(hashes[ranks]))
+        chosen.append(hashes[ranks][np.lexsort((hashes[ranks], at[ranks]))])
     parts = log.each(pieces_of, np.concatenate(chosen), window)
     owner, ages, values = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.lexsort((values, ages, owner))

@@ -25,14 +25,15 @@ class Block:
 
     Attributes
     ----------
-    arm, followed, own, hash : ndarray
-        For each decision: its arm, how long the log has seen it, its own window (infinite where there
-        is none), and a hash of its id, which is the same in whatever part of a log it is.
+    arm, at, followed, own, hash : ndarray
+        For each decision: its arm, its time (in ticks), how long the log has seen it, its own window
+        (infinite where there is none), and a hash of its id, which is the same in any part of a log.
     pieces : iterator
         Of (decision in the block, age, value), arrays; to be read before the next block.
     """
 
     arm: Ints
+    at: Floats
     followed: Floats
     own: Floats
     hash: npt.NDArray[np.uint64]
@@ -52,7 +53,7 @@ def walk(log: Log) -> Iterator[Block]:
             _in_order(number[some], place)
             followed = followed_for((tick[some] - end) / unit, 0.0, own[some])
             block = Block(
-                log.arm_numbers[arm[some]], followed, own[some], hashed[some],
+                log.arm_numbers[arm[some]], tick[some], followed, own[some], hashed[some],
                 pieces.take(place, len(arm[some])),
             )  # fmt: skip
             yield block

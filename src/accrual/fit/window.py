@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SHARE = 0.99
+_TOLD = (0.5, 0.9, SHARE)  # the shares of the reward whose ages a summary tells
 WATCHED_BY = 0.1  # of the decisions: what a log shows beyond the age they have reached is too little
 GROUPS_MOST = 200
 _GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 24, 25, 30, 32, 40, 50, 60)
@@ -62,7 +63,9 @@ def course_grid(curve: Curve) -> tuple[CoarseGrid, Ints]:
     if arrived[-1] <= 0.0:
         raise InputError("the log shows no reward, or more negative than positive: there is no spread to fit")
     wanted = np.concatenate([np.linspace(0.05, 0.9, 14), 1.0 - np.geomspace(0.09, 0.0008, 16)])
-    places = np.searchsorted(np.maximum.accumulate(arrived) / arrived[-1], wanted)
+    places = np.searchsorted(np.maximum.accumulate(arrived) / arrived[-1], [*wanted, *_TOLD])
+    # The shares that are told have a bin of their own, a cell wide, so that their ages are not interpolated.
+    places = np.concatenate([places, np.maximum(places[-len(_TOLD) :] - 1, 0)])
     even = np.searchsorted(curve.edges, np.linspace(0.0, curve.edges[-1], 13)[1:] * (1.0 - 1e-9))
     cells = len(curve.edges)
     chosen = np.minimum(np.concatenate([places, even, [cells - 1]]), cells - 1)
