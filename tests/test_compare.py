@@ -148,7 +148,9 @@ def test_totals_below_0_are_owned_up_to(refund):
 # The same ranking as the truth.
 
 
-def regrets(truth: Problem, setup: compare.Setup) -> tuple[list[str], np.ndarray, np.ndarray]:
+def regrets(
+    truth: Problem, setup: compare.Setup, horizon: int = 4000
+) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Labels, and mean regrets on the truth and on the fit."""
     policies = {**compare.policies(setup), "waiting": ac.AgeIMED(buckets=1)}
     true = {
@@ -156,7 +158,7 @@ def regrets(truth: Problem, setup: compare.Setup) -> tuple[list[str], np.ndarray
         for label, policy in policies.items()
     }
     found = [
-        simulate(problem, compared, horizon=4000, runs=20, seed=5).final_regret.mean(axis=1)
+        simulate(problem, compared, horizon, runs=20, seed=5).final_regret.mean(axis=1)
         for problem, compared in ((truth, true), (setup.problem, policies))
     ]
     return list(policies), found[0], found[1]
@@ -177,12 +179,13 @@ def test_policies_are_ranked_as_on_the_true_problem(kind):
 
 
 def test_a_problem_without_its_delays_would_not_pass():
-    """The control: at a sixtieth of the pace the window is one round, and waiting costs nothing."""
+    """The control: at a sixtieth of the pace the window is one round, and waiting costs nothing. In truth
+    the learner that waits loses half as much again in the first 200 rounds, of which 60 teach it nothing."""
     truth = problem_of("uniform")
-    labels, true, found = regrets(truth, compare.set_up(fitted_to(truth, 6000), rate=1 / 60))
+    labels, true, found = regrets(truth, compare.set_up(fitted_to(truth, 6000), rate=1 / 60), horizon=200)
     pieces, totals = labels.index("AgeIMED"), labels.index("waiting")
     assert found[totals] == found[pieces]
-    assert true[totals] > 1.2 * true[pieces]
+    assert true[totals] > 1.3 * found[totals]
 
 
 # What is said.

@@ -35,27 +35,27 @@ def p_of(totals: list[np.ndarray], seed: int = 0) -> float:
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("counts", [(40, 40), (300, 30, 10), (20,) * 30])
+@pytest.mark.parametrize("counts", [(300, 30, 10), (20,) * 30])
 def test_arms_that_pay_alike_are_seldom_said_to_differ(law, counts):
-    """At 5 %, of 60 logs 9 or more cry wolf in fewer than 3 of 1,000 such tests."""
+    """At 5 %, of 40 logs 7 or more cry wolf in fewer than 4 of 1,000 such tests."""
     cried = 0
-    for seed in range(60):
+    for seed in range(40):
         dice = np.random.default_rng([seed, len(counts)])
         cried += p_of([LAWS[law](dice, n) for n in counts], seed) < 0.05
-    assert cried <= 8
+    assert cried <= 6
 
 
 def test_arms_that_only_vary_more_are_not_said_to_differ():
     """The same mean, 2,000 decisions of spread 1 and 60 of spread 30: a test on one common variance would
     find a difference nearly always (the control), as the few that vary are 30 times as far off."""
     cried = naive = 0
-    for seed in range(60):
+    for seed in range(40):
         dice = np.random.default_rng(seed)
         totals = [100 + dice.standard_normal(2000), 100 + 30 * dice.standard_normal(60)]
         cried += p_of(totals, seed) < 0.05
         naive += f_oneway(*totals).pvalue < 0.05
-    assert cried <= 9
-    assert naive > 30
+    assert cried <= 6
+    assert naive > 20
 
 
 def test_arms_that_differ_are_found():

@@ -213,6 +213,8 @@ def policies(setup: Setup, names: Sequence[str | Policy] = ()) -> dict[str, Poli
     A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
     spread. The baseline is always there.
     """
+    if isinstance(names, str):
+        raise InputError(f"policies must be a list, such as [{names!r}], not a text")
     alpha = setup.scale.alpha
     usual: dict[str, Policy] = {
         "AgeIMED": AgeIMED(),

@@ -81,7 +81,7 @@ def _short(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{100 * share:.1f} %" if 0.0005 <= share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _chance(value: float) -> str:

@@ -130,6 +130,8 @@ def named(given: Sequence[str | Policy | Mapping[str, float]], log: Logged) -> d
     """Policies by their labels, for `judge_all`."""
     found: dict[str, Policy | Fixed] = {}
     for one in given:
+        if not isinstance(one, str | Policy | Mapping):
+            raise InputError(f"a policy must be a name, a policy or shares of arms, not {one!r}")
         policy: Policy | Fixed | None = one if isinstance(one, Policy) else fixed(one, log.arms)
         if policy is None:
             policy = parse(str(one))

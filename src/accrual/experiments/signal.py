@@ -38,6 +38,7 @@ _STEADY = 10.0  # decisions of the pooled variance that steady an arm's own
 _BORROWED = 100.0  # decisions of all arms that the shape of an arm's totals is learned from, beside its own
 _DRAWN = 100_000  # totals in one resample, about
 _OF_ARM_LEAST, _OF_ARM_MOST = 20, 2000
+_DRAWS = 1000  # of the arms' means, for how much they vary
 _POOL = 1 << 16  # quantiles that stand for the totals of all arms
 _ALIKE = 0.25  # the probability that arms are all alike, before the log is seen
 _BEST = 0.25  # by how much the best arm may be better than the average, before the log is seen
@@ -219,13 +220,11 @@ class Posterior:
         return float(self._chance[0])
 
     def spread(self) -> Interval:
-        """The arms' standard deviation over their average, c: mean, and 95 % interval."""
-        values = np.concatenate([[0.0], _GRID])
-        upto = np.cumsum(self._chance)
-        low, high = (
-            float(values[min(int(np.searchsorted(upto, q)), len(values) - 1)]) for q in (0.025, 0.975)
-        )
-        return Interval(float(self._chance @ values), low, high)
+        """The standard deviation of the arms' means over their average: its mean, and a 95 % interval."""
+        drawn = self.draw(np.random.Generator(np.random.Philox(0)), _DRAWS)
+        spread = drawn.std(axis=1) / drawn.mean(axis=1)
+        low, high = np.quantile(spread, [0.025, 0.975])
+        return Interval(float(spread.mean()), float(low), float(high))
 
     def draw(self, dice: np.random.Generator, count: int, differing: bool = False) -> Floats:
         """Draw the arms' means, `count` times over: count x arms.

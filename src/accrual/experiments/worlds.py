@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.experiments.signal import Means, Posterior, Signal, differ, means
-from accrual.fit.schema import Arm
+from accrual.fit.schema import Arm, Sample
 from accrual.laws import EmpiricalLaw
 from accrual.problem import Problem
 
@@ -72,7 +72,7 @@ class Worlds:
         totals = [rows.sum(axis=1) for rows in self._rows]
         self.means: Means = means(arms, totals)
         self.posterior = Posterior(self.means)
-        self.signal: Signal = differ(self.means, totals, self.posterior, seed)
+        self.signal: Signal = _tested(arms, totals, self.posterior, seed)
         self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:
@@ -99,6 +99,19 @@ class Worlds:
     def _draw(self, number: int) -> Floats:
         dice = np.random.Generator(np.random.Philox(key=[self._seed, number]))
         return np.asarray(self.posterior.draw(dice, 1, differing=True)[0])
+
+
+def _tested(arms: tuple[Arm, ...], totals: list[Floats], posterior: Posterior, seed: int) -> Signal:
+    """Whether arms differ in what they paid, where that may be negative too; problems cannot pay below 0."""
+    if any((arm.sample.values < 0.0).any() for arm in arms):
+        totals = [_paid(arm.sample) for arm in arms]
+    return differ(means(arms, totals), totals, posterior, seed)
+
+
+def _paid(sample: Sample) -> Floats:
+    """The total of each decision of a sample."""
+    decision = np.repeat(np.arange(len(sample.lengths)), sample.lengths)
+    return np.asarray(sample.scale * np.bincount(decision, sample.values, len(sample.lengths)), np.float64)
 
 
 def _pooled(rows: list[Floats], count: Floats) -> Floats:
