@@ -1,0 +1,304 @@
+"""Working version (knobs in Params)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.core.jit import njit, seldom
+from accrual.policy.base import Floats, Ints
+
+KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
+READY, REACH, KAPPA, LEVEL, GAMMA, SIGMA, BEST, LOGN, SIZE = range(9)
+
+
+class Params(NamedTuple):
+    cap: Floats
+    inverse_cap: Floats
+    prior: Floats
+    pull: float  # standard errors that the prior may move an estimate
+    most: float  # decisions that the prior counts as in an index, at most
+    off: float  # omega
+    alt: float
+    jack: float
+    cv: float
+    nu: float
+    own: float
+    e: float
+    mix: float
+    und: float
+
+
+class Stats(NamedTuple):
+    pulls: Ints
+    seen: Floats
+    paid: Floats
+    growth: Floats
+    square: Floats
+    news: Floats
+    wait: Floats
+    own: Floats  # arms: the estimate without the prior
+    second: Floats
+    weight: Floats
+    mean: Floats
+    variance: Floats
+    spread: Floats
+    spread2: Floats
+    scratch: Floats
+    due: Ints
+    shared: Floats
+
+
+@njit
+def noted(params, stats, arm, group, before, after):
+    unit = params.inverse_cap[arm]
+    x = (after - before) * unit
+    a, g = np.uint64(arm), np.uint64(group)
+    stats.seen[a, g] += 1.0
+    if x != 0.0:
+        stats.paid[a, g] += x
+        stats.growth[a, g] += x * (after + before) * unit
+        stats.square[a, g] += x * x
+    return (1.0,)
+
+
+@njit
+def finished(params, stats, arm, group, before, after):
+    (one,) = noted(params, stats, arm, group, before, after)
+    stats.news[np.uint64(arm)] += one
+
+
+@njit
+def amended(params, stats, arm, group, before, after, more_before, more_after):
+    unit = params.inverse_cap[arm]
+    x = (after - before) * unit
+    more = (more_after - more_before) * unit
+    stats.growth[arm, group] += (
+        more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)
+    ) * unit**2
+    stats.paid[arm, group] += more
+    stats.square[arm, group] += more * (2.0 * x + more)
+    stats.news[arm] = stats.wait[arm]
+
+
+@seldom
+def estimate(params, stats, a):
+    sh = stats.shared
+    reach = int(sh[REACH])
+    kappa = sh[KAPPA]
+    k = sh[SIGMA] / sh[GAMMA]
+    n1 = stats.seen[a, 0]
+    stats.news[a] = 0.0
+    if n1 <= 0.0 or reach == 0:
+        stats.wait[a] = 1.0
+        stats.own[a] = stats.mean[a] = sh[LEVEL]
+        stats.weight[a] = 0.0
+        stats.variance[a] = sh[SIGMA]
+        stats.second[a] = sh[LEVEL] * sh[LEVEL] + sh[SIGMA]
+        return
+    stats.wait[a] = n1 * reach / 64.0
+    top = top2 = held = held2 = rest = rest2 = error = 0.0
+    for g in range(reach):
+        n = stats.seen[a, g]
+        p = stats.spread[g]
+        inv = 1.0 / (n + kappa)
+        open_ = (n1 - n) * inv
+        top += stats.paid[a, g] * inv
+        top2 += stats.growth[a, g] * inv
+        held += p * n * inv
+        held2 += stats.spread2[g] * n * inv
+        rest += p * open_
+        rest2 += stats.spread2[g] * open_
+        error += p * inv * inv * (n * (n1 + kappa) ** 2 + kappa * (n1 - n) ** 2)
+    level = (kappa * top + k * sh[LEVEL]) / (kappa * held + k)
+    m = (n1 + kappa) / n1 * top + level * kappa * rest / n1
+    level2 = top2 / held2 if held2 > 0.0 else 0.0
+    second = max((n1 + kappa) / n1 * top2 + level2 * kappa * rest2 / n1, 0.0)
+    m = max(m, 0.0)
+    error = error / (n1 * n1) + (kappa * rest / n1) ** 2 / (kappa * held + k)
+    w = 1.0 / error
+    stats.own[a] = m
+    stats.second[a] = second
+    stats.weight[a] = w
+    settle(params, stats, a)
+
+
+@njit
+def settle(params, stats, a):
+    """With the prior."""
+    sh = stats.shared
+    w, m, second = stats.weight[a], stats.own[a], stats.second[a]
+    if w <= 0.0:
+        stats.own[a] = stats.mean[a] = sh[LEVEL]
+        stats.variance[a] = sh[SIGMA]
+        return
+    paid = second > 0.0
+    own = max(second - m * m, 0.0)
+    usual = min(sh[SIGMA], second) if paid else sh[SIGMA]
+    many = w * m * m / second if paid else 0.0
+    extra = 0.25 / (1.0 + many) ** params.e
+    stats.variance[a] = (w * own + params.own * usual + extra) / (w + params.own)
+    k = sh[SIGMA] / sh[GAMMA]
+    shift = k * (sh[LEVEL] - m) / (w + k)
+    most = params.pull * math.sqrt(stats.variance[a] / w)
+    stats.mean[a] = min(max(m + min(max(shift, -most), most), 0.0), 1.0)
+
+
+@njit
+def _level(stats, paid, spread, a, kappa, reach):
+    top = held = 0.0
+    for g in range(reach):
+        n = stats.seen[a, g]
+        inv = 1.0 / (n + kappa)
+        top += paid[a, g] * inv
+        held += spread[g] * n * inv
+    return max(top / held, 0.0) if held > 0.0 else 0.0
+
+
+@njit
+def _pool(stats, paid, spread, prior, kappa, reach):
+    arms = len(stats.pulls)
+    top, bottom = stats.scratch[0], stats.scratch[1]
+    for _ in range(3):
+        top[:reach] = 0.0
+        bottom[:reach] = 0.0
+        average = 0.0
+        for a in range(arms):
+            if stats.seen[a, 0] > 0.0:
+                m = _level(stats, paid, spread, a, kappa, reach)
+                average += m / arms
+                for g in range(reach):
+                    top[g] += paid[a, g]
+                    bottom[g] += stats.seen[a, g] * m
+        if average <= 0.0:
+            return
+        mass = 0.0
+        for g in range(reach):
+            spread[g] = (max(top[g], 0.0) + average * prior[g]) / (bottom[g] + average)
+            mass += spread[g]
+        for g in range(reach):
+            spread[g] /= mass
+
+
+@njit
+def _learn_kappa(stats, spread, reach):
+    arms = len(stats.pulls)
+    sh = stats.shared
+    mean = stats.mean
+    used_arms = 0
+    for a in range(arms):
+        mean[a] = _level(stats, stats.paid, spread, a, sh[KAPPA], reach)
+        used_arms += stats.seen[a, 0] > 0.0
+    statistic = scale = average = mass = 0.0
+    cells = used = 0
+    for g in range(reach):
+        spare = level = misfit = total = weighted = squared = 0.0
+        here_cells = 0
+        for a in range(arms):
+            n = stats.seen[a, g]
+            expected = mean[a] * spread[g]
+            if n >= 2.0 and expected > 0.0:
+                here = stats.paid[a, g] / n
+                spare += stats.square[a, g] - n * here * here
+                level += (n - 1.0) * here
+                misfit += n * (here - expected) ** 2 / expected
+                total += n
+                weighted += n * mean[a]
+                squared += n * n * mean[a]
+                here_cells += 1
+        if total - here_cells >= 10.0 and spare > 0.0 and level > 0.0:
+            last = spare / level
+            used += 1
+            cells += here_cells
+            statistic += misfit / last
+            scale += (total - squared / weighted) / last
+            average += spread[g] * last
+            mass += spread[g]
+    freedom = cells - used_arms - (used - 1)
+    if freedom < 1 or average <= 0.0:
+        return
+    average /= mass
+    excess = statistic - freedom - math.sqrt(2.0 * freedom)
+    worth = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
+    sh[KAPPA] = worth
+
+
+@seldom
+def refresh(params, stats):
+    arms, buckets = stats.seen.shape
+    sh = stats.shared
+    stats.due[0] = min(max(stats.pulls.sum() // 4, 4), buckets)
+    if stats.seen[:, buckets - 1].sum() > buckets:
+        stats.due[0] = max(stats.pulls.sum() // 32, buckets)
+    reach = 0
+    while reach < buckets and stats.seen[:, reach].sum() >= 10.0:
+        reach += 1
+    if reach == 0:
+        return
+    old = int(sh[REACH])
+    sh[REACH] = reach
+    if reach > old:  # what the prior says of the new ages, beside the old
+        for spread in (stats.spread, stats.spread2):
+            mass = 1.0
+            for g in range(old, reach):
+                spread[g] = params.prior[g] / (params.prior[:reach].sum())
+            mass = spread[:reach].sum()
+            for g in range(reach):
+                spread[g] /= mass
+    _pool(stats, stats.paid, stats.spread, params.prior, sh[KAPPA], reach)
+    arrived = 0.0
+    for g in range(reach):
+        stats.scratch[2, g] = (2.0 * arrived + stats.spread[g]) * stats.spread[g]
+        arrived += stats.spread[g]
+    _pool(stats, stats.growth, stats.spread2, stats.scratch[2], sh[KAPPA], reach)
+    _learn_kappa(stats, stats.spread, reach)
+    _learn_prior(params, stats)
+
+
+@njit
+def _learn_prior(params, stats):
+    arms = len(stats.pulls)
+    sh = stats.shared
+    for a in range(arms):
+        estimate(params, stats, a)
+    heft = first = second = inside = freedom = average = 0.0
+    tried = 0
+    for a in range(arms):
+        w = stats.weight[a]
+        if w > 0.0:
+            tried += 1
+            heft += w
+            average += stats.own[a]
+            first += w * stats.own[a]
+            second += w * stats.second[a]
+            if w > 1.0:
+                inside += w * max(stats.second[a] - stats.own[a] ** 2, 0.0)
+                freedom += w - 1.0
+    if heft <= 0.0 or second <= 0.0:
+        return
+    first /= heft
+    second /= heft
+    average /= tried
+    sigma = max((inside + 5.0 * max(second - first * first, 0.0)) / (freedom + 5.0), 1e-4 * first * first + 1e-14)
+    level = max(average, first, 1e-9)
+    g0 = max((params.cv * level) ** 2, sigma / 100.0)
+    sh[SIGMA] = sigma
+    sh[SIZE] = second / max(first, 1e-300)
+    if sh[READY] == 0.0:
+        sh[READY] = 1.0
+        sh[LEVEL], sh[GAMMA] = average, g0
+    for _ in range(3):
+        k = sigma / sh[GAMMA]
+        mean = spread = 0.0
+        for a in range(arms):
+            w = stats.weight[a]
+            b = (w * stats.own[a] + k * sh[LEVEL]) / (w + k)
+            mean += b
+            spread += b * b + sigma / (w + k)
+        mean /= arms
+        sh[GAMMA] = (max(spread - arms * mean * mean, 0.0) + params.nu * g0) / (arms + params.nu)
+        sh[LEVEL] = mean
+    for a in range(arms):
+        settle(params, stats, a)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from accrual.core.jit import njit
+from accrual.policy.age_model import *
+from accrual.policy.age_model import KAPPA_START
+from accrual.policy.base import Feedback, Functions, Policy
+from accrual.policy.estimate import kl
+from accrual.policy.totals import UNKNOWN
+
+
+@njit
+def _count(params, stats, a):
+    return stats.pulls[a] + min(stats.variance[a] / stats.shared[GAMMA], params.most)
+
+
+@njit
+def survey(params, stats, moment):
+    sh = stats.shared
+    if sh[READY] == 0.0:
+        return
+    best = -1.0
+    lead = 0
+    for a in range(len(params.cap)):
+        if stats.news[a] >= stats.wait[a]:
+            estimate(params, stats, a)
+        if stats.mean[a] * params.cap[a] > best:
+            best = stats.mean[a] * params.cap[a]
+            lead = a
+    n = stats.seen[lead, int(sh[REACH]) - 1]
+    sh[BEST] = min(best, params.cap[lead] * (1.0 - 0.5 / (n + 1.0)))
+    sh[LOGN] = math.log(_count(params, stats, lead))
+
+
+@njit
+def cost_of(d, m, s2):
+    m = min(m, 1.0 - 1e-9)
+    D = s2 / max(m, 1e-9)
+    b = min(1.0 - m, max(D, 1.5 * d))
+    p = s2 / (s2 + b * b)
+    return max(kl(p, min(p + d / (b + s2 / b), 1.0 - 1e-9)), d * d / (2.0 * (s2 + min(D, 1.0) * d / 3.0)))
+
+
+@njit
+def worth(off, L):
+    if L <= 1.0:
+        return (1.0 - 0.5 * off) * L
+    return max((1.0 - 0.5 * off) * L, L - off * (0.5 * math.log(L) + 1.96))
+
+
+@njit
+def index(params, stats, arm, moment):
+    sh = stats.shared
+    if sh[READY] == 0.0:
+        return -float(stats.pulls[arm])
+    n = _count(params, stats, arm)
+    s2 = stats.variance[arm]
+    f = worth(params.off, sh[LOGN] - math.log(n))
+    m = stats.mean[arm]
+    target = sh[BEST] * params.inverse_cap[arm]
+    d = target - m
+    if d <= 0.0:
+        return f
+    cost = n * cost_of(d, m, s2) - f
+    k = stats.pulls[arm] + 1.0
+    x = target - stats.own[arm]
+    L = sh[LOGN] - math.log(k)
+    other = params.alt * math.log(len(params.cap) + 1.0) - worth(params.off, L)
+    if other < cost:
+        if x > 0.0:
+            other += k * cost_of(x, stats.own[arm], s2)
+        cost = min(cost, other)
+    if params.jack > 0.0:
+        other = params.jack - L
+        if other < cost:
+            if x > 0.0:
+                y = x / (1.0 - min(stats.own[arm], 1.0 - 1e-9))
+                other -= k * math.log(max(1.0 - y, 1e-9))
+            cost = min(cost, other)
+    return -cost
+
+
+@dataclass(frozen=True)
+class AgePrior(Policy):
+    buckets: int = 32
+    lt: float = 0.2
+    lk: float = 0.3
+    most: float = 5.0
+    mk: float = 0.5
+    many: float = 10.0
+    alt: float = 0.5
+    jack: float = 0.0
+    cv: float = 0.3
+    nu: float = 4.0
+    own: float = 5.0
+    e: float = 2.0
+    mix: float = 0.0
+    und: float = 0.0
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(
+        index=index, survey=survey, finished=finished, amended=amended, refresh=refresh, noted=noted, sums=("news",)
+    )
+
+    @property
+    def label(self):
+        return "AgePrior"
+
+    def edges(self, window):
+        g = np.arange(1, self.buckets + 1)
+        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
+
+    def params(self, caps, window):
+        prior = np.diff(np.concatenate([[0], self.edges(window)])) / window
+        K = len(caps)
+        return Params(caps, 1.0 / caps, prior, self.lt + self.lk * math.log(K), self.most + self.mk * K,
+                      K / (K + self.many), self.alt, self.jack, self.cv, self.nu, self.own, self.e, self.mix, self.und)
+
+    def stats(self, params):
+        arms, buckets = len(params.cap), len(params.prior)
+        cells = (arms, buckets)
+        shared = np.zeros(9)
+        shared[KAPPA], shared[GAMMA], shared[SIGMA] = KAPPA_START, 1.0, 1.0
+        return Stats(np.zeros(arms, np.int64), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells),
+                     np.zeros(arms), np.ones(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
+                     np.zeros(buckets), np.zeros(buckets), np.zeros((3, buckets)), np.array([8], np.int64), shared)
