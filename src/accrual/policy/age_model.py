@@ -11,7 +11,7 @@ from accrual.core.jit import njit, seldom
 from accrual.policy.base import Floats, Ints
 
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
-READY, REACH, KAPPA, LEVEL, GAMMA, SIGMA, BEST, LOGN, SIZE = range(9)
+READY, REACH, KAPPA, LEVEL, GAMMA, SIGMA, BEST, LOGN, SIZE, TILT, PART = range(11)
 
 
 class Params(NamedTuple):
@@ -29,6 +29,10 @@ class Params(NamedTuple):
     e: float
     mix: float
     und: float
+    rmin: float
+    tv: float
+    U: float
+    V: float
 
 
 class Stats(NamedTuple):
@@ -44,8 +48,12 @@ class Stats(NamedTuple):
     weight: Floats
     mean: Floats
     variance: Floats
+    tilt: Floats
+    tvar: Floats
     spread: Floats
     spread2: Floats
+    rel: Floats
+    place: Floats
     scratch: Floats
     due: Ints
     shared: Floats
@@ -94,30 +102,47 @@ def estimate(params, stats, a):
     if n1 <= 0.0 or reach == 0:
         stats.wait[a] = 1.0
         stats.own[a] = stats.mean[a] = sh[LEVEL]
-        stats.weight[a] = 0.0
+        stats.weight[a] = stats.tilt[a] = 0.0
+        stats.tvar[a] = sh[TILT] / sh[SIGMA]
         stats.variance[a] = sh[SIGMA]
         stats.second[a] = sh[LEVEL] * sh[LEVEL] + sh[SIGMA]
         return
     stats.wait[a] = n1 * reach / 64.0
-    top = top2 = held = held2 = rest = rest2 = error = 0.0
+    top = top2 = held = held2 = rest2 = left2 = error = 0.0
+    q1 = h01 = h11 = raw = r0 = r1 = 0.0
     for g in range(reach):
         n = stats.seen[a, g]
         p = stats.spread[g]
-        inv = 1.0 / (n + kappa)
+        z = stats.place[g]
+        kg = kappa * stats.rel[g]
+        inv = 1.0 / (n + kg)
         open_ = (n1 - n) * inv
-        top += stats.paid[a, g] * inv
-        top2 += stats.growth[a, g] * inv
+        S = stats.paid[a, g]
+        raw += S * (n1 + kg) * inv
+        top += S * inv
+        q1 += S * inv * z
+        top2 += stats.growth[a, g] * (n1 + kg) * inv
         held += p * n * inv
-        held2 += stats.spread2[g] * n * inv
-        rest += p * open_
-        rest2 += stats.spread2[g] * open_
-        error += p * inv * inv * (n * (n1 + kappa) ** 2 + kappa * (n1 - n) ** 2)
-    level = (kappa * top + k * sh[LEVEL]) / (kappa * held + k)
-    m = (n1 + kappa) / n1 * top + level * kappa * rest / n1
-    level2 = top2 / held2 if held2 > 0.0 else 0.0
-    second = max((n1 + kappa) / n1 * top2 + level2 * kappa * rest2 / n1, 0.0)
-    m = max(m, 0.0)
-    error = error / (n1 * n1) + (kappa * rest / n1) ** 2 / (kappa * held + k)
+        h01 += p * n * inv * z
+        h11 += p * n * inv * z * z
+        held2 += stats.growth[a, g] * inv
+        rest2 += stats.spread2[g] * n * inv
+        r0 += kg * p * open_
+        r1 += kg * p * open_ * z
+        left2 += stats.spread2[g] * kg * open_
+        error += p * stats.rel[g] * inv * inv * (n * (n1 + kg) ** 2 + kg * (n1 - n) ** 2)
+    level2 = held2 / rest2 if rest2 > 0.0 else 0.0
+    second = max((top2 + level2 * left2) / n1, 0.0)
+    k1 = sh[SIGMA] / sh[TILT]
+    A, B, C = kappa * held + k, kappa * h01, kappa * h11 + k1
+    det = 1.0 / (A * C - B * B)
+    y0, y1 = kappa * top + k * sh[LEVEL], kappa * q1
+    b0 = (C * y0 - B * y1) * det
+    b1 = (A * y1 - B * y0) * det
+    stats.tilt[a] = b1
+    stats.tvar[a] = A * det
+    m = max((raw + b0 * r0 + b1 * r1) / n1, 0.0)
+    error = (error + (r0 * r0 * C - 2.0 * r0 * r1 * B + r1 * r1 * A) * det) / (n1 * n1)
     w = 1.0 / error
     stats.own[a] = m
     stats.second[a] = second
@@ -138,7 +163,7 @@ def settle(params, stats, a):
     own = max(second - m * m, 0.0)
     usual = min(sh[SIGMA], second) if paid else sh[SIGMA]
     many = w * m * m / second if paid else 0.0
-    extra = 0.25 / (1.0 + many) ** params.e
+    extra = 0.25 * sh[PART] ** params.mix / (1.0 + many) ** params.e
     stats.variance[a] = (w * own + params.own * usual + extra) / (w + params.own)
     k = sh[SIGMA] / sh[GAMMA]
     shift = k * (sh[LEVEL] - m) / (w + k)
@@ -151,7 +176,7 @@ def _level(stats, paid, spread, a, kappa, reach):
     top = held = 0.0
     for g in range(reach):
         n = stats.seen[a, g]
-        inv = 1.0 / (n + kappa)
+        inv = 1.0 / (n + kappa * stats.rel[g])
         top += paid[a, g] * inv
         held += spread[g] * n * inv
     return max(top / held, 0.0) if held > 0.0 else 0.0
@@ -183,7 +208,7 @@ def _pool(stats, paid, spread, prior, kappa, reach):
 
 
 @njit
-def _learn_kappa(stats, spread, reach):
+def _learn_kappa(params, stats, spread, reach):
     arms = len(stats.pulls)
     sh = stats.shared
     mean = stats.mean
@@ -191,14 +216,14 @@ def _learn_kappa(stats, spread, reach):
     for a in range(arms):
         mean[a] = _level(stats, stats.paid, spread, a, sh[KAPPA], reach)
         used_arms += stats.seen[a, 0] > 0.0
-    statistic = scale = average = mass = 0.0
+    statistic = scale = average = mass = last = 0.0
     cells = used = 0
     for g in range(reach):
         spare = level = misfit = total = weighted = squared = 0.0
         here_cells = 0
         for a in range(arms):
             n = stats.seen[a, g]
-            expected = mean[a] * spread[g]
+            expected = (mean[a] + stats.tilt[a] * stats.place[g]) * spread[g]
             if n >= 2.0 and expected > 0.0:
                 here = stats.paid[a, g] / n
                 spare += stats.square[a, g] - n * here * here
@@ -216,13 +241,16 @@ def _learn_kappa(stats, spread, reach):
             scale += (total - squared / weighted) / last
             average += spread[g] * last
             mass += spread[g]
-    freedom = cells - used_arms - (used - 1)
+        stats.scratch[0, g] = last
+    freedom = cells - 2 * used_arms - (used - 1)
     if freedom < 1 or average <= 0.0:
         return
     average /= mass
     excess = statistic - freedom - math.sqrt(2.0 * freedom)
     worth = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
     sh[KAPPA] = worth
+    for g in range(reach):
+        stats.rel[g] = min(max(stats.scratch[0, g] / average, params.rmin), 10.0) if stats.scratch[0, g] > 0.0 else 1.0
 
 
 @seldom
@@ -239,6 +267,7 @@ def refresh(params, stats):
         return
     old = int(sh[REACH])
     sh[REACH] = reach
+    sh[PART] = params.prior[:reach].sum()
     if reach > old:  # what the prior says of the new ages, beside the old
         for spread in (stats.spread, stats.spread2):
             mass = 1.0
@@ -250,10 +279,11 @@ def refresh(params, stats):
     _pool(stats, stats.paid, stats.spread, params.prior, sh[KAPPA], reach)
     arrived = 0.0
     for g in range(reach):
+        stats.place[g] = 2.0 * arrived + stats.spread[g] - 1.0
         stats.scratch[2, g] = (2.0 * arrived + stats.spread[g]) * stats.spread[g]
         arrived += stats.spread[g]
     _pool(stats, stats.growth, stats.spread2, stats.scratch[2], sh[KAPPA], reach)
-    _learn_kappa(stats, stats.spread, reach)
+    _learn_kappa(params, stats, stats.spread, reach)
     _learn_prior(params, stats)
 
 
@@ -288,7 +318,7 @@ def _learn_prior(params, stats):
     sh[SIZE] = second / max(first, 1e-300)
     if sh[READY] == 0.0:
         sh[READY] = 1.0
-        sh[LEVEL], sh[GAMMA] = average, g0
+        sh[LEVEL], sh[GAMMA], sh[TILT] = average, g0, params.tv * g0
     for _ in range(3):
         k = sigma / sh[GAMMA]
         mean = spread = 0.0
@@ -300,5 +330,9 @@ def _learn_prior(params, stats):
         mean /= arms
         sh[GAMMA] = (max(spread - arms * mean * mean, 0.0) + params.nu * g0) / (arms + params.nu)
         sh[LEVEL] = mean
+    spread = 0.0
+    for a in range(arms):
+        spread += stats.tilt[a] ** 2 + sigma * stats.tvar[a]
+    sh[TILT] = (spread + params.nu * params.tv * g0) / (arms + params.nu)
     for a in range(arms):
         settle(params, stats, a)

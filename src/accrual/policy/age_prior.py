@@ -61,25 +61,30 @@ def index(params, stats, arm, moment):
     n = _count(params, stats, arm)
     s2 = stats.variance[arm]
     f = worth(params.off, sh[LOGN] - math.log(n))
+    left = 1.0 - sh[PART]
+    U = params.U * sh[SIGMA] * left / sh[KAPPA] + params.V * sh[TILT] * left ** 2
+    k = stats.pulls[arm] + 1.0
+    L = sh[LOGN] - math.log(k)
+    n /= 1.0 + n * U / s2
+    k /= 1.0 + k * U / s2
     m = stats.mean[arm]
     target = sh[BEST] * params.inverse_cap[arm]
     d = target - m
     if d <= 0.0:
         return f
     cost = n * cost_of(d, m, s2) - f
-    k = stats.pulls[arm] + 1.0
     x = target - stats.own[arm]
-    L = sh[LOGN] - math.log(k)
     other = params.alt * math.log(len(params.cap) + 1.0) - worth(params.off, L)
     if other < cost:
         if x > 0.0:
             other += k * cost_of(x, stats.own[arm], s2)
         cost = min(cost, other)
     if params.jack > 0.0:
-        other = params.jack - L
+        many = stats.weight[arm] * stats.own[arm] ** 2
+        other = params.jack * many / (many + stats.second[arm] + 1e-300) - L
         if other < cost:
             if x > 0.0:
-                y = x / (1.0 - min(stats.own[arm], 1.0 - 1e-9))
+                y = x / max(sh[PART] ** params.und - stats.own[arm], 1e-9)
                 other -= k * math.log(max(1.0 - y, 1e-9))
             cost = min(cost, other)
     return -cost
@@ -94,13 +99,17 @@ class AgePrior(Policy):
     mk: float = 0.5
     many: float = 10.0
     alt: float = 0.5
-    jack: float = 0.0
+    jack: float = 2.5
     cv: float = 0.3
     nu: float = 4.0
     own: float = 5.0
     e: float = 2.0
-    mix: float = 0.0
-    und: float = 0.0
+    mix: float = 4.0
+    und: float = 4.0
+    rmin: float = 0.1
+    tv: float = 0.1
+    U: float = 0.0
+    V: float = 0.0
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
         index=index, survey=survey, finished=finished, amended=amended, refresh=refresh, noted=noted, sums=("news",)
@@ -118,13 +127,13 @@ class AgePrior(Policy):
         prior = np.diff(np.concatenate([[0], self.edges(window)])) / window
         K = len(caps)
         return Params(caps, 1.0 / caps, prior, self.lt + self.lk * math.log(K), self.most + self.mk * K,
-                      K / (K + self.many), self.alt, self.jack, self.cv, self.nu, self.own, self.e, self.mix, self.und)
+                      K / (K + self.many), self.alt, self.jack, self.cv, self.nu, self.own, self.e, self.mix, self.und, self.rmin, self.tv, self.U, self.V)
 
     def stats(self, params):
         arms, buckets = len(params.cap), len(params.prior)
         cells = (arms, buckets)
-        shared = np.zeros(9)
-        shared[KAPPA], shared[GAMMA], shared[SIGMA] = KAPPA_START, 1.0, 1.0
+        shared = np.zeros(11)
+        shared[KAPPA], shared[GAMMA], shared[SIGMA], shared[TILT] = KAPPA_START, 1.0, 1.0, 1.0
         return Stats(np.zeros(arms, np.int64), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells),
-                     np.zeros(arms), np.ones(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
-                     np.zeros(buckets), np.zeros(buckets), np.zeros((3, buckets)), np.array([8], np.int64), shared)
+                     np.zeros(arms), np.ones(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
+                     np.zeros(buckets), np.zeros(buckets), np.ones(buckets), np.zeros(buckets), np.zeros((3, buckets)), np.array([8], np.int64), shared)
