@@ -11,7 +11,7 @@ from accrual.core.jit import njit, seldom
 from accrual.policy.base import Floats, Ints
 
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
-READY, REACH, KAPPA, LEVEL, GAMMA, SIGMA, BEST, LOGN, SIZE, TILT, PART = range(11)
+READY, REACH, KAPPA, LEVEL, GAMMA, SIGMA, BEST, LOGN, SIZE, TILT, PART, SCALE = range(12)
 
 
 class Params(NamedTuple):
@@ -33,6 +33,7 @@ class Params(NamedTuple):
     tv: float
     U: float
     V: float
+    sweeps: float
 
 
 class Stats(NamedTuple):
@@ -48,6 +49,8 @@ class Stats(NamedTuple):
     weight: Floats
     mean: Floats
     variance: Floats
+    level: Floats
+    lvar: Floats
     tilt: Floats
     tvar: Floats
     spread: Floats
@@ -104,12 +107,14 @@ def estimate(params, stats, a):
         stats.own[a] = stats.mean[a] = sh[LEVEL]
         stats.weight[a] = stats.tilt[a] = 0.0
         stats.tvar[a] = sh[TILT] / sh[SIGMA]
+        stats.level[a] = sh[LEVEL]
+        stats.lvar[a] = sh[GAMMA] / sh[SIGMA]
         stats.variance[a] = sh[SIGMA]
         stats.second[a] = sh[LEVEL] * sh[LEVEL] + sh[SIGMA]
         return
     stats.wait[a] = n1 * reach / 64.0
     top = top2 = held = held2 = rest2 = left2 = error = 0.0
-    q1 = h01 = h11 = raw = r0 = r1 = 0.0
+    q1 = h01 = h11 = raw = r0 = r1 = t0 = t1 = 0.0
     for g in range(reach):
         n = stats.seen[a, g]
         p = stats.spread[g]
@@ -127,6 +132,8 @@ def estimate(params, stats, a):
         h11 += p * n * inv * z * z
         held2 += stats.growth[a, g] * inv
         rest2 += stats.spread2[g] * n * inv
+        t0 += kg * p * inv
+        t1 += kg * p * inv * z
         r0 += kg * p * open_
         r1 += kg * p * open_ * z
         left2 += stats.spread2[g] * kg * open_
@@ -134,13 +141,19 @@ def estimate(params, stats, a):
     level2 = held2 / rest2 if rest2 > 0.0 else 0.0
     second = max((top2 + level2 * left2) / n1, 0.0)
     k1 = sh[SIGMA] / sh[TILT]
-    A, B, C = kappa * held + k, kappa * h01, kappa * h11 + k1
+    A, B, C = kappa * held, kappa * h01, kappa * h11 + k1
+    y0, y1 = kappa * top, kappa * q1
+    # With the prior
+    det = 1.0 / ((A + k) * C - B * B)
+    b0 = (C * (y0 + k * sh[LEVEL]) - B * y1) * det
+    b1 = ((A + k) * y1 - B * (y0 + k * sh[LEVEL])) * det
+    stats.level[a], stats.lvar[a] = b0, C * det
+    stats.tilt[a], stats.tvar[a] = b1, (A + k) * det
+    stats.mean[a] = top + b0 * t0 + b1 * t1
+    # Alone
     det = 1.0 / (A * C - B * B)
-    y0, y1 = kappa * top + k * sh[LEVEL], kappa * q1
     b0 = (C * y0 - B * y1) * det
     b1 = (A * y1 - B * y0) * det
-    stats.tilt[a] = b1
-    stats.tvar[a] = A * det
     m = max((raw + b0 * r0 + b1 * r1) / n1, 0.0)
     error = (error + (r0 * r0 * C - 2.0 * r0 * r1 * B + r1 * r1 * A) * det) / (n1 * n1)
     w = 1.0 / error
@@ -155,20 +168,14 @@ def settle(params, stats, a):
     """With the prior."""
     sh = stats.shared
     w, m, second = stats.weight[a], stats.own[a], stats.second[a]
-    if w <= 0.0:
-        stats.own[a] = stats.mean[a] = sh[LEVEL]
-        stats.variance[a] = sh[SIGMA]
-        return
     paid = second > 0.0
     own = max(second - m * m, 0.0)
     usual = min(sh[SIGMA], second) if paid else sh[SIGMA]
     many = w * m * m / second if paid else 0.0
-    extra = 0.25 * sh[PART] ** params.mix / (1.0 + many) ** params.e
+    extra = 0.25 * sh[PART] ** params.mix * w / ((1.0 + w) * (1.0 + many) ** params.e)
     stats.variance[a] = (w * own + params.own * usual + extra) / (w + params.own)
-    k = sh[SIGMA] / sh[GAMMA]
-    shift = k * (sh[LEVEL] - m) / (w + k)
     most = params.pull * math.sqrt(stats.variance[a] / w)
-    stats.mean[a] = min(max(m + min(max(shift, -most), most), 0.0), 1.0)
+    stats.mean[a] = min(max(min(max(stats.mean[a], m - most), m + most), 0.0), 1.0)
 
 
 @njit
@@ -315,24 +322,35 @@ def _learn_prior(params, stats):
     level = max(average, first, 1e-9)
     g0 = max((params.cv * level) ** 2, sigma / 100.0)
     sh[SIGMA] = sigma
-    sh[SIZE] = second / max(first, 1e-300)
     if sh[READY] == 0.0:
         sh[READY] = 1.0
         sh[LEVEL], sh[GAMMA], sh[TILT] = average, g0, params.tv * g0
-    for _ in range(3):
-        k = sigma / sh[GAMMA]
-        mean = spread = 0.0
         for a in range(arms):
-            w = stats.weight[a]
-            b = (w * stats.own[a] + k * sh[LEVEL]) / (w + k)
-            mean += b
-            spread += b * b + sigma / (w + k)
-        mean /= arms
-        sh[GAMMA] = (max(spread - arms * mean * mean, 0.0) + params.nu * g0) / (arms + params.nu)
-        sh[LEVEL] = mean
-    spread = 0.0
+            estimate(params, stats, a)
+    elif sh[SCALE] != sh[REACH]:
+        f = level / sh[SIZE]
+        sh[LEVEL] *= f
+        sh[GAMMA] *= f * f
+        sh[TILT] *= f * f
+        for a in range(arms):
+            estimate(params, stats, a)
+    sh[SCALE], sh[SIZE] = sh[REACH], level
+    for sweep in range(int(params.sweeps)):
+        _sweep(params, stats, sigma, g0)
+
+
+@njit
+def _sweep(params, stats, sigma, g0):
+    arms = len(stats.pulls)
+    sh = stats.shared
+    mean = spread = tilts = 0.0
     for a in range(arms):
-        spread += stats.tilt[a] ** 2 + sigma * stats.tvar[a]
-    sh[TILT] = (spread + params.nu * params.tv * g0) / (arms + params.nu)
+        mean += stats.level[a]
+        spread += stats.level[a] ** 2 + sigma * stats.lvar[a]
+        tilts += stats.tilt[a] ** 2 + sigma * stats.tvar[a]
+    mean /= arms
+    sh[GAMMA] = (max(spread - arms * mean * mean, 0.0) + params.nu * g0) / (arms + params.nu)
+    sh[LEVEL] = mean
+    sh[TILT] = (tilts + params.nu * params.tv * g0) / (arms + params.nu)
     for a in range(arms):
-        settle(params, stats, a)
+        estimate(params, stats, a)

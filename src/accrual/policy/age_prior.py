@@ -16,7 +16,7 @@ from accrual.policy.totals import UNKNOWN
 
 @njit
 def _count(params, stats, a):
-    return stats.pulls[a] + min(stats.variance[a] / stats.shared[GAMMA], params.most)
+    return stats.pulls[a] + min(stats.variance[a] / (stats.shared[GAMMA] + stats.shared[SIGMA] / stats.shared[KAPPA]), params.most)
 
 
 @njit
@@ -80,8 +80,9 @@ def index(params, stats, arm, moment):
             other += k * cost_of(x, stats.own[arm], s2)
         cost = min(cost, other)
     if params.jack > 0.0:
-        many = stats.weight[arm] * stats.own[arm] ** 2
-        other = params.jack * many / (many + stats.second[arm] + 1e-300) - L
+        w = stats.weight[arm]
+        many = w * stats.own[arm] ** 2 / stats.second[arm] if stats.second[arm] > 0.0 else 0.0
+        other = params.jack * (1.0 + many) / (1.0 + w) - L
         if other < cost:
             if x > 0.0:
                 y = x / max(sh[PART] ** params.und - stats.own[arm], 1e-9)
@@ -99,7 +100,7 @@ class AgePrior(Policy):
     mk: float = 0.5
     many: float = 10.0
     alt: float = 0.5
-    jack: float = 2.5
+    jack: float = 1.0
     cv: float = 0.3
     nu: float = 4.0
     own: float = 5.0
@@ -107,9 +108,10 @@ class AgePrior(Policy):
     mix: float = 4.0
     und: float = 4.0
     rmin: float = 0.1
-    tv: float = 0.1
-    U: float = 0.0
+    tv: float = 0.03
+    U: float = 10.0
     V: float = 0.0
+    sweeps: float = 2
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
         index=index, survey=survey, finished=finished, amended=amended, refresh=refresh, noted=noted, sums=("news",)
@@ -127,13 +129,13 @@ class AgePrior(Policy):
         prior = np.diff(np.concatenate([[0], self.edges(window)])) / window
         K = len(caps)
         return Params(caps, 1.0 / caps, prior, self.lt + self.lk * math.log(K), self.most + self.mk * K,
-                      K / (K + self.many), self.alt, self.jack, self.cv, self.nu, self.own, self.e, self.mix, self.und, self.rmin, self.tv, self.U, self.V)
+                      K / (K + self.many), self.alt, self.jack + math.log(K), self.cv, self.nu, self.own, self.e, self.mix, self.und, self.rmin, self.tv, self.U, self.V, float(self.sweeps))
 
     def stats(self, params):
         arms, buckets = len(params.cap), len(params.prior)
         cells = (arms, buckets)
-        shared = np.zeros(11)
+        shared = np.zeros(12)
         shared[KAPPA], shared[GAMMA], shared[SIGMA], shared[TILT] = KAPPA_START, 1.0, 1.0, 1.0
         return Stats(np.zeros(arms, np.int64), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells),
-                     np.zeros(arms), np.ones(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
+                     np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
                      np.zeros(buckets), np.zeros(buckets), np.ones(buckets), np.zeros(buckets), np.zeros((3, buckets)), np.array([8], np.int64), shared)
