@@ -1,4 +1,19 @@
-"""Working version (knobs in Params)."""
+"""The model behind `AgePrior`: what an arm pays at every age, and how arms are alike (docs/age_prior.md).
+
+Everything is in units of the arm's cap, and of the ages that decisions have reached so far. The pay of arm a
+in bucket g of the window has the mean
+
+    p_g (level_a + tilt_a z_g) + own_ag.
+
+p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so that a tilt moves pay from early
+ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian. The noise
+of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own deviation is
+1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
+
+An arm has two estimates of its mean total. `own` makes no use of other arms but for ages that its open
+decisions have not reached: what those will pay there is filled in, and when all are closed it is the plain
+mean. `mean` is the model's, and is held within a few standard errors of `own`.
+"""
 
 from __future__ import annotations
 
@@ -10,347 +25,174 @@ import numpy as np
 from accrual.core.jit import njit, seldom
 from accrual.policy.base import Floats, Ints
 
-KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
-READY, REACH, KAPPA, LEVEL, GAMMA, SIGMA, BEST, LOGN, SIZE, TILT, PART, SCALE = range(12)
+_NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
+_WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm
 
 
 class Params(NamedTuple):
     cap: Floats
     inverse_cap: Floats
-    prior: Floats
-    pull: float  # standard errors that the prior may move an estimate
+    spread: Floats  # buckets: the spread before anything is known
+    history: Floats  # of older arms: mean level, variance of levels, of tilts and of totals; how many they are
+    pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
-    off: float  # omega
-    alt: float
-    jack: float
-    cv: float
-    nu: float
-    own: float
-    e: float
-    mix: float
-    und: float
-    rmin: float
-    tv: float
-    U: float
-    V: float
-    sweeps: float
+    share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
+    outlier: float  # what it costs to hold that an arm is like no other, in nats
+    surprise: float  # what it costs to hold that an arm hides totals near the cap
 
 
 class Stats(NamedTuple):
     pulls: Ints
-    seen: Floats
-    paid: Floats
-    growth: Floats
-    square: Floats
-    news: Floats
-    wait: Floats
-    own: Floats  # arms: the estimate without the prior
-    second: Floats
-    weight: Floats
-    mean: Floats
-    variance: Floats
-    level: Floats
-    lvar: Floats
-    tilt: Floats
-    tvar: Floats
-    spread: Floats
-    spread2: Floats
-    rel: Floats
-    place: Floats
-    scratch: Floats
-    due: Ints
-    shared: Floats
+    seen: Floats  # arms x buckets: decisions that have finished the bucket
+    paid: Floats  # arms x buckets: what they paid in it
+    growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
+    square: Floats  # arms x buckets: the squares of what they paid in it
+    news: Floats  # arms: buckets finished since the arm was last estimated, and ...
+    wait: Floats  # ... how many are waited for
+    own: Floats  # arms: the estimate that stands alone
+    second: Floats  # arms: the second moment of totals
+    weight: Floats  # arms: full decisions that `own` stands on
+    mean: Floats  # arms: the model's estimate, held near `own`
+    variance: Floats  # arms: of a total
+    level: Floats  # arms: the model's level, and ...
+    level_error: Floats  # ... its variance over the noise
+    tilt: Floats  # arms: the model's tilt, and ...
+    tilt_error: Floats  # ... its variance over the noise
+    spread: Floats  # buckets: the pooled spread (p), over the ages reached
+    spread2: Floats  # buckets: its twin for the second moment
+    late: Floats  # buckets: z
+    noise: Floats  # buckets: r
+    scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
+    due: Ints  # one number: decisions until the next refresh
+    shared: Floats  # what follows
+
+
+READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LOG_LEAD = range(12)
+# READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
+# the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance of
+# their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET: the
+# leader's mean, in rewards. LOG_LEAD: the logarithm of its count.
 
 
 @njit
-def noted(params, stats, arm, group, before, after):
+def noted(
+    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
+) -> tuple[float]:
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
-    a, g = np.uint64(arm), np.uint64(group)
+    a, g = np.uint64(arm), np.uint64(group)  # unsigned: numba then drops its tests for indices below 0
     stats.seen[a, g] += 1.0
-    if x != 0.0:
-        stats.paid[a, g] += x
-        stats.growth[a, g] += x * (after + before) * unit
-        stats.square[a, g] += x * x
+    stats.paid[a, g] += x
+    stats.growth[a, g] += x * (after + before) * unit
+    stats.square[a, g] += x * x
     return (1.0,)
 
 
 @njit
-def finished(params, stats, arm, group, before, after):
+def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
     (one,) = noted(params, stats, arm, group, before, after)
     stats.news[np.uint64(arm)] += one
 
 
 @njit
-def amended(params, stats, arm, group, before, after, more_before, more_after):
+def amended(
+    params: Params, stats: Stats, arm: int, group: int,
+    before: float, after: float, more_before: float, more_after: float,
+) -> None:  # fmt: skip
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
     more = (more_after - more_before) * unit
-    stats.growth[arm, group] += (
-        more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)
-    ) * unit**2
+    # By how much (after^2 - before^2) grows, with no difference of squares.
+    growth = more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)
     stats.paid[arm, group] += more
+    stats.growth[arm, group] += growth * unit**2
     stats.square[arm, group] += more * (2.0 * x + more)
-    stats.news[arm] = stats.wait[arm]
+    stats.news[arm] = max(stats.news[arm], stats.wait[arm])
+
+
+@njit
+def untried(stats: Stats, a: int) -> None:
+    """What is said of an arm of which no bucket has been finished: the prior."""
+    sh = stats.shared
+    stats.wait[a] = 1.0
+    stats.weight[a] = stats.tilt[a] = 0.0
+    stats.own[a] = stats.mean[a] = stats.level[a] = sh[LEVEL]
+    stats.variance[a] = sh[SIGMA2]
+    stats.second[a] = sh[LEVEL] ** 2 + sh[SIGMA2]
+    stats.level_error[a] = sh[BETWEEN] / sh[SIGMA2]
+    stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
 
 
 @seldom
-def estimate(params, stats, a):
+def estimate(params: Params, stats: Stats, a: int) -> None:
+    """Estimate one arm anew, from its cells."""
     sh = stats.shared
-    reach = int(sh[REACH])
-    kappa = sh[KAPPA]
-    k = sh[SIGMA] / sh[GAMMA]
-    n1 = stats.seen[a, 0]
+    begun = stats.seen[a, 0]  # decisions that have finished the first bucket
     stats.news[a] = 0.0
-    if n1 <= 0.0 or reach == 0:
-        stats.wait[a] = 1.0
-        stats.own[a] = stats.mean[a] = sh[LEVEL]
-        stats.weight[a] = stats.tilt[a] = 0.0
-        stats.tvar[a] = sh[TILT] / sh[SIGMA]
-        stats.level[a] = sh[LEVEL]
-        stats.lvar[a] = sh[GAMMA] / sh[SIGMA]
-        stats.variance[a] = sh[SIGMA]
-        stats.second[a] = sh[LEVEL] * sh[LEVEL] + sh[SIGMA]
+    if begun <= 0.0:
+        untried(stats, a)
         return
-    stats.wait[a] = n1 * reach / 64.0
-    top = top2 = held = held2 = rest2 = left2 = error = 0.0
-    q1 = h01 = h11 = raw = r0 = r1 = t0 = t1 = 0.0
+    reach, kappa = int(sh[REACH]), sh[KAPPA]
+    stats.wait[a] = begun * reach * _NEWS
+    # Sums for the level and the tilt (h, y), for the model's mean (t), for what is filled in (f).
+    h00 = h01 = h11 = y0 = y1 = t0 = t1 = f0 = f1 = 0.0
+    total = total2 = filled2 = level2 = known2 = error = 0.0
     for g in range(reach):
         n = stats.seen[a, g]
         p = stats.spread[g]
-        z = stats.place[g]
-        kg = kappa * stats.rel[g]
-        inv = 1.0 / (n + kg)
-        open_ = (n1 - n) * inv
-        S = stats.paid[a, g]
-        raw += S * (n1 + kg) * inv
-        top += S * inv
-        q1 += S * inv * z
-        top2 += stats.growth[a, g] * (n1 + kg) * inv
-        held += p * n * inv
-        h01 += p * n * inv * z
-        h11 += p * n * inv * z * z
-        held2 += stats.growth[a, g] * inv
-        rest2 += stats.spread2[g] * n * inv
-        t0 += kg * p * inv
-        t1 += kg * p * inv * z
-        r0 += kg * p * open_
-        r1 += kg * p * open_ * z
-        left2 += stats.spread2[g] * kg * open_
-        error += p * stats.rel[g] * inv * inv * (n * (n1 + kg) ** 2 + kg * (n1 - n) ** 2)
-    level2 = held2 / rest2 if rest2 > 0.0 else 0.0
-    second = max((top2 + level2 * left2) / n1, 0.0)
-    k1 = sh[SIGMA] / sh[TILT]
-    A, B, C = kappa * held, kappa * h01, kappa * h11 + k1
-    y0, y1 = kappa * top, kappa * q1
-    # With the prior
-    det = 1.0 / ((A + k) * C - B * B)
-    b0 = (C * (y0 + k * sh[LEVEL]) - B * y1) * det
-    b1 = ((A + k) * y1 - B * (y0 + k * sh[LEVEL])) * det
-    stats.level[a], stats.lvar[a] = b0, C * det
-    stats.tilt[a], stats.tvar[a] = b1, (A + k) * det
-    stats.mean[a] = top + b0 * t0 + b1 * t1
-    # Alone
-    det = 1.0 / (A * C - B * B)
-    b0 = (C * y0 - B * y1) * det
-    b1 = (A * y1 - B * y0) * det
-    m = max((raw + b0 * r0 + b1 * r1) / n1, 0.0)
-    error = (error + (r0 * r0 * C - 2.0 * r0 * r1 * B + r1 * r1 * A) * det) / (n1 * n1)
-    w = 1.0 / error
-    stats.own[a] = m
-    stats.second[a] = second
-    stats.weight[a] = w
-    settle(params, stats, a)
+        z = stats.late[g]
+        k = kappa * stats.noise[g]
+        inverse = 1.0 / (n + k)
+        known = kappa * p * n * inverse
+        h00 += known
+        h01 += known * z
+        h11 += known * z * z
+        paid = stats.paid[a, g] * inverse
+        y0 += kappa * paid
+        y1 += kappa * paid * z
+        model = k * p * inverse
+        t0 += model
+        t1 += model * z
+        f0 += (begun - n) * model
+        f1 += (begun - n) * model * z
+        total += paid * (begun + k)
+        growth = stats.growth[a, g] * inverse
+        total2 += growth * (begun + k)
+        level2 += growth
+        known2 += stats.spread2[g] * n * inverse
+        filled2 += (begun - n) * k * stats.spread2[g] * inverse
+        error += p * stats.noise[g] * inverse * inverse * (n * (begun + k) ** 2 + k * (begun - n) ** 2)
+    # The model's mean: every bucket's own mean and the model's, weighted n to k.
+    prior = sh[SIGMA2] / sh[BETWEEN]
+    a00, a11 = h00 + prior, h11 + sh[SIGMA2] / sh[TILT]
+    x0 = y0 + prior * sh[LEVEL]
+    over = 1.0 / (a00 * a11 - h01 * h01)
+    level = (a11 * x0 - h01 * y1) * over
+    tilt = (a00 * y1 - h01 * x0) * over
+    stats.level[a], stats.level_error[a] = level, a11 * over
+    stats.tilt[a], stats.tilt_error[a] = tilt, a00 * over
+    model = y0 / kappa + level * t0 + tilt * t1
+    # The arm's own: what was paid, and what its open decisions are still to pay, by its own level alone.
+    over = 1.0 / (h00 * a11 - h01 * h01)
+    level = (a11 * y0 - h01 * y1) * over
+    tilt = (h00 * y1 - h01 * y0) * over
+    own = max((total + level * f0 + tilt * f1) / begun, 0.0)
+    second = max((total2 + level2 / known2 * filled2) / begun, 0.0)
+    error += (f0 * f0 * a11 - 2.0 * f0 * f1 * h01 + f1 * f1 * h00) * over
+    weight = begun * begun / error
+    stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
+    # Its variance; one that has paid nothing, or hardly anything, may still pay as much as the cap.
+    usual = min(sh[SIGMA2], second) if second > 0.0 else sh[SIGMA2]
+    open_end = 0.25 * sh[PART] ** 4 * weight / ((1.0 + weight) * (1.0 + payments(stats, a)) ** 2)
+    spare = weight * max(second - own * own, 0.0)
+    stats.variance[a] = (spare + _WORTH * usual + open_end) / (weight + _WORTH)
+    most = params.pull * math.sqrt(stats.variance[a] / weight)
+    stats.mean[a] = min(max(min(max(model, own - most), own + most), 0.0), 1.0)
 
 
 @njit
-def settle(params, stats, a):
-    """With the prior."""
-    sh = stats.shared
-    w, m, second = stats.weight[a], stats.own[a], stats.second[a]
-    paid = second > 0.0
-    own = max(second - m * m, 0.0)
-    usual = min(sh[SIGMA], second) if paid else sh[SIGMA]
-    many = w * m * m / second if paid else 0.0
-    extra = 0.25 * sh[PART] ** params.mix * w / ((1.0 + w) * (1.0 + many) ** params.e)
-    stats.variance[a] = (w * own + params.own * usual + extra) / (w + params.own)
-    most = params.pull * math.sqrt(stats.variance[a] / w)
-    stats.mean[a] = min(max(min(max(stats.mean[a], m - most), m + most), 0.0), 1.0)
-
-
-@njit
-def _level(stats, paid, spread, a, kappa, reach):
-    top = held = 0.0
-    for g in range(reach):
-        n = stats.seen[a, g]
-        inv = 1.0 / (n + kappa * stats.rel[g])
-        top += paid[a, g] * inv
-        held += spread[g] * n * inv
-    return max(top / held, 0.0) if held > 0.0 else 0.0
-
-
-@njit
-def _pool(stats, paid, spread, prior, kappa, reach):
-    arms = len(stats.pulls)
-    top, bottom = stats.scratch[0], stats.scratch[1]
-    for _ in range(3):
-        top[:reach] = 0.0
-        bottom[:reach] = 0.0
-        average = 0.0
-        for a in range(arms):
-            if stats.seen[a, 0] > 0.0:
-                m = _level(stats, paid, spread, a, kappa, reach)
-                average += m / arms
-                for g in range(reach):
-                    top[g] += paid[a, g]
-                    bottom[g] += stats.seen[a, g] * m
-        if average <= 0.0:
-            return
-        mass = 0.0
-        for g in range(reach):
-            spread[g] = (max(top[g], 0.0) + average * prior[g]) / (bottom[g] + average)
-            mass += spread[g]
-        for g in range(reach):
-            spread[g] /= mass
-
-
-@njit
-def _learn_kappa(params, stats, spread, reach):
-    arms = len(stats.pulls)
-    sh = stats.shared
-    mean = stats.mean
-    used_arms = 0
-    for a in range(arms):
-        mean[a] = _level(stats, stats.paid, spread, a, sh[KAPPA], reach)
-        used_arms += stats.seen[a, 0] > 0.0
-    statistic = scale = average = mass = last = 0.0
-    cells = used = 0
-    for g in range(reach):
-        spare = level = misfit = total = weighted = squared = 0.0
-        here_cells = 0
-        for a in range(arms):
-            n = stats.seen[a, g]
-            expected = (mean[a] + stats.tilt[a] * stats.place[g]) * spread[g]
-            if n >= 2.0 and expected > 0.0:
-                here = stats.paid[a, g] / n
-                spare += stats.square[a, g] - n * here * here
-                level += (n - 1.0) * here
-                misfit += n * (here - expected) ** 2 / expected
-                total += n
-                weighted += n * mean[a]
-                squared += n * n * mean[a]
-                here_cells += 1
-        if total - here_cells >= 10.0 and spare > 0.0 and level > 0.0:
-            last = spare / level
-            used += 1
-            cells += here_cells
-            statistic += misfit / last
-            scale += (total - squared / weighted) / last
-            average += spread[g] * last
-            mass += spread[g]
-        stats.scratch[0, g] = last
-    freedom = cells - 2 * used_arms - (used - 1)
-    if freedom < 1 or average <= 0.0:
-        return
-    average /= mass
-    excess = statistic - freedom - math.sqrt(2.0 * freedom)
-    worth = KAPPA_MOST if excess <= 0.0 else min(max(scale / excess * average, KAPPA_LEAST), KAPPA_MOST)
-    sh[KAPPA] = worth
-    for g in range(reach):
-        stats.rel[g] = min(max(stats.scratch[0, g] / average, params.rmin), 10.0) if stats.scratch[0, g] > 0.0 else 1.0
-
-
-@seldom
-def refresh(params, stats):
-    arms, buckets = stats.seen.shape
-    sh = stats.shared
-    stats.due[0] = min(max(stats.pulls.sum() // 4, 4), buckets)
-    if stats.seen[:, buckets - 1].sum() > buckets:
-        stats.due[0] = max(stats.pulls.sum() // 32, buckets)
-    reach = 0
-    while reach < buckets and stats.seen[:, reach].sum() >= 10.0:
-        reach += 1
-    if reach == 0:
-        return
-    old = int(sh[REACH])
-    sh[REACH] = reach
-    sh[PART] = params.prior[:reach].sum()
-    if reach > old:  # what the prior says of the new ages, beside the old
-        for spread in (stats.spread, stats.spread2):
-            mass = 1.0
-            for g in range(old, reach):
-                spread[g] = params.prior[g] / (params.prior[:reach].sum())
-            mass = spread[:reach].sum()
-            for g in range(reach):
-                spread[g] /= mass
-    _pool(stats, stats.paid, stats.spread, params.prior, sh[KAPPA], reach)
-    arrived = 0.0
-    for g in range(reach):
-        stats.place[g] = 2.0 * arrived + stats.spread[g] - 1.0
-        stats.scratch[2, g] = (2.0 * arrived + stats.spread[g]) * stats.spread[g]
-        arrived += stats.spread[g]
-    _pool(stats, stats.growth, stats.spread2, stats.scratch[2], sh[KAPPA], reach)
-    _learn_kappa(params, stats, stats.spread, reach)
-    _learn_prior(params, stats)
-
-
-@njit
-def _learn_prior(params, stats):
-    arms = len(stats.pulls)
-    sh = stats.shared
-    for a in range(arms):
-        estimate(params, stats, a)
-    heft = first = second = inside = freedom = average = 0.0
-    tried = 0
-    for a in range(arms):
-        w = stats.weight[a]
-        if w > 0.0:
-            tried += 1
-            heft += w
-            average += stats.own[a]
-            first += w * stats.own[a]
-            second += w * stats.second[a]
-            if w > 1.0:
-                inside += w * max(stats.second[a] - stats.own[a] ** 2, 0.0)
-                freedom += w - 1.0
-    if heft <= 0.0 or second <= 0.0:
-        return
-    first /= heft
-    second /= heft
-    average /= tried
-    sigma = max((inside + 5.0 * max(second - first * first, 0.0)) / (freedom + 5.0), 1e-4 * first * first + 1e-14)
-    level = max(average, first, 1e-9)
-    g0 = max((params.cv * level) ** 2, sigma / 100.0)
-    sh[SIGMA] = sigma
-    if sh[READY] == 0.0:
-        sh[READY] = 1.0
-        sh[LEVEL], sh[GAMMA], sh[TILT] = average, g0, params.tv * g0
-        for a in range(arms):
-            estimate(params, stats, a)
-    elif sh[SCALE] != sh[REACH]:
-        f = level / sh[SIZE]
-        sh[LEVEL] *= f
-        sh[GAMMA] *= f * f
-        sh[TILT] *= f * f
-        for a in range(arms):
-            estimate(params, stats, a)
-    sh[SCALE], sh[SIZE] = sh[REACH], level
-    for sweep in range(int(params.sweeps)):
-        _sweep(params, stats, sigma, g0)
-
-
-@njit
-def _sweep(params, stats, sigma, g0):
-    arms = len(stats.pulls)
-    sh = stats.shared
-    mean = spread = tilts = 0.0
-    for a in range(arms):
-        mean += stats.level[a]
-        spread += stats.level[a] ** 2 + sigma * stats.lvar[a]
-        tilts += stats.tilt[a] ** 2 + sigma * stats.tvar[a]
-    mean /= arms
-    sh[GAMMA] = (max(spread - arms * mean * mean, 0.0) + params.nu * g0) / (arms + params.nu)
-    sh[LEVEL] = mean
-    sh[TILT] = (tilts + params.nu * params.tv * g0) / (arms + params.nu)
-    for a in range(arms):
-        estimate(params, stats, a)
+def payments(stats: Stats, a: int) -> float:
+    """How many equal payments the arm's totals are worth: its full decisions where all pay alike."""
+    if stats.second[a] <= 0.0:
+        return 0.0
+    return float(stats.weight[a] * stats.own[a] ** 2 / stats.second[a])

@@ -1,141 +1,271 @@
+"""AgePrior: pieces at every age, a prior over arms learned on the way, and an index for many arms or few."""
+
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
-from accrual.policy.age_model import *
-from accrual.policy.age_model import KAPPA_START
-from accrual.policy.base import Feedback, Functions, Policy
+from accrual.policy.age_learning import KAPPA_START, refresh
+from accrual.policy.age_model import (
+    BETWEEN,
+    KAPPA,
+    LOG_LEAD,
+    PART,
+    REACH,
+    READY,
+    SIGMA2,
+    TARGET,
+    TILT,
+    Params,
+    Stats,
+    amended,
+    estimate,
+    finished,
+    noted,
+    payments,
+)
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import kl
-from accrual.policy.totals import UNKNOWN
+from accrual.spread import SpreadLike, as_spread
+
+_ALMOST = 1.0 - 1e-9
+_LOG2 = math.log(2.0)
+_UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
 
 
 @njit
-def _count(params, stats, a):
-    return stats.pulls[a] + min(stats.variance[a] / (stats.shared[GAMMA] + stats.shared[SIGMA] / stats.shared[KAPPA]), params.most)
+def _count(params: Params, stats: Stats, arm: int) -> float:
+    """All decisions of the arm, those in flight as well, and what the prior is worth."""
+    sh = stats.shared
+    prior = stats.variance[arm] / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
+    return float(stats.pulls[arm] + min(prior, params.most))
 
 
 @njit
-def survey(params, stats, moment):
+def survey(params: Params, stats: Stats, moment: Moment) -> None:
+    """Estimate the arms that have news, and find the leader."""
     sh = stats.shared
     if sh[READY] == 0.0:
         return
     best = -1.0
     lead = 0
-    for a in range(len(params.cap)):
-        if stats.news[a] >= stats.wait[a]:
-            estimate(params, stats, a)
-        if stats.mean[a] * params.cap[a] > best:
-            best = stats.mean[a] * params.cap[a]
-            lead = a
-    n = stats.seen[lead, int(sh[REACH]) - 1]
-    sh[BEST] = min(best, params.cap[lead] * (1.0 - 0.5 / (n + 1.0)))
-    sh[LOGN] = math.log(_count(params, stats, lead))
+    for arm in range(len(params.cap)):
+        if stats.news[arm] >= stats.wait[arm]:
+            estimate(params, stats, arm)
+        reward = stats.mean[arm] * params.cap[arm]
+        if reward > best:
+            best = reward
+            lead = arm
+    # At the cap itself no other arm could ever be tried; so far nobody knows that it is the cap.
+    closed = stats.seen[lead, int(sh[REACH]) - 1]
+    sh[TARGET] = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
+    sh[LOG_LEAD] = math.log(_count(params, stats, lead))
 
 
 @njit
-def cost_of(d, m, s2):
-    m = min(m, 1.0 - 1e-9)
-    D = s2 / max(m, 1e-9)
-    b = min(1.0 - m, max(D, 1.5 * d))
-    p = s2 / (s2 + b * b)
-    return max(kl(p, min(p + d / (b + s2 / b), 1.0 - 1e-9)), d * d / (2.0 * (s2 + min(D, 1.0) * d / 3.0)))
+def _bernstein(gap: float, mean: float, variance: float) -> float:
+    size = min(variance / max(mean, 1e-9), 1.0)
+    return gap * gap / (2.0 * (variance + size * gap / 3.0))
 
 
 @njit
-def worth(off, L):
-    if L <= 1.0:
-        return (1.0 - 0.5 * off) * L
-    return max((1.0 - 0.5 * off) * L, L - off * (0.5 * math.log(L) + 1.96))
+def _cost(gap: float, mean: float, variance: float) -> float:
+    """What one decision says against a mean that is higher by `gap`, in nats.
+
+    The greater of two bounds: of a total that takes two values with this mean and variance, the lower one 0
+    if it can be, which is exact for totals of 0 or the cap; and Bernstein's.
+    """
+    mean = min(mean, _ALMOST)
+    above = min(1.0 - mean, max(variance / max(mean, 1e-9), 1.5 * gap))
+    p = variance / (variance + above * above)
+    q = min(p + gap / (above + variance / above), _ALMOST)
+    return max(kl(p, q), _bernstein(gap, mean, variance))
 
 
 @njit
-def index(params, stats, arm, moment):
+def _worth(share: float, behind: float) -> float:
+    """What trying an arm may cost that has exp(-behind) of the leader's decisions.
+
+    IMED's is `behind` itself. With very many arms it is Brezzi and Lai's approximation to Gittins' index, for
+    which there is no time to try them all.
+    """
+    least = (1.0 - 0.5 * share) * behind
+    if behind <= 1.0:
+        return least
+    return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
+
+
+@njit
+def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
+    """-(the least that it costs to hold that the arm is as good as the leader, less what a try is worth)
+
+    Three ways to hold it: the model's estimate is off; the arm is like no other, and its own estimate is off; it
+    hides totals near the cap. Each begins with what it takes to believe it.
+    """
     sh = stats.shared
     if sh[READY] == 0.0:
         return -float(stats.pulls[arm])
-    n = _count(params, stats, arm)
-    s2 = stats.variance[arm]
-    f = worth(params.off, sh[LOGN] - math.log(n))
-    left = 1.0 - sh[PART]
-    U = params.U * sh[SIGMA] * left / sh[KAPPA] + params.V * sh[TILT] * left ** 2
-    k = stats.pulls[arm] + 1.0
-    L = sh[LOGN] - math.log(k)
-    n /= 1.0 + n * U / s2
-    k /= 1.0 + k * U / s2
-    m = stats.mean[arm]
-    target = sh[BEST] * params.inverse_cap[arm]
-    d = target - m
-    if d <= 0.0:
-        return f
-    cost = n * cost_of(d, m, s2) - f
-    x = target - stats.own[arm]
-    other = params.alt * math.log(len(params.cap) + 1.0) - worth(params.off, L)
+    target = sh[TARGET] * params.inverse_cap[arm]
+    gap = target - stats.mean[arm]
+    count = _count(params, stats, arm)
+    if gap <= 0.0:
+        return _worth(params.share, sh[LOG_LEAD] - math.log(count))
+    variance, own, weight = stats.variance[arm], stats.own[arm], stats.weight[arm]
+    alone = stats.pulls[arm] + 1.0
+    # Where arms pay differently at the ages known, they will at those that no decision has reached.
+    unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
+    n = count / (1.0 + count * unseen)
+    n_alone = alone / (1.0 + alone * unseen)
+    own_gap = max(target - own, 0.0)
+    hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
+    room = own_gap / max(sh[PART] ** 4 - own, 1e-9)
+    # Without a logarithm: bounds that put most arms out of reach. The leader's index is 0.
+    far = sh[LOG_LEAD] - _LOG2 * ((np.float64(min(count, alone)).view(np.int64) >> 52) - 1023)
+    least = min(
+        n * _bernstein(gap, stats.mean[arm], variance),
+        params.outlier + n_alone * _bernstein(own_gap, own, variance),
+        hidden + n_alone * room,
+    )
+    if least > far:
+        return far - least
+    cost = n * _cost(gap, stats.mean[arm], variance) - _worth(params.share, sh[LOG_LEAD] - math.log(count))
+    behind = sh[LOG_LEAD] - math.log(alone)
+    other = params.outlier - _worth(params.share, behind)
     if other < cost:
-        if x > 0.0:
-            other += k * cost_of(x, stats.own[arm], s2)
+        if own_gap > 0.0:
+            other += n_alone * _cost(own_gap, own, variance)
         cost = min(cost, other)
-    if params.jack > 0.0:
-        w = stats.weight[arm]
-        many = w * stats.own[arm] ** 2 / stats.second[arm] if stats.second[arm] > 0.0 else 0.0
-        other = params.jack * (1.0 + many) / (1.0 + w) - L
-        if other < cost:
-            if x > 0.0:
-                y = x / max(sh[PART] ** params.und - stats.own[arm], 1e-9)
-                other -= k * math.log(max(1.0 - y, 1e-9))
-            cost = min(cost, other)
+    other = hidden - behind
+    if other < cost and room < 1.0:
+        cost = min(cost, other - n_alone * math.log(1.0 - room))
     return -cost
 
 
 @dataclass(frozen=True)
 class AgePrior(Policy):
+    """Learn from every piece at every age, and what arms have in common on the way.
+
+    A heuristic: nothing is proved. docs/age_prior.md has the model, and where it does badly.
+
+    Parameters
+    ----------
+    buckets : int
+        Into how many parts the window is cut, fine early and coarse late (fewer if it is short).
+    surprise : float
+        How hard it is to believe that an arm of small regular pay hides rare totals near its cap, in nats; a
+        sixth of the number of arms is added. 0 where caps are facts and rare large totals are likely;
+        large (such as 20) where caps were set far too high.
+    spread : str, Spread or sequence of float
+        The pooled spread before anything is known; soon outweighed.
+    history : sequence of float
+        What older arms were like, five numbers in units of caps: mean of the arms' means, variance of those,
+        variance of their tilts, variance of a total within an arm, and how many arms that counts as.
+
+    Examples
+    --------
+    >>> AgePrior().label
+    'AgePrior'
+    """
+
     buckets: int = 32
-    lt: float = 0.2
-    lk: float = 0.3
-    most: float = 5.0
-    mk: float = 0.5
-    many: float = 10.0
-    alt: float = 0.5
-    jack: float = 1.0
-    cv: float = 0.3
-    nu: float = 4.0
-    own: float = 5.0
-    e: float = 2.0
-    mix: float = 4.0
-    und: float = 4.0
-    rmin: float = 0.1
-    tv: float = 0.03
-    U: float = 10.0
-    V: float = 0.0
-    sweeps: float = 2
+    surprise: float = 2.0
+    spread: SpreadLike = "uniform"
+    history: Sequence[float] = ()
+
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
-        index=index, survey=survey, finished=finished, amended=amended, refresh=refresh, noted=noted, sums=("news",)
+        index=index,
+        survey=survey,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        noted=noted,
+        sums=("news",),
     )
 
-    @property
-    def label(self):
-        return "AgePrior"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1))
+        object.__setattr__(self, "spread", as_spread(self.spread))
+        if not (np.isfinite(self.surprise) and self.surprise >= 0):
+            raise InputError(f"surprise must be 0 or more, not {self.surprise!r}")
+        history = tuple(map(float, self.history))
+        if history and not (len(history) == 5 and np.isfinite(history).all() and min(history) >= 0):
+            raise InputError(
+                "history must be five numbers, 0 or more: mean and variance of arms' means, variance of tilts, "
+                f"variance of a total, number of arms; not {self.history!r}"
+            )
+        object.__setattr__(self, "history", history)
 
-    def edges(self, window):
+    @property
+    def label(self) -> str:
+        return type(self).__name__
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if stats.shared[READY] == 0.0:
+            return {"decisions": float(stats.pulls[arm])}
+        cap = float(params.cap[arm])
+        return {
+            "estimate": cap * float(stats.mean[arm]),
+            "its own, without the other arms": cap * float(stats.own[arm]),
+            "best estimate": float(stats.shared[TARGET]),
+            "full decisions that it stands on": float(stats.weight[arm]),
+            "decisions": float(stats.pulls[arm]),
+            "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
+        }
+
+    def edges(self, window: int) -> Ints:
         g = np.arange(1, self.buckets + 1)
         return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
 
-    def params(self, caps, window):
-        prior = np.diff(np.concatenate([[0], self.edges(window)])) / window
-        K = len(caps)
-        return Params(caps, 1.0 / caps, prior, self.lt + self.lk * math.log(K), self.most + self.mk * K,
-                      K / (K + self.many), self.alt, self.jack + math.log(K), self.cv, self.nu, self.own, self.e, self.mix, self.und, self.rmin, self.tv, self.U, self.V, float(self.sweeps))
+    def params(self, caps: Floats, window: int) -> Params:
+        arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
+        spread = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
+        arms = len(caps)
+        return Params(
+            caps,
+            1.0 / caps,
+            spread / spread.sum(),
+            np.array(self.history or (0.0,) * 5),
+            pull=0.2 + 0.3 * math.log(arms),
+            most=5.0 + 0.5 * arms,
+            share=arms / (arms + 10.0),
+            outlier=0.5 * math.log(arms + 1.0),
+            surprise=float(self.surprise) + arms / 6.0,
+        )
 
-    def stats(self, params):
-        arms, buckets = len(params.cap), len(params.prior)
+    def stats(self, params: Params) -> Stats:
+        arms, buckets = len(params.cap), len(params.spread)
         cells = (arms, buckets)
         shared = np.zeros(12)
-        shared[KAPPA], shared[GAMMA], shared[SIGMA], shared[TILT] = KAPPA_START, 1.0, 1.0, 1.0
-        return Stats(np.zeros(arms, np.int64), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells),
-                     np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
-                     np.zeros(buckets), np.zeros(buckets), np.ones(buckets), np.zeros(buckets), np.zeros((3, buckets)), np.array([8], np.int64), shared)
+        shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
+        return Stats(
+            pulls=np.zeros(arms, np.int64),
+            seen=np.zeros(cells),
+            paid=np.zeros(cells),
+            growth=np.zeros(cells),
+            square=np.zeros(cells),
+            news=np.zeros(arms),
+            wait=np.zeros(arms),
+            own=np.zeros(arms),
+            second=np.zeros(arms),
+            weight=np.zeros(arms),
+            mean=np.zeros(arms),
+            variance=np.zeros(arms),
+            level=np.zeros(arms),
+            level_error=np.zeros(arms),
+            tilt=np.zeros(arms),
+            tilt_error=np.zeros(arms),
+            spread=np.zeros(buckets),
+            spread2=np.zeros(buckets),
+            late=np.zeros(buckets),
+            noise=np.ones(buckets),
+            scratch=np.zeros((3, buckets)),
+            due=np.array([min(8, buckets)], np.int64),
+            shared=shared,
+        )
