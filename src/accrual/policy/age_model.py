@@ -54,6 +54,12 @@ class Stats(NamedTuple):
     weight: Floats  # arms: full decisions that `own` stands on
     mean: Floats  # arms: the model's estimate, held near `own`
     variance: Floats  # arms: of a total
+    cost: Floats  # arms: what it costs to hold that the arm is as good as the leader: the model is off, ...
+    cost_alone: Floats  # ... or the arm is like no other, ...
+    cost_hidden: Floats  # ... or it hides totals near the cap
+    log_count: Floats  # arms: the logarithm of its count with the prior, and ...
+    log_alone: Floats  # ... without
+    costed: Floats  # arms: the decisions for which these five were computed; -1 for none
     level: Floats  # arms: the model's level, and ...
     level_error: Floats  # ... its variance over the noise
     tilt: Floats  # arms: the model's tilt, and ...
@@ -129,6 +135,7 @@ def estimate(params: Params, stats: Stats, a: int) -> None:
     sh = stats.shared
     begun = stats.seen[a, 0]  # decisions that have finished the first bucket
     stats.news[a] = 0.0
+    stats.costed[a] = -1.0
     if begun <= 0.0:
         untried(stats, a)
         return

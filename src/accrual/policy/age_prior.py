@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit
+from accrual.core.jit import njit, seldom
 from accrual.policy.age_learning import KAPPA_START, refresh
 from accrual.policy.age_model import (
     BETWEEN,
@@ -35,37 +35,7 @@ from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
-_LOG2 = math.log(2.0)
 _UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
-
-
-@njit
-def _count(params: Params, stats: Stats, arm: int) -> float:
-    """All decisions of the arm, those in flight as well, and what the prior is worth."""
-    sh = stats.shared
-    prior = stats.variance[arm] / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
-    return float(stats.pulls[arm] + min(prior, params.most))
-
-
-@njit
-def survey(params: Params, stats: Stats, moment: Moment) -> None:
-    """Estimate the arms that have news, and find the leader."""
-    sh = stats.shared
-    if sh[READY] == 0.0:
-        return
-    best = -1.0
-    lead = 0
-    for arm in range(len(params.cap)):
-        if stats.news[arm] >= stats.wait[arm]:
-            estimate(params, stats, arm)
-        reward = stats.mean[arm] * params.cap[arm]
-        if reward > best:
-            best = reward
-            lead = arm
-    # At the cap itself no other arm could ever be tried; so far nobody knows that it is the cap.
-    closed = stats.seen[lead, int(sh[REACH]) - 1]
-    sh[TARGET] = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
-    sh[LOG_LEAD] = math.log(_count(params, stats, lead))
 
 
 @njit
@@ -88,6 +58,62 @@ def _cost(gap: float, mean: float, variance: float) -> float:
     return max(kl(p, q), _bernstein(gap, mean, variance))
 
 
+@seldom
+def weigh(params: Params, stats: Stats, arm: int) -> None:
+    """What it costs, in three ways, to hold that the arm is as good as the leader.
+
+    The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides totals near
+    the cap. The last two begin with what it takes to believe them.
+    """
+    sh = stats.shared
+    target = sh[TARGET] * params.inverse_cap[arm]
+    mean, own, variance, weight = stats.mean[arm], stats.own[arm], stats.variance[arm], stats.weight[arm]
+    # All decisions count, those in flight as well, and so does the prior.
+    prior = variance / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
+    count = stats.pulls[arm] + min(prior, params.most)
+    alone = stats.pulls[arm] + 1.0
+    stats.log_count[arm], stats.log_alone[arm] = math.log(count), math.log(alone)
+    stats.costed[arm] = stats.pulls[arm]
+    # Where arms pay differently at the ages known, they will at those that no decision has reached.
+    unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
+    count /= 1.0 + count * unseen
+    alone /= 1.0 + alone * unseen
+    stats.cost[arm] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
+    gap = max(target - own, 0.0)
+    stats.cost_alone[arm] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
+    room = gap / max(sh[PART] ** 4 - own, 1e-9)
+    hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
+    stats.cost_hidden[arm] = hidden - alone * math.log(1.0 - room) if room < 1.0 else math.inf
+
+
+@njit
+def survey(params: Params, stats: Stats, moment: Moment) -> None:
+    """Estimate the arms that have news, find the leader, and cost the others anew where that has changed."""
+    sh = stats.shared
+    if sh[READY] == 0.0:
+        return
+    best = -1.0
+    lead = 0
+    for arm in range(len(params.cap)):
+        a = np.uint64(arm)
+        if stats.news[a] >= stats.wait[a]:
+            estimate(params, stats, arm)
+        reward = stats.mean[a] * params.cap[a]
+        if reward > best:
+            best = reward
+            lead = arm
+    # At the cap itself no other arm could ever be tried; so far nobody knows that it is the cap.
+    closed = stats.seen[lead, int(sh[REACH]) - 1]
+    target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
+    moved = target != sh[TARGET]
+    sh[TARGET] = target
+    for arm in range(len(params.cap)):
+        a = np.uint64(arm)
+        if moved or stats.costed[a] != stats.pulls[a]:
+            weigh(params, stats, arm)
+    sh[LOG_LEAD] = stats.log_count[lead]
+
+
 @njit
 def _worth(share: float, behind: float) -> float:
     """What trying an arm may cost that has exp(-behind) of the leader's decisions.
@@ -103,48 +129,25 @@ def _worth(share: float, behind: float) -> float:
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
-    """-(the least that it costs to hold that the arm is as good as the leader, less what a try is worth)
-
-    Three ways to hold it: the model's estimate is off; the arm is like no other, and its own estimate is off; it
-    hides totals near the cap. Each begins with what it takes to believe it.
-    """
+    """-(the least that it costs to hold that the arm is as good as the leader, less what a try is worth)"""
     sh = stats.shared
+    a = np.uint64(arm)
     if sh[READY] == 0.0:
-        return -float(stats.pulls[arm])
-    target = sh[TARGET] * params.inverse_cap[arm]
-    gap = target - stats.mean[arm]
-    count = _count(params, stats, arm)
-    if gap <= 0.0:
-        return _worth(params.share, sh[LOG_LEAD] - math.log(count))
-    variance, own, weight = stats.variance[arm], stats.own[arm], stats.weight[arm]
-    alone = stats.pulls[arm] + 1.0
-    # Where arms pay differently at the ages known, they will at those that no decision has reached.
-    unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
-    n = count / (1.0 + count * unseen)
-    n_alone = alone / (1.0 + alone * unseen)
-    own_gap = max(target - own, 0.0)
-    hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
-    room = own_gap / max(sh[PART] ** 4 - own, 1e-9)
-    # Without a logarithm: bounds that put most arms out of reach. The leader's index is 0.
-    far = sh[LOG_LEAD] - _LOG2 * ((np.float64(min(count, alone)).view(np.int64) >> 52) - 1023)
-    least = min(
-        n * _bernstein(gap, stats.mean[arm], variance),
-        params.outlier + n_alone * _bernstein(own_gap, own, variance),
-        hidden + n_alone * room,
-    )
+        return -float(stats.pulls[a])
+    behind, behind_alone = sh[LOG_LEAD] - stats.log_count[a], sh[LOG_LEAD] - stats.log_alone[a]
+    cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
+    # The leader's index is 0, and a try is never worth more than this: most arms are out of reach.
+    far = max(behind, behind_alone, 0.0)
+    least = min(cost, alone, hidden)
     if least > far:
         return far - least
-    cost = n * _cost(gap, stats.mean[arm], variance) - _worth(params.share, sh[LOG_LEAD] - math.log(count))
-    behind = sh[LOG_LEAD] - math.log(alone)
-    other = params.outlier - _worth(params.share, behind)
-    if other < cost:
-        if own_gap > 0.0:
-            other += n_alone * _cost(own_gap, own, variance)
-        cost = min(cost, other)
-    other = hidden - behind
-    if other < cost and room < 1.0:
-        cost = min(cost, other - n_alone * math.log(1.0 - room))
-    return -cost
+    if cost <= 0.0:
+        return _worth(params.share, behind)
+    return -min(
+        cost - _worth(params.share, behind),
+        alone - _worth(params.share, behind_alone),
+        hidden - behind_alone,
+    )
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ class AgePrior(Policy):
     """
 
     buckets: int = 32
-    surprise: float = 2.0
+    surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
 
@@ -257,6 +260,12 @@ class AgePrior(Policy):
             weight=np.zeros(arms),
             mean=np.zeros(arms),
             variance=np.zeros(arms),
+            cost=np.zeros(arms),
+            cost_alone=np.zeros(arms),
+            cost_hidden=np.zeros(arms),
+            log_count=np.zeros(arms),
+            log_alone=np.zeros(arms),
+            costed=np.full(arms, -1.0),
             level=np.zeros(arms),
             level_error=np.zeros(arms),
             tilt=np.zeros(arms),
