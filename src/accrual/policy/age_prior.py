@@ -176,7 +176,7 @@ class AgePrior(Policy):
     'AgePrior'
     """
 
-    buckets: int = 32
+    buckets: int = 20
     surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
