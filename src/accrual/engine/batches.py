@@ -125,9 +125,7 @@ def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]
             decided(params, stats, choice)
 
     @kernel
-    def learn(
-        params: Any, stats: Any, arms: Ints, age: int, paid: Floats, ages: Ints, lag: int
-    ) -> None:
+    def learn(params: Any, stats: Any, arms: Ints, age: int, paid: Floats, ages: Ints, lag: int) -> None:
         if grouped:
             for g in range(len(ages)):
                 if ages[g] == age:

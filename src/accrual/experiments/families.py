@@ -39,10 +39,7 @@ def lure(first: Sequence[float], rest: Sequence[float], window: int = 2000) -> P
     quarter = GROUPS // 4
     return plain(
         window,
-        [
-            BernoulliLaw([p] * quarter + [q] * (GROUPS - quarter))
-            for p, q in zip(first, rest, strict=True)
-        ],
+        [BernoulliLaw([p] * quarter + [q] * (GROUPS - quarter)) for p, q in zip(first, rest, strict=True)],
     )
 
 
@@ -85,9 +82,7 @@ def bimodal(chances: Sequence[float], early: Sequence[float], window: int = 100)
 
 def two_speeds(fast: Sequence[float], slow: Sequence[float], window: int = 200) -> Problem:
     """Some arms pay early, the others late, at means that lie among each other."""
-    return plain(
-        window, [*(BernoulliLaw(p, "begin") for p in fast), *(BernoulliLaw(p, "end") for p in slow)]
-    )
+    return plain(window, [*(BernoulliLaw(p, "begin") for p in fast), *(BernoulliLaw(p, "end") for p in slow)])
 
 
 def needle(arms: int, usual: float, second: float, best: float) -> Problem:

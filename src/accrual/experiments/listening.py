@@ -8,7 +8,7 @@ words: the means of an arm's days are one Gaussian vector, whose prior mean and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,7 @@ DAYS = 59
 OLD_ARMS, OLD_DECISIONS = 200, 200
 
 
-def service(
-    arms: int, days: int, batch: int, seed: int, daily: int = 0, differ: float = 1.0
-) -> Batches:
+def service(arms: int, days: int, batch: int, seed: int, daily: int = 0, differ: float = 1.0) -> Batches:
     """A service with so many arms in play; `daily` of them are replaced by new ones every morning."""
     total = arms + daily * (days - 1)
     laws = listeners(total, seed, DAYS, differ)
@@ -107,3 +105,21 @@ class GaussianFilter:
 def gaussian_filter(history: History) -> Any:
     """A maker of players for `accrual.engine.batches.play_batches`."""
     return lambda service, key: GaussianFilter(history, service, key)
+
+
+class Entry(NamedTuple):
+    """One service, who the old arms are, and the seed of the runs."""
+
+    service: Batches
+    history: History
+    seed: int
+
+
+def listening(seed: int = 1, differ: float = 0.4) -> Entry:
+    """200 shows, 50 decisions a day for 180 days."""
+    return Entry(service(200, 180, 50, 100 + seed, 0, differ), History(200 + seed, differ), seed)
+
+
+def listening_new(seed: int = 1, differ: float = 0.4) -> Entry:
+    """60 shows of which the oldest gives way to a new one every day; 50 decisions a day for 180 days."""
+    return Entry(service(60, 180, 50, 300 + seed, 1, differ), History(400 + seed, differ), seed)

@@ -1,4 +1,4 @@
-"""What `AgePrior` learns of all arms together, now and then: spread, noise, kappa, and the prior over arms."""
+"""What `AgePrior` learns of all arms together, now and then: spread, noise, kappa, and a prior over arms."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
     """The buckets' noise, and how many decisions the model is worth, by the method of moments.
 
     The pay of a bucket has variance `last` times its mean; an arm's own mean strays from the model's with
-    variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how much more
-    the arms stray than the noise alone would make them.
+    variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how
+    much more the arms stray than the noise alone would make them.
     """
     arms = len(stats.pulls)
     level = stats.mean  # free here: `estimate` makes it anew

@@ -33,7 +33,9 @@ class Params(NamedTuple):
     cap: Floats
     inverse_cap: Floats
     spread: Floats  # buckets: the spread before anything is known
-    history: Floats  # of older arms: mean level, variance of levels, of tilts and of totals; how many they are
+    history: (
+        Floats  # of older arms: mean level, variance of levels, of tilts and of totals; how many they are
+    )
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
     share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
@@ -81,9 +83,7 @@ READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, 
 
 
 @njit
-def noted(
-    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
-) -> tuple[float]:
+def noted(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> tuple[float]:
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
     a, g = np.uint64(arm), np.uint64(group)  # unsigned: numba then drops its tests for indices below 0

@@ -238,7 +238,7 @@ class AgePrior(Policy):
             pull=0.2 + 0.3 * math.log(arms),
             most=5.0 + 0.5 * arms,
             share=arms / (arms + 10.0),
-            outlier=0.5 * math.log(arms + 1.0),
+            outlier=math.log(arms + 1.0),
             surprise=float(self.surprise) + arms / 6.0,
         )
 

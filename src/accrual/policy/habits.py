@@ -43,18 +43,14 @@ def decided(params: Params, stats: Stats, arm: int) -> None:
 
 
 @njit
-def piece_counted(
-    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
-) -> None:
+def piece_counted(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
     if after > before:
         stats.counted[arm] += 1.0
         stats.total[arm] += (after - before) / params.cap[arm]
 
 
 @njit
-def part_counted(
-    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
-) -> None:
+def part_counted(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
     stats.counted[arm] += 1.0
     stats.total[arm] += (after - before) / params.cap[arm]
 
