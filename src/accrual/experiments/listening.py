@@ -98,8 +98,9 @@ class GaussianFilter:
 
     def learn(self, arms: Ints, age: int, paid: Floats) -> None:
         pay = np.diff(paid[:, : age + 1], axis=1)
-        np.add.at(self._seen, (arms, age - 1), 1.0)
-        np.add.at(self._sum, (arms, age - 1), pay @ self._innovations[age - 1, :age])
+        count = len(self._seen)
+        self._seen[:, age - 1] += np.bincount(arms, minlength=count)
+        self._sum[:, age - 1] += np.bincount(arms, pay @ self._innovations[age - 1, :age], count)
 
 
 def gaussian_filter(history: History) -> Any:

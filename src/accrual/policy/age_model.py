@@ -5,10 +5,10 @@ in bucket g of the window has the mean
 
     p_g (level_a + tilt_a z_g) + own_ag.
 
-p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so that a tilt moves pay from early
-ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian. The noise
-of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own deviation is
-1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
+p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so that a tilt moves pay from
+early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
+The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own
+deviation is 1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
 
 An arm has two estimates of its mean total. `own` makes no use of other arms but for ages that its open
 decisions have not reached: what those will pay there is filled in, and when all are closed it is the plain
@@ -77,9 +77,9 @@ class Stats(NamedTuple):
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LOG_LEAD = range(12)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
-# the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance of
-# their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET: the
-# leader's mean, in rewards. LOG_LEAD: the logarithm of its count.
+# the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
+# of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
+# the leader's mean, in rewards. LOG_LEAD: the logarithm of its count.
 
 
 @njit

@@ -62,8 +62,8 @@ def _cost(gap: float, mean: float, variance: float) -> float:
 def weigh(params: Params, stats: Stats, arm: int) -> None:
     """What it costs, in three ways, to hold that the arm is as good as the leader.
 
-    The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides totals near
-    the cap. The last two begin with what it takes to believe them.
+    The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides
+    totals near the cap. The last two begin with what it takes to believe them.
     """
     sh = stats.shared
     target = sh[TARGET] * params.inverse_cap[arm]
@@ -200,8 +200,8 @@ class AgePrior(Policy):
         history = tuple(map(float, self.history))
         if history and not (len(history) == 5 and np.isfinite(history).all() and min(history) >= 0):
             raise InputError(
-                "history must be five numbers, 0 or more: mean and variance of arms' means, variance of tilts, "
-                f"variance of a total, number of arms; not {self.history!r}"
+                "history must be five numbers, 0 or more: mean and variance of arms' means, variance of "
+                f"tilts, variance of a total, number of arms; not {self.history!r}"
             )
         object.__setattr__(self, "history", history)
 
