@@ -85,14 +85,17 @@ class GaussianFilter:
         self._sum = np.zeros((arms, DAYS))
         self._dice = np.random.default_rng([*key, 1])
 
-    def choose(self, day: int, playing: Flags, batch: int) -> Ints:
-        arms = np.flatnonzero(playing)
+    def totals(self, arms: Ints) -> tuple[Floats, Floats]:
+        """Mean and variance of what is believed of each arm's mean total."""
         rows = self._innovations
         precision = self._precision + (rows.T * (self._seen[arms] / self._variance)[:, None, :]) @ rows
         known = self._start + (self._sum[arms] / self._variance) @ rows
-        ones = np.ones(DAYS)
-        solved = np.linalg.solve(precision, np.stack([known, np.broadcast_to(ones, known.shape)], axis=2))
-        mean, variance = solved[:, :, 0].sum(axis=1), solved[:, :, 1].sum(axis=1)
+        solved = np.linalg.solve(precision, np.stack([known, np.ones_like(known)], axis=2)).sum(axis=1)
+        return solved[:, 0], solved[:, 1]
+
+    def choose(self, day: int, playing: Flags, batch: int) -> Ints:
+        arms = np.flatnonzero(playing)
+        mean, variance = self.totals(arms)
         draws = mean + np.sqrt(variance) * self._dice.standard_normal((batch, len(arms)))
         return np.asarray(arms[draws.argmax(axis=1)], np.int64)
 
