@@ -145,10 +145,10 @@ def test_a_new_arm_starts_from_the_prior():
 
 
 def test_history_is_where_the_prior_starts():
-    """A hundred older arms of mean 0.8 outweigh two new ones; five numbers, in caps."""
+    """A hundred older arms of mean 0.8 outweigh two new ones; four numbers, in caps."""
     made = [[(0.2, 0.4), (0.3, 0.5)], [(0.3, 0.4), (0.1, 0.2)]] * 3
     levels = []
-    for history in ((), (0.8, 0.01, 0.001, 0.05, 100.0)):
+    for history in ((), (0.8, 0.01, 0.001, 100.0)):
         policy = AgePrior(buckets=2, history=history)
         params, stats = two_buckets(made)
         params = params._replace(history=policy.params(np.full(6, 2.0), 4).history)
@@ -163,8 +163,8 @@ def test_history_is_where_the_prior_starts():
     [
         ({"surprise": -1}, "surprise must be 0 or more, not -1"),
         ({"surprise": math.nan}, "surprise must be 0 or more, not nan"),
-        ({"history": (1, 2)}, "history must be five numbers"),
-        ({"history": (0.1, 0.1, 0.1, -0.1, 5)}, "history must be five numbers"),
+        ({"history": (1, 2)}, "history must be four numbers"),
+        ({"history": (0.1, 0.1, -0.1, 5)}, "history must be four numbers"),
         ({"buckets": 0}, "buckets"),
     ],
 )
@@ -175,7 +175,7 @@ def test_bad_settings(settings, message):
 
 def test_text_reads_back():
     assert parse("AgePrior(surprise=20)") == AgePrior(surprise=20)
-    assert parse("AgePrior(history=(0.1, 0.01, 0, 0.02, 30))").history[4] == 30.0
+    assert parse("AgePrior(history=(0.1, 0.01, 0, 30))").history[3] == 30.0
 
 
 def test_where_nothing_is_paid_arms_take_turns():

@@ -184,9 +184,8 @@ def _learn_prior(params: Params, stats: Stats) -> None:
     first /= heft
     second /= heft
     average /= tried
-    older, part = params.history[4], sh[PART]
-    inside += 5.0 * max(second - first * first, 0.0) + older * part * params.history[3]
-    sh[SIGMA2] = max(inside / (freedom + 5.0 + older), 1e-4 * first * first + 1e-14)
+    inside += 5.0 * max(second - first * first, 0.0)
+    sh[SIGMA2] = max(inside / (freedom + 5.0), 1e-4 * first * first + 1e-14)
     level = max(average, first, 1e-9)
     usual = max((_DIFFER * level) ** 2, _LEAST * sh[SIGMA2])
     if sh[SCALED] != sh[REACH]:  # more ages, more pay
@@ -210,7 +209,7 @@ def _maximise(params: Params, stats: Stats, usual: float) -> None:
     """One step of EM: the prior that the arms' levels and tilts, and those of older arms, make likeliest."""
     arms = len(stats.pulls)
     sh = stats.shared
-    older, part = params.history[4], sh[PART]
+    older, part = params.history[3], sh[PART]
     old_level = part * params.history[0]
     mean = older * old_level
     squares = older * (old_level * old_level + part * part * params.history[1])

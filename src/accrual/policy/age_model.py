@@ -33,7 +33,7 @@ class Params(NamedTuple):
     cap: Floats
     inverse_cap: Floats
     spread: Floats  # buckets: the spread before anything is known
-    history: Floats  # of older arms: mean level, variances of levels, tilts and totals, and their number
+    history: Floats  # of older arms: mean level, variances of levels and of tilts, and their number
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
     share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'

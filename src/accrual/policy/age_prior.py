@@ -167,8 +167,8 @@ class AgePrior(Policy):
     spread : str, Spread or sequence of float
         The pooled spread before anything is known; soon outweighed.
     history : sequence of float
-        What older arms were like, five numbers in units of caps: mean of the arms' means, variance of those,
-        variance of their tilts, variance of a total within an arm, and how many arms that counts as.
+        What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
+        variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
 
     Examples
     --------
@@ -198,10 +198,10 @@ class AgePrior(Policy):
         if not (np.isfinite(self.surprise) and self.surprise >= 0):
             raise InputError(f"surprise must be 0 or more, not {self.surprise!r}")
         history = tuple(map(float, self.history))
-        if history and not (len(history) == 5 and np.isfinite(history).all() and min(history) >= 0):
+        if history and not (len(history) == 4 and np.isfinite(history).all() and min(history) >= 0):
             raise InputError(
-                "history must be five numbers, 0 or more: mean and variance of arms' means, variance of "
-                f"tilts, variance of a total, number of arms; not {self.history!r}"
+                "history must be four numbers, 0 or more: mean and variance of arms' means, variance of "
+                f"tilts, number of arms; not {self.history!r}"
             )
         object.__setattr__(self, "history", history)
 
@@ -234,7 +234,7 @@ class AgePrior(Policy):
             caps,
             1.0 / caps,
             spread / spread.sum(),
-            np.array(self.history or (0.0,) * 5),
+            np.array(self.history or (0.0,) * 4),
             pull=0.2 + 0.3 * math.log(arms),
             most=5.0 + 0.5 * arms,
             share=arms / (arms + 10.0),
