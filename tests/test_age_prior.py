@@ -1,6 +1,7 @@
 """AgePrior: its estimates by hand, what limits them, and problems that the older Age policies failed."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from accrual.policy.catalog import parse
 MOMENT = Moment(10, math.log(9), 0, 0)
 
 
-def two_buckets(decisions: list[list[tuple[float, float | None]]]):
+def two_buckets(decisions: Sequence[Sequence[tuple[float, float | None]]]):
     """Statistics of arms with caps of 2, whose decisions paid so much by each edge; None where it is open."""
     policy = AgePrior(buckets=2)
     params = policy.params(np.full(len(decisions), 2.0), 4)
@@ -65,7 +66,7 @@ def test_open_decisions_are_filled_in_by_the_arms_own_level():
 def test_an_unseen_late_age_makes_an_estimate_less_sure():
     weights = []
     for closed in (4, 2, 0):
-        made = [(0.4, 1.0)] * closed + [(0.4, None)] * (4 - closed)
+        made: list[tuple[float, float | None]] = [(0.4, 1.0)] * closed + [(0.4, None)] * (4 - closed)
         params, stats = two_buckets([made, [(0.1, 0.4), (0.3, 0.3)] * 10])
         learning.refresh(params, stats)
         stats.shared[model.KAPPA] = 2.0
@@ -146,7 +147,7 @@ def test_a_new_arm_starts_from_the_prior():
 
 def test_history_is_where_the_prior_starts():
     """A hundred older arms of mean 0.8 outweigh two new ones; four numbers, in caps."""
-    made = [[(0.2, 0.4), (0.3, 0.5)], [(0.3, 0.4), (0.1, 0.2)]] * 3
+    made: list[list[tuple[float, float | None]]] = [[(0.2, 0.4), (0.3, 0.5)], [(0.3, 0.4), (0.1, 0.2)]] * 3
     levels = []
     for history in ((), (0.8, 0.01, 0.001, 100.0)):
         policy = AgePrior(buckets=2, history=history)
@@ -175,7 +176,7 @@ def test_bad_settings(settings, message):
 
 def test_text_reads_back():
     assert parse("AgePrior(surprise=20)") == AgePrior(surprise=20)
-    assert parse("AgePrior(history=(0.1, 0.01, 0, 30))").history[3] == 30.0
+    assert parse("AgePrior(history=(0.1, 0.01, 0, 30))") == AgePrior(history=(0.1, 0.01, 0.0, 30.0))
 
 
 def test_where_nothing_is_paid_arms_take_turns():

@@ -34,7 +34,7 @@ def test_ten_pieces_are_learned_as_eleven_pulls():
 class Fixed:
     """Chooses arms in turn and keeps what it is told."""
 
-    def __init__(self, service, key):
+    def __init__(self):
         self.chosen, self.told = [], []
 
     def choose(self, day, playing, batch):
@@ -53,10 +53,10 @@ def small(days=12, batch=4) -> Batches:
 
 def test_arms_come_and_go_and_regret_is_against_those_in_play():
     service = small()
-    players = []
-    regret = play_batches(service, {"": lambda *given: players.append(Fixed(*given)) or players[-1]}, 1)[0, 0]
+    player = Fixed()
+    regret = play_batches(service, {"": lambda *_: player}, 1)[0, 0]
     means = service.problem.means
-    assert [sorted(set(arms)) for arms in players[0].chosen[2:8]] == [
+    assert [sorted(set(arms)) for arms in player.chosen[2:8]] == [
         [0, 1],
         [0, 1],
         [0],
@@ -70,10 +70,10 @@ def test_arms_come_and_go_and_regret_is_against_those_in_play():
 
 
 def test_every_decision_grows_older_day_by_day_and_leaves():
-    players = []
-    play_batches(small(), {"": lambda *given: players.append(Fixed(*given)) or players[-1]}, 1)
+    player = Fixed()
+    play_batches(small(), {"": lambda *_: player}, 1)
     for made in range(7):
-        ages = [(age, paid) for day, age, paid in players[0].told if day == made]
+        ages = [(age, paid) for day, age, paid in player.told if day == made]
         assert [age for age, _ in ages] == [1, 2, 3, 4, 5]
         assert all(paid is ages[0][1] for _, paid in ages)
         assert (np.diff(ages[0][1], axis=1) >= 0).all()

@@ -1,7 +1,10 @@
 """The gallery: its problems are what they claim, and its table says what the runs did."""
 
 import csv
+import importlib
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,9 +98,8 @@ def test_jackpots_are_best_by_rare_large_totals():
 
 def test_development_and_final_problems_have_nothing_in_common(monkeypatch):
     """But for the gallery's older problems, and those with other seeds."""
-    monkeypatch.syspath_prepend("benchmarks")
-    import default_policy as bench
-
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    bench: Any = importlib.import_module("default_policy")
     first, last = bench.development(), bench.held_out()
     assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
     assert bench.SERVICE_SEED["development"] != bench.SERVICE_SEED["held-out"]
