@@ -1,7 +1,10 @@
 """The gallery: its problems are what they claim, and its table says what the runs did."""
 
 import csv
+import importlib
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +21,9 @@ def test_ids_are_stable():
     """Scripts name problems by these; a change here breaks them."""
     assert list(ENTRIES) == [
         "setting1", "playlist", "late-best", "lump", "sparse", "k100", "w5000-early", "w5000-even",
-        "w5000-late", "caps4", "equal", "k2", "k1000",
+        "w5000-late", "caps4", "equal", "k2", "k1000", "late-surprise", "at-cap", "near-cap", "jackpot",
+        "hidden-jackpot", "lure", "mixed-caps", "bimodal", "two-speeds", "needle", "heavy-tails", "delay-2",
+        "delay-10", "beyond-early", "beyond-late",
     ]  # fmt: skip
 
 
@@ -28,7 +33,8 @@ def test_entries_are_well_formed(id):
     assert entry.id == id
     assert entry.title
     assert entry.stresses
-    assert entry.horizon >= 2 * max(entry.problem.window, len(entry.problem.caps))
+    assert entry.horizon >= 2 * len(entry.problem.caps)
+    assert (entry.horizon >= 2 * entry.problem.window) != id.startswith("beyond-")
     assert (entry.problem.means > 0).all()
     assert ac.gallery.policies(entry.problem)  # each fits the window
 
@@ -73,6 +79,33 @@ def test_long_windows_differ_in_nothing_but_their_spread():
     np.testing.assert_allclose(early.means, even.means)
     np.testing.assert_allclose(late.means, even.means)
     np.testing.assert_allclose(early.group_means, late.group_means[:, ::-1])
+
+
+def test_late_surprise_is_late_and_the_lure_lures():
+    means = ENTRIES["late-surprise"].problem.group_means
+    assert np.ptp(means[:, :-1], axis=0).max() < 1e-12
+    assert np.ptp(means[:, -1]) > 0.1
+    lure = ENTRIES["lure"].problem
+    assert lure.group_means[:, :5].sum(axis=1).argmax() != lure.means.argmax()
+
+
+def test_jackpots_are_best_by_rare_large_totals():
+    for id in ("jackpot", "hidden-jackpot"):
+        problem = ENTRIES[id].problem
+        assert problem.means.argmax() == len(problem.caps) - 1
+        assert problem.means.max() < 0.06
+
+
+def test_development_and_final_problems_have_nothing_in_common(monkeypatch):
+    """But for the gallery's older problems, and those with other seeds."""
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    bench: Any = importlib.import_module("default_policy")
+    first, last = bench.development(), bench.held_out()
+    assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
+    assert bench.SERVICE_SEED["development"] != bench.SERVICE_SEED["held-out"]
+    for name in set(first) & set(last) - set(bench.OLDER):
+        ours, theirs = first[name].problem, last[name].problem
+        assert not np.array_equal(ours.group_means, theirs.group_means), name
 
 
 def result(**regret: list[float]) -> Result:

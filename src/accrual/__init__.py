@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from accrual.live.bandit import Bandit as Bandit
     from accrual.policy.age_imed import AgeIMED as AgeIMED
     from accrual.policy.age_kl import AgeKL as AgeKL
+    from accrual.policy.age_prior import AgePrior as AgePrior
     from accrual.policy.age_ts import AgeTS as AgeTS
     from accrual.policy.age_ucb import AgeUCB as AgeUCB
     from accrual.policy.base import Policy as Policy
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "AgeIMED": "accrual.policy.age_imed",
     "AgeKL": "accrual.policy.age_kl",
+    "AgePrior": "accrual.policy.age_prior",
     "AgeTS": "accrual.policy.age_ts",
     "AgeUCB": "accrual.policy.age_ucb",
     "Bandit": "accrual.live.bandit",

@@ -14,16 +14,20 @@ import numpy as np
 from accrual.core.errors import InputError, unknown
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
+from accrual.experiments import families
 from accrual.experiments.cells import Cell, cut, on_device
+from accrual.experiments.families import lumps, plain
 from accrual.experiments.paper import setting1
 from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_kl import AgeKL
+from accrual.policy.age_prior import AgePrior
 from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
 from accrual.policy.base import Policy
 from accrual.policy.catalog import parse
 from accrual.policy.delayed_ucb1 import DelayedUCB1
+from accrual.policy.habits import EarlyReward, PiecesAsPulls
 from accrual.policy.imed import IMED
 from accrual.policy.thompson import ThompsonSampling
 from accrual.policy.tpucbfr import TPUCBFR
@@ -59,23 +63,12 @@ class Entry:
     seed: int = 0
 
 
-def _shares(window: int, laws: Sequence[Law], groups: int = 20) -> Problem:
-    """Arms with caps of 1."""
-    return Problem([1.0] * len(laws), window, groups, laws)
-
-
-def _lumps(*chances: float, spread: str = "begin_middle") -> list[Law]:
-    # Arms that pay alike share one law, which is drawn once a round, however many they are.
-    laws = {p: LumpLaw(p, spread) for p in chances}
-    return [laws[p] for p in chances]
-
-
 def _crowd(levels: Sequence[Law], best: Law, arms: int, winners: int) -> Problem:
     """`arms` arms at these levels in turn, but for `winners` of them, spaced evenly."""
     laws = [levels[arm % len(levels)] for arm in range(arms)]
     for place in range(1, winners + 1):
         laws[place * arms // (winners + 1)] = best
-    return _shares(100, laws)
+    return plain(100, laws)
 
 
 def _playlists() -> Problem:
@@ -87,8 +80,7 @@ def _playlists() -> Problem:
 
 
 def _long(spread: str) -> Problem:
-    means = [0.3 + arm / 30 for arm in range(10)]
-    return _shares(5000, [BernoulliLaw(p, spread) for p in means])
+    return families.long_window([0.3 + arm / 30 for arm in range(10)], spread)
 
 
 def _loose() -> Problem:
@@ -98,7 +90,7 @@ def _loose() -> Problem:
 
 def _late() -> Problem:
     early = [BernoulliLaw(p, "begin") for p in (0.45, 0.5, 0.5)]
-    return _shares(100, [*early, BernoulliLaw(0.6, "end")])
+    return plain(100, [*early, BernoulliLaw(0.6, "end")])
 
 
 _LIST = [
@@ -114,19 +106,19 @@ _LIST = [
         "lump",
         "Lump payments",
         "a decision pays once, at any age, or never",
-        _shares(100, _lumps(0.3, 0.35, 0.4, 0.45, 0.5, 0.6, spread="uniform")),
+        plain(100, lumps(0.3, 0.35, 0.4, 0.45, 0.5, 0.6, spread="uniform")),
     ),
     Entry(
         "sparse",
         "Sparse rewards",
         "about one decision in a hundred pays",
-        _shares(100, _lumps(*[0.006] * 9, 0.015)),
+        plain(100, lumps(*[0.006] * 9, 0.015)),
     ),
     Entry(
         "k100",
         "A hundred arms with small gaps",
         "many arms, one of them a little better",
-        _crowd(_lumps(*(0.43 + level / 100 for level in range(11))), LumpLaw(0.55, "begin_middle"), 100, 1),
+        _crowd(lumps(*(0.43 + level / 100 for level in range(11))), LumpLaw(0.55, "begin_middle"), 100, 1),
     ),
     Entry(
         "w5000-early",
@@ -142,16 +134,136 @@ _LIST = [
         "equal",
         "All arms equal",
         "nothing to learn: regret is 0, and the arms should share the decisions",
-        _shares(100, _lumps(*[0.3] * 10)),
+        plain(100, lumps(*[0.3] * 10)),
     ),
-    Entry("k2", "Two arms", "nothing to pool over, and a small gap", _shares(100, _lumps(0.5, 0.55))),
+    Entry("k2", "Two arms", "nothing to pool over, and a small gap", plain(100, lumps(0.5, 0.55))),
     Entry(
         "k1000",
         "A thousand arms",
         "twenty decisions an arm; ten arms are best",
-        _crowd(_lumps(*(0.05 * level for level in range(1, 11))), LumpLaw(0.6, "begin_middle"), 1000, 10),
+        _crowd(lumps(*(0.05 * level for level in range(1, 11))), LumpLaw(0.6, "begin_middle"), 1000, 10),
         horizon=20_000,
         runs=5,
+    ),
+    Entry(
+        "late-surprise",
+        "A late surprise",
+        "arms alike for nineteen twentieths of the window, and a last payment that decides",
+        families.late_surprise([0.25, 0.35, 0.3, 0.55, 0.2], share=0.35, early=0.4),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "at-cap",
+        "The best arm always pays its cap",
+        "a mean at the cap itself, beyond which nothing can be",
+        plain(100, lumps(0.75, 0.85, 0.65, 1.0, 0.8)),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "near-cap",
+        "All arms near their caps",
+        "totals vary little, and little can still be won",
+        plain(100, lumps(0.88, 0.93, 0.91, 0.97, 0.94)),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "jackpot",
+        "A rare jackpot",
+        "the best arm pays rarely but much, beside small steady pay",
+        families.jackpot([0.03, 0.025, 0.03, 0.028], chance=0.05),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "hidden-jackpot",
+        "A jackpot in disguise",
+        "the best arm pays small steady totals like the others, and once in fifty times the whole cap",
+        families.hidden_jackpot([0.03, 0.034, 0.032], base=0.028, one_in=50),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "lure",
+        "An early lure",
+        "what the first quarter of a long window promises, the rest does not keep",
+        families.lure([0.75, 0.55, 0.65, 0.35, 0.45], [0.25, 0.35, 0.2, 0.55, 0.4]),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "mixed-caps",
+        "Caps of very different size",
+        "means alike under caps from 1 to 150, most of them far too large",
+        families.mixed_caps([1.0, 3.0, 20.0, 60.0, 150.0, 5.0], [0.6, 0.5, 0.55, 0.6, 0.75, 0.65]),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "bimodal",
+        "Early or late, nothing between",
+        "arms pay at the begin or at the end of the window, each in shares of its own",
+        families.bimodal([0.35, 0.4, 0.45, 0.5, 0.3], [0.8, 0.7, 0.3, 0.2, 0.95]),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "two-speeds",
+        "Two speeds",
+        "some arms pay early and some late, at means that lie among each other",
+        families.two_speeds([0.35, 0.55, 0.45, 0.5], [0.4, 0.6, 0.5, 0.45], window=100),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "needle",
+        "A needle among a hundred arms",
+        "98 arms are alike, one is good and one a little better",
+        families.needle(100, usual=0.25, second=0.5, best=0.55),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "heavy-tails",
+        "Heavy tails",
+        "many small totals and a few as large as the cap",
+        families.heavy_tails([0.03, 0.035, 0.025, 0.05, 0.04]),
+        horizon=30_000,
+        seed=1,
+    ),
+    Entry(
+        "delay-2",
+        "A fixed delay, two arms",
+        "the whole reward after exactly fifty rounds, and a short horizon",
+        families.fixed_delay([0.45, 0.6]),
+        horizon=3_000,
+        seed=1,
+    ),
+    Entry(
+        "delay-10",
+        "A fixed delay, ten arms",
+        "the whole reward after exactly fifty rounds, and a short horizon",
+        families.fixed_delay([0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.4, 0.3, 0.6]),
+        horizon=5_000,
+        seed=1,
+    ),
+    Entry(
+        "beyond-early",
+        "A window longer than the horizon, early pay",
+        "no total is ever known",
+        families.long_window([0.35, 0.4, 0.5, 0.45, 0.6], "begin", window=15_000),
+        horizon=10_000,
+        seed=1,
+    ),
+    Entry(
+        "beyond-late",
+        "A window longer than the horizon, late pay",
+        "no total is ever known, and most of it lies beyond the horizon",
+        families.long_window([0.35, 0.4, 0.5, 0.45, 0.6], "end", window=15_000),
+        horizon=10_000,
+        seed=1,
     ),
 ]  # fmt: skip
 ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
@@ -184,12 +296,13 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
     Examples
     --------
     >>> list(usual_rows(ENTRIES["k2"].problem))[:3]
-    ['no delay', 'AgeIMED', 'AgeTS']
+    ['no delay', 'AgePrior', 'AgeIMED']
     """
     alpha = problem.groups
     independent = not any(isinstance(law, LeavingLaw | LumpLaw) for law in problem.arm_laws)
     return {
         FLOOR: {"IMED": IMED(immediate=True), "ThompsonSampling": ThompsonSampling(immediate=True)},
+        "AgePrior": {"": AgePrior()},
         "AgeIMED": {"": AgeIMED()},
         "AgeTS": {"": AgeTS()},
         "AgeKL": {"": AgeKL()},
@@ -199,6 +312,8 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
         "DelayedUCB1": {"": DelayedUCB1()},
         "IMED(waiting)": {"": IMED()},
         "ThompsonSampling(waiting)": {"": ThompsonSampling()},
+        "pieces as pulls": {"": PiecesAsPulls(alpha)},
+        "first tenth": {"": EarlyReward(0.1)},
     }
 
 

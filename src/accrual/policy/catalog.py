@@ -9,6 +9,7 @@ from typing import Any
 from accrual.core.errors import InputError, unknown
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_kl import AgeKL
+from accrual.policy.age_prior import AgePrior
 from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
 from accrual.policy.base import Policy
@@ -30,6 +31,7 @@ CATALOG: dict[str, type[Policy]] = {
     "KLUCB": KLUCB,
     "IMED": IMED,
     "ThompsonSampling": ThompsonSampling,
+    "AgePrior": AgePrior,
     "AgeIMED": AgeIMED,
     "AgeTS": AgeTS,
     "AgeKL": AgeKL,

@@ -17,6 +17,7 @@ from accrual.experiments.gallery import FLOOR, VARIANT
 # Age policies in colours, the paper's in greys, those that wait hollow.
 _MARKS: dict[str, dict[str, Any]] = {
     FLOOR: {"marker": "|", "color": "#000000", "markersize": 9},
+    "AgePrior": {"marker": "*", "color": "#000000", "markersize": 8},
     "AgeIMED": {"marker": "o", "color": "#0072B2"},
     "AgeTS": {"marker": "s", "color": "#D55E00"},
     "AgeKL": {"marker": "D", "color": "#009E73"},
@@ -26,6 +27,8 @@ _MARKS: dict[str, dict[str, Any]] = {
     "DelayedUCB1": {"marker": "X", "color": "#AAAAAA"},
     "IMED(waiting)": {"marker": "o", "color": "#0072B2", "markerfacecolor": "white"},
     "ThompsonSampling(waiting)": {"marker": "s", "color": "#D55E00", "markerfacecolor": "white"},
+    "pieces as pulls": {"marker": "1", "color": "#56B4E9"},
+    "first tenth": {"marker": "2", "color": "#56B4E9"},
 }
 _OTHER = {"marker": "*", "color": "#E69F00"}
 

@@ -1,0 +1,280 @@
+"""AgePrior: pieces at every age, a prior over arms learned on the way, and an index for many arms or few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from accrual.core.errors import InputError, whole
+from accrual.core.jit import njit, seldom
+from accrual.policy.age_learning import KAPPA_START, refresh
+from accrual.policy.age_model import (
+    BETWEEN,
+    KAPPA,
+    LOG_LEAD,
+    PART,
+    REACH,
+    READY,
+    SIGMA2,
+    TARGET,
+    TILT,
+    Params,
+    Stats,
+    amended,
+    estimate,
+    finished,
+    noted,
+    payments,
+)
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.estimate import kl
+from accrual.spread import SpreadLike, as_spread
+
+_ALMOST = 1.0 - 1e-9
+_UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
+
+
+@njit
+def _bernstein(gap: float, mean: float, variance: float) -> float:
+    size = min(variance / max(mean, 1e-9), 1.0)
+    return gap * gap / (2.0 * (variance + size * gap / 3.0))
+
+
+@njit
+def _cost(gap: float, mean: float, variance: float) -> float:
+    """What one decision says against a mean that is higher by `gap`, in nats.
+
+    The greater of two bounds: of a total that takes two values with this mean and variance, the lower one 0
+    if it can be, which is exact for totals of 0 or the cap; and Bernstein's.
+    """
+    mean = min(mean, _ALMOST)
+    above = min(1.0 - mean, max(variance / max(mean, 1e-9), 1.5 * gap))
+    p = variance / (variance + above * above)
+    q = min(p + gap / (above + variance / above), _ALMOST)
+    return max(kl(p, q), _bernstein(gap, mean, variance))
+
+
+@seldom
+def weigh(params: Params, stats: Stats, arm: int) -> None:
+    """What it costs, in three ways, to hold that the arm is as good as the leader.
+
+    The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides
+    totals near the cap. The last two begin with what it takes to believe them.
+    """
+    sh = stats.shared
+    target = sh[TARGET] * params.inverse_cap[arm]
+    mean, own, variance, weight = stats.mean[arm], stats.own[arm], stats.variance[arm], stats.weight[arm]
+    # All decisions count, those in flight as well, and so does the prior.
+    prior = variance / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
+    count = stats.pulls[arm] + min(prior, params.most)
+    alone = stats.pulls[arm] + 1.0
+    stats.log_count[arm], stats.log_alone[arm] = math.log(count), math.log(alone)
+    stats.costed[arm] = stats.pulls[arm]
+    # Where arms pay differently at the ages known, they will at those that no decision has reached.
+    unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
+    count /= 1.0 + count * unseen
+    alone /= 1.0 + alone * unseen
+    stats.cost[arm] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
+    gap = max(target - own, 0.0)
+    stats.cost_alone[arm] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
+    room = gap / max(sh[PART] ** 4 - own, 1e-9)
+    hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
+    stats.cost_hidden[arm] = hidden - alone * math.log(1.0 - room) if room < 1.0 else math.inf
+
+
+@njit
+def survey(params: Params, stats: Stats, moment: Moment) -> None:
+    """Estimate the arms that have news, find the leader, and cost the others anew where that has changed."""
+    sh = stats.shared
+    if sh[READY] == 0.0:
+        return
+    best = -1.0
+    lead = 0
+    for arm in range(len(params.cap)):
+        a = np.uint64(arm)
+        if stats.news[a] >= stats.wait[a]:
+            estimate(params, stats, arm)
+        reward = stats.mean[a] * params.cap[a]
+        if reward > best:
+            best = reward
+            lead = arm
+    # At the cap itself no other arm could ever be tried; so far nobody knows that it is the cap.
+    closed = stats.seen[lead, int(sh[REACH]) - 1]
+    target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
+    moved = target != sh[TARGET]
+    sh[TARGET] = target
+    for arm in range(len(params.cap)):
+        a = np.uint64(arm)
+        if moved or stats.costed[a] != stats.pulls[a]:
+            weigh(params, stats, arm)
+    sh[LOG_LEAD] = stats.log_count[lead]
+
+
+@njit
+def _worth(share: float, behind: float) -> float:
+    """What trying an arm may cost that has exp(-behind) of the leader's decisions.
+
+    IMED's is `behind` itself. With very many arms it is Brezzi and Lai's approximation to Gittins' index, for
+    which there is no time to try them all.
+    """
+    least = (1.0 - 0.5 * share) * behind
+    if behind <= 1.0:
+        return least
+    return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
+
+
+@njit
+def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
+    """-(the least that it costs to hold that the arm is as good as the leader, less what a try is worth)"""
+    sh = stats.shared
+    a = np.uint64(arm)
+    if sh[READY] == 0.0:
+        return -float(stats.pulls[a])
+    behind, behind_alone = sh[LOG_LEAD] - stats.log_count[a], sh[LOG_LEAD] - stats.log_alone[a]
+    cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
+    # The leader's index is 0, and a try is never worth more than this: most arms are out of reach.
+    far = max(behind, behind_alone, 0.0)
+    least = min(cost, alone, hidden)
+    if least > far:
+        return far - least
+    if cost <= 0.0:
+        return _worth(params.share, behind)
+    return -min(
+        cost - _worth(params.share, behind),
+        alone - _worth(params.share, behind_alone),
+        hidden - behind_alone,
+    )
+
+
+@dataclass(frozen=True)
+class AgePrior(Policy):
+    """Learn from every piece at every age, and what arms have in common on the way.
+
+    A heuristic: nothing is proved. docs/age_prior.md has the model, and where it does badly.
+
+    Parameters
+    ----------
+    buckets : int
+        Into how many parts the window is cut, fine early and coarse late (fewer if it is short).
+    surprise : float
+        How hard it is to believe that an arm of small regular pay hides rare totals near its cap, in nats; a
+        sixth of the number of arms is added. 0 where caps are facts and rare large totals are likely;
+        large (such as 20) where caps were set far too high.
+    spread : str, Spread or sequence of float
+        The pooled spread before anything is known; soon outweighed.
+    history : sequence of float
+        What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
+        variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
+
+    Examples
+    --------
+    >>> AgePrior().label
+    'AgePrior'
+    """
+
+    buckets: int = 20
+    surprise: float = 1.5
+    spread: SpreadLike = "uniform"
+    history: Sequence[float] = ()
+
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(
+        index=index,
+        survey=survey,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        noted=noted,
+        sums=("news",),
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1))
+        object.__setattr__(self, "spread", as_spread(self.spread))
+        if not (np.isfinite(self.surprise) and self.surprise >= 0):
+            raise InputError(f"surprise must be 0 or more, not {self.surprise!r}")
+        history = tuple(map(float, self.history))
+        if history and not (len(history) == 4 and np.isfinite(history).all() and min(history) >= 0):
+            raise InputError(
+                "history must be four numbers, 0 or more: mean and variance of arms' means, variance of "
+                f"tilts, number of arms; not {self.history!r}"
+            )
+        object.__setattr__(self, "history", history)
+
+    @property
+    def label(self) -> str:
+        return type(self).__name__
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if stats.shared[READY] == 0.0:
+            return {"decisions": float(stats.pulls[arm])}
+        cap = float(params.cap[arm])
+        return {
+            "estimate": cap * float(stats.mean[arm]),
+            "its own, without the other arms": cap * float(stats.own[arm]),
+            "best estimate": float(stats.shared[TARGET]),
+            "full decisions that it stands on": float(stats.weight[arm]),
+            "decisions": float(stats.pulls[arm]),
+            "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
+        }
+
+    def edges(self, window: int) -> Ints:
+        g = np.arange(1, self.buckets + 1)
+        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
+
+    def params(self, caps: Floats, window: int) -> Params:
+        arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
+        spread = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
+        arms = len(caps)
+        return Params(
+            caps,
+            1.0 / caps,
+            spread / spread.sum(),
+            np.array(self.history or (0.0,) * 4),
+            pull=0.2 + 0.3 * math.log(arms),
+            most=5.0 + 0.5 * arms,
+            share=arms / (arms + 10.0),
+            outlier=math.log(arms + 1.0),
+            surprise=float(self.surprise) + arms / 6.0,
+        )
+
+    def stats(self, params: Params) -> Stats:
+        arms, buckets = len(params.cap), len(params.spread)
+        cells = (arms, buckets)
+        shared = np.zeros(12)
+        shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
+        return Stats(
+            pulls=np.zeros(arms, np.int64),
+            seen=np.zeros(cells),
+            paid=np.zeros(cells),
+            growth=np.zeros(cells),
+            square=np.zeros(cells),
+            news=np.zeros(arms),
+            wait=np.zeros(arms),
+            own=np.zeros(arms),
+            second=np.zeros(arms),
+            weight=np.zeros(arms),
+            mean=np.zeros(arms),
+            variance=np.zeros(arms),
+            cost=np.zeros(arms),
+            cost_alone=np.zeros(arms),
+            cost_hidden=np.zeros(arms),
+            log_count=np.zeros(arms),
+            log_alone=np.zeros(arms),
+            costed=np.full(arms, -1.0),
+            level=np.zeros(arms),
+            level_error=np.zeros(arms),
+            tilt=np.zeros(arms),
+            tilt_error=np.zeros(arms),
+            spread=np.zeros(buckets),
+            spread2=np.zeros(buckets),
+            late=np.zeros(buckets),
+            noise=np.ones(buckets),
+            scratch=np.zeros((3, buckets)),
+            due=np.array([min(8, buckets)], np.int64),
+            shared=shared,
+        )
