@@ -310,12 +310,12 @@ def test_totals_are_thinned_evenly():
     for start in range(0, 20_000, 1000):
         numbers = np.arange(start, start + 1000)
         totals.add(shuffled[numbers], numbers % 2, dice.random(1000), numbers.astype(np.float64))
-    hashes, values, numbers = totals.of(0)
-    assert np.array_equal(np.argsort(shuffled)[hashes.astype(np.int64)], numbers)
+    hashes, values, at = totals.of(0)
+    assert np.array_equal(np.argsort(shuffled)[hashes.astype(np.int64)], at)
     assert totals.count.tolist() == [10_000, 10_000]
-    assert 200 <= len(numbers) < 5000
+    assert 200 <= len(at) < 5000
     assert values.mean() == pytest.approx(0.5, abs=0.1)  # 200 draws: a standard error of 0.02
-    assert numbers.mean() == pytest.approx(10_000, rel=0.15)
+    assert at.mean() == pytest.approx(10_000, rel=0.15)
 
 
 def test_problem_json_reads_back(example, tmp_path):
