@@ -81,7 +81,7 @@ def truth(law: str, spreads: tuple[str, ...]) -> Floats:
 
 def sums_of(log: Draw, control: bool) -> Sums:
     """As the fit has them, or with open decisions counted as if nothing more came."""
-    sums = Sums(len(CAPS), GROUPS, max(CAPS), len(log.arm))
+    sums = Sums(GROUPS, CAPS, len(log.arm))
     if control:
         arrived = np.where(np.arange(GROUPS) < log.done[:, None], log.pay, 0.0)
         sums.add(arrived, np.full(len(log.arm), GROUPS), log.arm)

@@ -80,7 +80,7 @@ def test_open_decisions_count_in_the_groups_they_have_completed():
 
 
 def test_the_variance_of_a_mean_by_hand():
-    a = Sums(1, 2, 1000.0, 1000)
+    a = Sums(2, [1000.0], 1000)
     a.add(
         np.array([[4.0, 2], [2, 0], [0, 1], [1, 9]]), np.array([2, 2, 2, 1]), np.zeros(4, int)
     )  # the 9 is not complete
@@ -96,7 +96,7 @@ def test_the_variance_of_a_mean_by_hand():
 def test_without_open_decisions_it_is_the_t_interval_of_the_totals(size, groups, seed):
     dice = np.random.default_rng(seed)
     pay = 100 + dice.random((size, groups))  # far from 0, where the interval is as good as normal
-    sums = Sums(1, groups, 1000.0, 1000)
+    sums = Sums(groups, [1000.0], 1000)
     sums.add(pay, np.full(size, groups), np.zeros(size, int))
     estimate = Estimate(sums.of(0))
     totals = pay.sum(axis=1)
@@ -154,7 +154,7 @@ def test_the_tests_have_power():
 
 
 def test_a_group_without_pay_has_an_upper_end():
-    sums = Sums(1, 2, 1000.0, 1000)
+    sums = Sums(2, [1000.0], 1000)
     sums.add(np.array([[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 10), np.full(20, 2), np.zeros(20, int))
     share, low, high = Estimate(sums.of(0)).shares()
     assert share.tolist() == low.tolist() == [1.0, 0.0] or low[0] < 1.0
@@ -205,7 +205,7 @@ def test_groups_follow_the_shape_and_the_data():
     log = draw(np.random.default_rng(1), 5000, "uniform", CASES["even"])
     decisions, pieces, end = frames(log)
     with open_log(decisions, pieces, end=end) as opened:
-        fine = trace_curve(opened, FineGrid(40.0), Scale.of(10.0, 100_000))
+        fine = trace_curve(opened, FineGrid(40.0), Scale.of(10.0, 100_000), 2)
     no_steps = Steps(0, 0.0, 40.0)
     assert recommended_groups(fine, 40.0, 3500, no_steps) > recommended_groups(fine, 40.0, 14, no_steps)
     assert recommended_groups(fine, 40.0, 4, no_steps) == 2
@@ -310,12 +310,12 @@ def test_totals_are_thinned_evenly():
     for start in range(0, 20_000, 1000):
         numbers = np.arange(start, start + 1000)
         totals.add(shuffled[numbers], numbers % 2, dice.random(1000), numbers.astype(np.float64))
-    hashes, values, numbers = totals.of(0)
-    assert np.array_equal(np.argsort(shuffled)[hashes.astype(np.int64)], numbers)
+    hashes, values, at = totals.of(0)
+    assert np.array_equal(np.argsort(shuffled)[hashes.astype(np.int64)], at)
     assert totals.count.tolist() == [10_000, 10_000]
-    assert 200 <= len(numbers) < 5000
+    assert 200 <= len(at) < 5000
     assert values.mean() == pytest.approx(0.5, abs=0.1)  # 200 draws: a standard error of 0.02
-    assert numbers.mean() == pytest.approx(10_000, rel=0.15)
+    assert at.mean() == pytest.approx(10_000, rel=0.15)
 
 
 def test_problem_json_reads_back(example, tmp_path):

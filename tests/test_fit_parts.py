@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
 from accrual.fit.cells import Reading
@@ -79,9 +80,9 @@ def test_sums_do_not_depend_on_the_order():
     done, arm = dice.integers(5, size=500), dice.integers(3, size=500)
     found = []
     for order in (np.arange(500), dice.permutation(500)):
-        sums = Sums(3, 4, float(pay.max()), 500)
+        sums = Sums(4, [float(pay.max())] * 3, 500)
         for some in np.array_split(order, 7):
-            part = Sums(3, 4, float(pay.max()), 500)
+            part = Sums(4, [float(pay.max())] * 3, 500)
             part.add(pay[some], done[some], arm[some])
             sums.merge(part)
         found.append(Estimate(sums.together()))
@@ -90,7 +91,20 @@ def test_sums_do_not_depend_on_the_order():
     assert found[0].group_means == pytest.approx(mean, rel=1e-12)
 
 
-@pytest.mark.parametrize("largest", [1e-300, 1.0, 1e140])
+def test_one_huge_payment_spoils_no_other_arm():
+    dice = np.random.default_rng(4)
+    size = 2000
+    decisions = pd.DataFrame({"id": range(size), "arm": ["a", "b"] * (size // 2), "at": np.arange(size) / 9})
+    pieces = pd.DataFrame({"decision": range(size), "value": dice.random(size), "age": dice.random(size)})
+    found = []
+    for value in (0.5, 1e15):
+        pieces.loc[0, "value"] = value  # of arm a
+        found.append(ac.fit(decisions, pieces, window=1.0, groups=2, end=300.5).arms[1])
+    assert found[0].mean == found[1].mean
+    assert found[0].spread == found[1].spread
+
+
+@pytest.mark.parametrize("largest", [1e-300, 1.0, 1e120])
 def test_exact_sums_are_as_good_as_plain_ones(largest):
     values = np.random.default_rng(1).random(1000) * largest
     scale = Scale.of(largest, 1000)

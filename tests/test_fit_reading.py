@@ -59,6 +59,14 @@ def test_an_age_and_a_time_are_refused_with_both_options():
         open_log(decisions, pieces, columns={"age": "age", "piece_at": "event_time"})
 
 
+def test_what_is_missing_and_what_is_ambiguous_are_said_together():
+    unnamed = CLINIC.rename(columns={"time": "admitted", "value": "cost"})
+    with pytest.raises(InputError) as error:
+        open_log(unnamed)
+    for option in ("at=COLUMN", "value=COLUMN", "age=age", "piece_at=event_time"):
+        assert f"--column {option}" in str(error.value)
+
+
 def test_decision_id_goes_before_id_where_rows_are_pieces():
     with open_log(CLINIC, columns={"piece_at": "event_time"}) as log:
         assert log.columns["id"] == "decision_id"

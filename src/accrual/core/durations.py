@@ -130,6 +130,6 @@ def show_length(value: float, timestamps: bool, like: float | None = None) -> st
     Examples
     --------
     >>> show_length(3600.0, timestamps=True), show_length(50.0, timestamps=False)
-    ('60 m', '50 units')
+    ('1 h', '50 units')
     """
     return show_duration(value, like) if timestamps else f"{value:.4g} units"

@@ -26,7 +26,7 @@ def add_grouped(
     arm: Ints,
     count: Ints,
     sums: tuple[Ints, Ints, Ints],
-    scales: tuple[float, float, float],
+    scales: tuple[Floats, Floats, float],
 ) -> None:
     """Add decisions to sums.
 
@@ -41,8 +41,8 @@ def add_grouped(
     sums : tuple of ndarray
         Of pay and of its squares, each 2 x arms x completed x groups; of products, 2 x arms x groups x
         groups, the second group not before the first. The leading 2 are whole numbers and remainders.
-    scales : tuple of float
-        What pay is multiplied by, what products of pay are, and what remainders are.
+    scales : tuple
+        What pay of each arm is multiplied by, what products of pay are, and what all remainders are.
     """
     paid, square, product = sums
     first, both, second = scales
@@ -57,9 +57,9 @@ def add_grouped(
             if x != 0.0:  # most groups of most decisions pay nothing
                 some[found] = g
                 found += 1
-                _add(paid, a, r, g, x * first, second)
-                _add(square, a, r, g, x * x * both, second)
+                _add(paid, a, r, g, x * first[a], second)
+                _add(square, a, r, g, x * x * both[a], second)
         for j in range(found):
             x = pay[i, some[j]]
             for k in range(j, found):
-                _add(product, a, some[j], some[k], x * pay[i, some[k]] * both, second)
+                _add(product, a, some[j], some[k], x * pay[i, some[k]] * both[a], second)

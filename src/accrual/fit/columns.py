@@ -46,8 +46,7 @@ def assign(
 ) -> dict[str, int]:
     """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
 
-    A piece has an age or a time. Where one is told the other is not looked for; where none is told and
-    the names offer both, that is refused.
+    A piece has an age or a time. Where one is told the other is not looked for.
     """
     names = [_plain(name) for name in source.names]
     found = {role: _exact(source, told[role], role) for role in roles if role in told}
@@ -60,13 +59,18 @@ def assign(
         for guess in (_JOINED if joined else _GUESSES)[role]:
             if role not in found and guess in names and names.index(guess) not in found.values():
                 found[role] = names.index(guess)
-    if {"age", "piece_at"} <= set(found):
-        age, moment = (source.names[found[role]] for role in ("age", "piece_at"))
-        raise InputError(
-            f"{source.label}: column {age!r} may be a piece's age, and column {moment!r} its time: "
-            f"say --column {_option('age', age)} or --column {_option('piece_at', moment)}"
-        )
     return found
+
+
+def ambiguous(source: Source, found: Mapping[str, int]) -> str:
+    """Say that both an age and a time of pieces were guessed; nothing where that is not so."""
+    if not {"age", "piece_at"} <= set(found):
+        return ""
+    age, moment = (source.names[found[role]] for role in ("age", "piece_at"))
+    return (
+        f"{source.label}: column {age!r} may be a piece's age, and column {moment!r} its time: "
+        f"say --column {_option('age', age)} or --column {_option('piece_at', moment)}"
+    )
 
 
 def lacking(source: Source, found: Mapping[str, int], roles: Iterable[str]) -> str:

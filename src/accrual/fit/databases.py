@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -200,14 +200,26 @@ def _copy_sqlite(url: _Url, table: str, path: Path) -> None:
 
 
 def _write(path: Path, names: list[str], types: list[Any], chunks: Iterator[list[tuple[Any, ...]]]) -> None:
+    with _writing(path, names, types) as write:
+        for rows in chunks:
+            write(rows)
+
+
+@contextmanager
+def _writing(
+    path: Path, names: list[str], types: list[Any]
+) -> Iterator[Callable[[list[tuple[Any, ...]]], None]]:
+    """Give a function that adds rows to a Parquet file."""
     arrow, parquet = need("pyarrow", "fit"), need("pyarrow.parquet", "fit")
     schema = arrow.schema(list(zip(names, types, strict=True)))
+
+    def write(rows: list[tuple[Any, ...]]) -> None:
+        cells = zip(zip(*rows, strict=True), types, strict=True)
+        columns = [arrow.array(column, type_) for column, type_ in cells]
+        writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
+
     with parquet.ParquetWriter(path, schema) as writer:
-        for rows in chunks:
-            columns = [
-                arrow.array(cells, type_) for cells, type_ in zip(zip(*rows, strict=True), types, strict=True)
-            ]
-            writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
+        yield write
 
 
 async def _postgres(url: _Url) -> Any:
@@ -238,14 +250,15 @@ async def _copy_postgres(url: _Url, table: str, path: Path) -> None:
             fields = statement.get_attributes()
             kinds = [_postgres_type(field.type.name) for field in fields]
             rows: list[tuple[Any, ...]] = []
-            chunks = []
-            async for row in statement.cursor(prefetch=_CHUNK):
-                rows.append(tuple(read(cell) for cell, (_, read) in zip(row, kinds, strict=True)))
-                if len(rows) == _CHUNK:
-                    chunks.append(rows)
-                    rows = []
-        chunks += [rows] if rows else []
-        _write(path, [field.name for field in fields], [kind for kind, _ in kinds], iter(chunks))
+            names, types = [field.name for field in fields], [kind for kind, _ in kinds]
+            with _writing(path, names, types) as write:
+                async for row in statement.cursor(prefetch=_CHUNK):
+                    rows.append(tuple(read(cell) for cell, (_, read) in zip(row, kinds, strict=True)))
+                    if len(rows) == _CHUNK:
+                        write(rows)
+                        rows = []
+                if rows:
+                    write(rows)
     except asyncpg.PostgresError as error:
         raise InputError(f"{url.shown}: {error}") from None
     finally:

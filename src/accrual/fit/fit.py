@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 _QUANTILE = 0.999
 _NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
 _SHIFTED = 0.02
-_VALUE_MOST = 1e140
+_VALUE_MOST = 1e60
 
 
 def fit_log(
@@ -132,7 +132,8 @@ def _curve(log: Known, last: float) -> Curve:
             f"larger unit, so that none is above {_VALUE_MOST:g}"
         )
     scale = Scale.of(log.largest_value, log.counts.pieces)
-    return merged_curve(log.each(trace_curve, FineGrid(last, log.resolution), scale))
+    grid = FineGrid(last, log.resolution)
+    return merged_curve(log.each(trace_curve, grid, scale, len(log.arms)))
 
 
 def _nothing_inside(log: Known, told: float | str | None, window: float) -> None:

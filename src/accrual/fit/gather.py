@@ -56,15 +56,15 @@ class Curve:
         How many decisions were followed through exactly 0, 1, 2, ... cells.
     paid : ndarray
         2 x cells, scaled: what decisions paid in the cells that they were followed through.
-    largest : float
-        The most that one decision paid in all, taking every piece as positive.
+    largest : ndarray
+        The most that one decision of each arm paid in all, taking every piece as positive.
     """
 
     grid: Grid
     scale: Scale
     finished: Ints
     paid: Ints
-    largest: float
+    largest: Floats
 
     def merge(self, other: Curve) -> None:
         """Add what another part of the log says."""
@@ -72,7 +72,7 @@ class Curve:
             self.finished + other.finished
         )  # not in place: what a cluster sent cannot be written to
         self.paid = self.paid + other.paid
-        self.largest = max(self.largest, other.largest)
+        self.largest = np.maximum(self.largest, other.largest)
 
     @property
     def edges(self) -> Floats:
@@ -86,10 +86,12 @@ class Curve:
         return np.asarray(self.scale.joined(self.paid) / np.maximum(seen, 1.0))
 
 
-def trace_curve(log: Log, grid: Grid, scale: Scale) -> Curve:
+def trace_curve(log: Log, grid: Grid, scale: Scale, arms: int) -> Curve:
     """Give the mean cumulative function of all decisions."""
     cells = len(grid)
-    found = Curve(grid, scale, np.zeros(cells + 1, np.int64), np.zeros((2, cells), np.int64), 0.0)
+    found = Curve(
+        grid, scale, np.zeros(cells + 1, np.int64), np.zeros((2, cells), np.int64), np.zeros(arms)
+    )  # fmt: skip
     for block in walk(log):
         done = grid.place(block.followed)
         found.finished += np.bincount(done, minlength=cells + 1)
@@ -101,7 +103,7 @@ def trace_curve(log: Log, grid: Grid, scale: Scale) -> Curve:
             fine = at < done[decision]
             for sums, part in zip(found.paid, scale.split(value[fine]), strict=True):
                 np.add.at(sums, at[fine], part)
-        found.largest = max(found.largest, float(total.max(initial=0.0)))
+        np.maximum.at(found.largest, block.arm, total)
     return found
 
 
@@ -199,8 +201,8 @@ class Plan:
         Of the window, and of the course of arrival.
     sample : int
         How many decisions of an arm a sample will have.
-    largest : float
-        The most that one decision paid.
+    largest : ndarray
+        The most that one decision of each arm paid.
     decisions : int
     """
 
@@ -208,15 +210,15 @@ class Plan:
     groups: Grid
     bins: Grid
     sample: int
-    largest: float
+    largest: Floats
     decisions: int
 
 
 def gather(log: Log, plan: Plan) -> Gathered:
     """Add up over the groups of the window, by arm, and over the bins of the course of arrival."""
-    known = (plan.largest, plan.decisions)
+    largest, most = plan.largest, plan.largest.max(keepdims=True)
     found = Gathered(
-        Sums(plan.arms, len(plan.groups), *known), Sums(1, len(plan.bins), *known),
+        Sums(len(plan.groups), largest, plan.decisions), Sums(len(plan.bins), most, plan.decisions),
         np.full(plan.arms, -np.inf), 0, Totals(plan.arms, plan.sample),
     )  # fmt: skip
     for block in walk(log):

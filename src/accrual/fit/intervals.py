@@ -42,9 +42,9 @@ class Sums:
 
     Parameters
     ----------
-    arms, groups : int
-    largest : float
-        What no decision pays more than, in size, in one group.
+    groups : int
+    largest : array_like
+        What no decision of each arm pays more than, in size, in one group.
     decisions : int
         How many there will be at most.
 
@@ -54,8 +54,12 @@ class Sums:
         arms x r: how many decisions have completed exactly r groups, r from 0.
     """
 
-    def __init__(self, arms: int, groups: int, largest: float, decisions: int) -> None:
-        self._pay, self._both = Scale.of(largest, decisions), Scale.of(largest * largest, decisions)
+    def __init__(self, groups: int, largest: npt.ArrayLike, decisions: int) -> None:
+        sizes = np.asarray(largest, dtype=np.float64)
+        arms = len(sizes)
+        # A scale for each arm: one payment that is wrong by far spoils no other arm.
+        self._pay = [Scale.of(float(size), decisions) for size in sizes]
+        self._both = [Scale.of(float(size * size), decisions) for size in sizes]
         self.count = np.zeros((arms, groups + 1), np.int64)
         # What they paid in each group, and the squares of it: 2 x arms x r x groups. Pay in one group
         # times pay in another, the second not before the first: 2 x arms x groups x groups.
@@ -64,8 +68,8 @@ class Sums:
 
     def add(self, pay: Floats, done: Ints, arm: Ints) -> None:
         """Add decisions that paid `pay` (decisions x groups) and have completed `done` groups."""
-        scales = (self._pay.first, self._both.first, self._pay.second)
-        add_grouped(pay, done, arm, self.count, self._sums, scales)
+        first, both = (np.array([scale.first for scale in scales]) for scales in (self._pay, self._both))
+        add_grouped(pay, done, arm, self.count, self._sums, (first, both, self._pay[0].second))
 
     def merge(self, other: Sums) -> None:
         """Add the decisions of another part of the log."""
@@ -80,17 +84,20 @@ class Sums:
 
     def of(self, arm: int) -> ArmSums:
         """The sums of one arm."""
-        return self._made(self.count[arm], *(sums[:, arm] for sums in self._sums))
+        return ArmSums.made(*self._numbers(arm))
 
     def together(self) -> ArmSums:
         """The sums of all arms."""
-        return self._made(self.count.sum(axis=0), *(sums.sum(axis=1) for sums in self._sums))
+        total = self._numbers(0)
+        for arm in range(1, len(self.count)):
+            total = tuple(x + y for x, y in zip(total, self._numbers(arm), strict=True))
+        return ArmSums.made(*total)
 
-    def _made(self, count: Ints, paid: Ints, square: Ints, product: Ints) -> ArmSums:
-        both = self._both
-        return ArmSums.made(
-            count.astype(np.float64), self._pay.joined(paid), both.joined(square), both.joined(product)
-        )
+    def _numbers(self, arm: int) -> tuple[Floats, ...]:
+        paid, square, product = (sums[:, arm] for sums in self._sums)
+        both = self._both[arm]
+        count = self.count[arm].astype(np.float64)
+        return count, self._pay[arm].joined(paid), both.joined(square), both.joined(product)
 
 
 class ArmSums(NamedTuple):

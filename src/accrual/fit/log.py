@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from accrual.core.errors import InputError
 from accrual.fit.cells import Options, Reading, Tables
-from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, assign, check_told, lacking
+from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, ambiguous, assign, check_told, lacking
 from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
@@ -130,6 +130,7 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
         lacks = [lacking(first, found, ("id", "arm", "at", "value", *paid_when))]
     else:
         lacks.append(lacking(tables.pieces, tables.piece_columns, ("decision", "value", *paid_when)))
+    lacks.append(ambiguous(tables.pieces, tables.piece_columns))
     if any(lacks):
         raise InputError("; ".join(filter(None, lacks)))
     for roles, source in (

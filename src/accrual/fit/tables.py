@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ class Counts:
     bad_rows: int = 0
 
 
-class Known:
+class Known(ABC):
     """What is known of a whole log.
 
     Attributes
@@ -120,9 +121,9 @@ class Known:
         """Ticks in the log's unit of time: microseconds in a second, or one."""
         return TICKS if self.timestamps else 1
 
+    @abstractmethod
     def each(self, find: Callable[..., T], *known: Any) -> list[T]:
         """Give what `find(log, *known)` finds in each part of the log."""
-        raise NotImplementedError
 
     def moment(self, at: float) -> str:
         """A time as a person reads it."""
