@@ -111,8 +111,8 @@ def compared(problem: Problem) -> dict[str, Policy]:
         "AgePrior": AgePrior(),
         "AgeIMED": AgeIMED(),
         "AgeTS": AgeTS(),
-        "IMED waiting": IMED(),
-        "TS waiting": ThompsonSampling(),
+        "IMED(waiting)": IMED(),
+        "ThompsonSampling(waiting)": ThompsonSampling(),
         "pieces as pulls": PiecesAsPulls(problem.groups),
         "first tenth": EarlyReward(0.1),
     }
@@ -206,7 +206,7 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
         mine = {row["policy"]: row for row in rows if row["problem"] == problem}
         if policy not in mine:
             continue
-        it, wait, age = (mine[label]["over_floor"] for label in (policy, "IMED waiting", "AgeIMED"))
+        it, wait, age = (mine[label]["over_floor"] for label in (policy, "IMED(waiting)", "AgeIMED"))
         if it > 1.2 * min(wait, age):
             text.append(f"{problem}: {it / min(wait, age):.2f} times the better of IMED waiting and AgeIMED")
         if it > 3.0 >= wait:
