@@ -7,7 +7,9 @@ no seed in common, and no problem but the gallery's older ones, which everybody 
 kinds (`accrual.experiments.families`) each set has numbers of its own.
 
 Writes default_policy.json (every figure), .csv (the same) and .md (the table); needs no more than numpy,
-scipy and numba.
+scipy and numba. Then, where matplotlib is, from the same folder a picture:
+
+    python benchmarks/default_policy.py picture --out out/default
 """
 
 from __future__ import annotations
@@ -109,8 +111,8 @@ def compared(problem: Problem) -> dict[str, Policy]:
         "AgePrior": AgePrior(),
         "AgeIMED": AgeIMED(),
         "AgeTS": AgeTS(),
-        "IMED waiting": IMED(),
-        "TS waiting": ThompsonSampling(),
+        "IMED(waiting)": IMED(),
+        "ThompsonSampling(waiting)": ThompsonSampling(),
         "pieces as pulls": PiecesAsPulls(problem.groups),
         "first tenth": EarlyReward(0.1),
     }
@@ -204,7 +206,7 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
         mine = {row["policy"]: row for row in rows if row["problem"] == problem}
         if policy not in mine:
             continue
-        it, wait, age = (mine[label]["over_floor"] for label in (policy, "IMED waiting", "AgeIMED"))
+        it, wait, age = (mine[label]["over_floor"] for label in (policy, "IMED(waiting)", "AgeIMED"))
         if it > 1.2 * min(wait, age):
             text.append(f"{problem}: {it / min(wait, age):.2f} times the better of IMED waiting and AgeIMED")
         if it > 3.0 >= wait:
@@ -224,11 +226,25 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
     return "\n".join(f"- {line}" for line in text)
 
 
+def picture(out: Path) -> None:
+    """Draw what default_policy.json holds: the problems of the gallery, means and worst runs."""
+    from accrual.report.gallery import Line, draw
+
+    rows = json.loads((out / "default_policy.json").read_text())
+    shown = [row for row in rows if row["policy"] not in FLOOR and not row["problem"].startswith("setting2")]
+    table = [
+        Line(row["problem"], row["policy"], "", row["runs"], row["mean"], row["se"], row["over_floor"],
+             row["worst"] / row["mean"], np.nan)
+        for row in shown
+    ]  # fmt: skip
+    draw(out / "default_policy.png", table, {})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("set", choices=SETS)
+    parser.add_argument("set", choices=[*SETS, "picture"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument(
         "--runs", type=int, default=RUNS, help=f"at most {MANY_RUNS} of them beyond {MANY_ARMS} arms"
@@ -236,6 +252,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="a problem; may be repeated")
     parser.add_argument("--out", type=Path, default=Path("out/default_policy"))
     given = parser.parse_args()
+    if given.set == "picture":
+        picture(given.out)
+        return
     begin = time.time()
     todo = tasks(given.set, given.runs, given.only)
     # Machine code is kept on disk: made once here, it is found by every process.
