@@ -40,6 +40,10 @@ class Metrics:
         self.refused = Counter(
             "accrual_refused_total", "Requests that were refused, by status.", ["status"], registry=registry
         )
+        self.task_failures = Counter(
+            "accrual_task_failures_total", "Background tasks that failed and were started again, by task.",
+            ["task"], registry=registry,
+        )  # fmt: skip
         self.seconds = Histogram(
             "accrual_commit_seconds", "A transaction, with its fold.", registry=registry, buckets=_SECONDS
         )
@@ -53,6 +57,7 @@ class Metrics:
         self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "max")
         self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "max")
         self.bandits = gauge("accrual_bandits", "Bandits open.", "max")
+        self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "max")
 
     def committed(self, seconds: float, asks: Sequence[Ask], answers: Sequence[Answer]) -> int:
         """A transaction was. How many of its asks had been stored before."""

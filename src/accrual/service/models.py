@@ -105,10 +105,20 @@ class Bandit(BaseModel):
     arms: Annotated[list[str], Field(description="Those it was made with.")]
 
 
+class NotServed(BaseModel):
+    """A bandit that is in the store and cannot be opened."""
+
+    name: str
+    why: str
+
+
 class Bandits(BaseModel):
-    """All bandits."""
+    """All bandits: those that are served, and those that cannot be."""
 
     bandits: list[Bandit]
+    not_served: Annotated[
+        list[NotServed], Field(description="Those that cannot be opened; it is tried again every 30 seconds.")
+    ]
 
 
 class Done(BaseModel):
@@ -244,6 +254,12 @@ class Health(BaseModel):
     """How the service is."""
 
     status: str
+
+
+class Ready(Health):
+    """What the service can do now."""
+
+    not_served: Annotated[list[str], Field(description="The names of bandits that cannot be opened.")]
 
 
 def finite(value: Any) -> float | None:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
@@ -20,6 +21,7 @@ from accrual.store.base import (
     AddArm,
     BanditRow,
     Close,
+    Damaged,
     DecisionRow,
     Events,
     Pay,
@@ -27,6 +29,7 @@ from accrual.store.base import (
     Store,
     StoreError,
 )
+from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
 _FRESH = 0.5  # seconds for which a state is shown again as it was
@@ -121,24 +124,46 @@ class Bandits:
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
         self.room = Room(queue)
+        self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
     async def find(self, name: str) -> Served:
         """The bandit of this name, or a refusal."""
         served = self._open.get(name)
         if served is not None:
             return served
+        why = self.failures.get(name)
+        if why is not None:  # `open_all` tries again; a request must not fold a whole log in vain
+            raise Refusal("not-served", why)
         async with self._opening:  # one at a time: the first may compile for seconds what others use
             if name not in self._open:
-                row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
-                if row is None:
-                    raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
-                try:
-                    bandit = await self.read(lambda: Bandit.open(self._store, name))
-                except InputError as error:
-                    raise Refusal("not-served", str(error)) from None
-                await self.read(lambda: _warm(bandit))
-                self._add(row, bandit)
+                await self._open_one(name)
         return self._open[name]
+
+    async def _open_one(self, name: str) -> None:
+        row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
+        if row is None:
+            raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
+        try:
+            bandit = await self.read(lambda: Bandit.open(self._store, name))
+            await self.read(lambda: _warm(_like(row)))
+            self._add(row, bandit)
+        except StoreError as error:
+            if not isinstance(error, Damaged):
+                raise  # out of reach for now
+            raise self._failed(name, error) from None
+        except Exception as error:
+            raise self._failed(name, error) from error
+
+    def _failed(self, name: str, error: Exception) -> Refusal:
+        """Take note of a bandit that cannot be opened."""
+        if isinstance(error, InputError | StoreError):
+            why = str(error)
+        else:
+            why = f"it cannot be opened: {type(error).__name__}: {error}"
+        self.failures[name] = why
+        self._metrics.not_served.set(len(self.failures))
+        log.error("a bandit is not served", exc_info=error, extra={"bandit": name, "error": why})
+        return Refusal("not-served", why)
 
     def _add(self, row: BanditRow, bandit: Bandit) -> Served:
         line = Line(bandit.submit, self._commits, self.room, self._metrics)
@@ -153,6 +178,8 @@ class Bandits:
         async with self._opening:
             there = await self.read(lambda: self._store.find(name)) is not None
             try:
+                if not there:  # what cannot be served is not stored
+                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **settings)))
                 bandit = await self.read(
                     lambda: Bandit(arms, window, store=self._store, name=name, **settings)
                 )
@@ -161,14 +188,18 @@ class Bandits:
                 raise Refusal("conflict" if there else "invalid", str(error)) from None
             row = await self.read(lambda: self._store.find(name))
             assert row is not None
-            await self.read(lambda: _warm(bandit))
             return self._open.get(name) or self._add(row, bandit), not there
 
     async def rows(self) -> list[BanditRow]:
-        """All bandits, in the order in which they were made."""
+        """All bandits whose configuration can be read, in the order in which they were made."""
 
         def find() -> list[BanditRow]:
-            rows = [self._store.find(name) for name in self._store.names()]
+            rows = []
+            for name in self._store.names():
+                try:
+                    rows.append(self._store.find(name))
+                except Damaged as error:
+                    self._failed(name, error)
             return [row for row in rows if row is not None]
 
         return await self.read(find)
@@ -178,12 +209,16 @@ class Bandits:
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
     async def open_all(self) -> None:
-        """Open every bandit there is, but for those that cannot be served."""
+        """Open every bandit that is not open. One that cannot be opened does not hold up the others."""
+        self.failures.clear()
         for row in await self.rows():
             try:
                 await self.find(row.name)
-            except Refusal as refusal:
-                log.warning("a bandit is not served", extra={"bandit": row.name, "error": str(refusal)})
+            except Refusal:
+                pass  # it has been noted
+            except StoreError as error:
+                self._failed(row.name, error)
+        self._metrics.not_served.set(len(self.failures))
 
     def measure(self) -> None:
         """Bring the gauges up to date."""
@@ -209,12 +244,22 @@ class Bandits:
         self._reads.shutdown()
 
 
-def _warm(bandit: Bandit) -> None:
-    """Compile what its requests will run, on another bandit like it: the first of a policy takes long."""
-    like = Bandit(["one", "another"], window=10, policy=bandit.policy)
+def _like(row: BanditRow) -> Bandit:
+    """A new bandit in memory, made as that one was."""
+    store = MemoryStore()
+    store.create(row.name, row.config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
+    return Bandit.open(store, row.name)
+
+
+def _warm(like: Bandit) -> None:
+    """Compile what a bandit's requests will run, on one like it in memory: the first of a policy takes long.
+
+    What fails here would fail for the bandit's own requests.
+    """
     like.submit([Decide(2)])
     like.submit([Pay(0, 0.5, 0.0), Pay(1, 0.5, 0.0)])
-    like.submit([AddArm("new", 1.0, 10.0)])
+    with suppress(InputError):  # a policy may be made for just these arms
+        like.add_arm("a new arm")
     like.submit([Decide(1), RetireArm(0), Close(0)])
     like.state()
     like.explain(1)

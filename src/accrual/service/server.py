@@ -26,7 +26,12 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
     return uvicorn.Config(
         app,
         factory=factory,
-        http=cast(Any, functools.partial(Protocol, seconds=settings.body_seconds)),
+        http=cast(
+            Any,
+            functools.partial(
+                Protocol, seconds=settings.body_seconds, address_most=settings.address_connections
+            ),
+        ),
         ws="none",
         lifespan="on",
         log_config=logging_config(),

@@ -51,6 +51,10 @@ class Closed(StoreError):
     """The store was let go of, and is of no use any more."""
 
 
+class Damaged(StoreError):
+    """What the database holds is not what was stored. The message says where."""
+
+
 # What a caller may ask to have stored.
 
 

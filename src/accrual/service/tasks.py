@@ -1,0 +1,25 @@
+"""What runs beside the requests: watched, so that nothing stops without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from accrual.service.metrics import Metrics
+
+_PAUSE = 1.0  # seconds before a task that failed is started again
+
+log = logging.getLogger("accrual.service")
+
+
+async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metrics) -> None:
+    """Run `job` until it returns. Whatever it raises is logged and counted, and it is started again."""
+    while True:
+        try:
+            await job()
+            return
+        except Exception as error:
+            metrics.task_failures.labels(name).inc()
+            log.exception("a background task failed", extra={"task": name, "error": str(error)})
+            await asyncio.sleep(_PAUSE)
