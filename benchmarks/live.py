@@ -28,7 +28,7 @@ from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG, make
 from accrual.store.base import Choose, Item, Pay
 from accrual.store.sqlite import SQLiteStore
-from accrual.store.tables import ADD_PIECE
+from accrual.store.tables import ADD
 
 SETTINGS: dict[str, dict[str, object]] = {
     "AgeUCB": {"alpha": 20},
@@ -129,7 +129,7 @@ def durable(folder: Path) -> None:
             ]
             start = clock()
             bare.execute("BEGIN IMMEDIATE")
-            bare.executemany(ADD_PIECE, rows)
+            bare.executemany(ADD, rows)
             bare.execute("COMMIT")
             theirs.append(clock() - start)
             sent += size

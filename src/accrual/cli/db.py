@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,7 +72,10 @@ def _alone(url: str) -> Iterator[None]:
     if address.dialect != "sqlite":
         yield
         return
-    lock = FileLock(f"{address.place}.lock", f"{address} is in use; stop what is writing to it first")
+    if not os.path.exists(address.place):  # nobody can have it open, and only one can make it
+        yield
+        return
+    lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")
     try:
         yield
     finally:

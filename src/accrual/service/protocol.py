@@ -100,7 +100,10 @@ class Protocol(HttpToolsProtocol):
             self._watch()
 
     def _make_room(self) -> bool:
-        """Close one that waits for a request: that had none yet, or has waited longest. False if none waits."""
+        """Close one that waits for a request: one that had none yet, or the one that has waited longest.
+
+        False if none waits.
+        """
         idle = [one for one in self.connections if isinstance(one, Protocol) and one is not self and one.idle]
         if not idle:
             return False

@@ -19,7 +19,9 @@ from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
 from accrual.store.columns import pack
+from accrual.store.lock import FileLock
 from accrual.store.plain import FLAGS, TABLES, Reader, reading, select
+from accrual.store.sums import SUMS, digest, fill
 from accrual.store.tables import event_rows
 
 _BLOCK = 4096  # events
@@ -38,7 +40,9 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     ...     open_store(f"sqlite:///{folder}/monday.db").names()
     []
     """
+    _check_place(Path(path), again=True)
     with replacing(path) as partial:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         if parse(url).dialect == "sqlite":
             _copy_file(url, partial)
         else:
@@ -46,6 +50,24 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
                 _write_file(reader, partial)
         _sync(partial)
     _sync(Path(os.path.realpath(path)).parent)
+
+
+def _check_place(path: Path, again: bool) -> None:
+    """Refuse a place where SQLite would take something else for a part of the file.
+
+    A write-ahead log that was left behind by another database would be replayed into the new one. With
+    `again`, a backup may lie there that nobody has open: it is replaced.
+    """
+    place = os.path.realpath(path)
+    files = [place + end for end in ("", "-wal", "-shm", "-journal")]
+    there = [file for file in files if os.path.lexists(file)]
+    if again and there == [place]:
+        FileLock(place, f"{path} is open for writing; back up to another place").release()
+    elif there:
+        raise InputError(
+            f"there is {' and '.join(there)} already; take another place, or move away all files that "
+            f"belong together: {', '.join(files)}"
+        )
 
 
 def restore(url: str, path: str | os.PathLike[str]) -> None:
@@ -58,14 +80,20 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
     if not os.path.isfile(path):
         raise InputError(f"there is no backup at {os.fspath(path)}")
     if address.dialect == "sqlite":
-        if os.path.exists(address.place):
-            raise InputError(f"{address} is there already; restore to a new place, or move it away")
-        with replacing(address.place) as partial:
+        _check_place(Path(address.place), again=False)
+        place = Path(os.path.realpath(address.place))
+        with replacing(place.with_name(f"{place.name}.restored")) as partial:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             _copy_file(source, partial)
             schema.upgrade(f"sqlite:///{partial}")
             _one_file(partial)
             _sync(partial)
-        _sync(Path(os.path.realpath(address.place)).parent)
+            try:
+                os.link(partial, place)  # unlike a rename, this never takes the place of another file
+            except OSError as error:
+                raise InputError(f"cannot restore to {address}: {error.strerror}") from None
+        os.unlink(place.with_name(f"{place.name}.restored"))
+        _sync(place.parent)
         return
     with reading(source) as reader:
         schema.upgrade(url)
@@ -85,17 +113,20 @@ def _copy_file(url: str, to: Path) -> None:
 
 def _write_file(reader: Reader, to: Path) -> None:
     url = f"sqlite:///{to}"
+    os.unlink(to)  # a new one is made whole
     schema.upgrade(url)
     with closing(schema.connect_sqlite(parse(url), "rw")) as target:
         target.execute("BEGIN")
         for table, columns in TABLES.items():
-            marks = ", ".join("?" * len(columns))
+            marks, names = ", ".join("?" * len(columns)), ", ".join(f'"{name}"' for name in columns)
             for rows in reader.chunks(select(table)):
-                target.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+                target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+        fill(target, *SUMS)
         for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
             for start in range(0, last - _BLOCK + 1, _BLOCK):
                 body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
-                target.execute("INSERT INTO block VALUES (?, ?, ?)", [bandit, start + _BLOCK, body])
+                sum_ = digest(bandit, start + _BLOCK, body)
+                target.execute("INSERT INTO block VALUES (?, ?, ?, ?)", [bandit, start + _BLOCK, body, sum_])
         target.execute("COMMIT")
     _one_file(to)
 

@@ -15,7 +15,7 @@ from accrual.store.base import StoreError
 
 _CHUNK = 20_000  # rows at a time
 
-# All tables but SQLite's `block`, which repeats others. Flags are numbers in SQLite.
+# All tables but those of SQLite alone, which follow from the others. Flags are numbers in SQLite.
 TABLES = {
     "bandit": ("number", "name", "config", "rounds"),
     "head": ("bandit", "seq", "at", "decisions", "arms"),
@@ -23,7 +23,7 @@ TABLES = {
     "decision": ("bandit", "id", "seq", "arm", "at", "window", "seen", "key", "part"),
     "piece": ("bandit", "seq", "decision", "key", "value", "age", "stated", "at", "late"),
     "change": ("bandit", "seq", "kind", "subject", "at"),
-    "snapshot": ("bandit", "form", "seq", "body"),
+    "snapshot": ("bandit", "form", "seq", "body", "digest"),
     "api_key": ("id", "name", "scopes", "digest", "made", "ends"),
 }
 FLAGS = {"bandit": ("rounds",), "piece": ("stated", "late")}

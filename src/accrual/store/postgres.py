@@ -31,6 +31,7 @@ from accrual.store.base import (
 from accrual.store.encoding import column, decode, encode
 from accrual.store.news import News
 from accrual.store.schema import VERSION_SQL, VERSION_TABLE, check
+from accrual.store.sums import digest, sound_snapshot
 
 _T = TypeVar("_T")
 
@@ -81,8 +82,8 @@ WHERE a.bandit = $1 ORDER BY a.number
 """
 
 _SAVE = """
-INSERT INTO snapshot (bandit, form, seq, body) VALUES ($1, $2, $3, $4)
-ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body
+INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body, digest = excluded.digest
 WHERE excluded.seq >= snapshot.seq
 """
 
@@ -163,7 +164,7 @@ class PostgresStore:
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
-        self._rows(_SAVE, bandit, form, seq, body)
+        self._rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
 
     # What is read.
 
@@ -206,12 +207,13 @@ class PostgresStore:
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
-        rows = self._rows("SELECT seq, body FROM snapshot WHERE bandit = $1 AND form = $2", bandit, form)
-        return (rows[0][0], rows[0][1]) if rows else None
+        query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
+        rows = self._rows(query, bandit, form)
+        return sound_snapshot(bandit, form, rows[0]) if rows else None
 
     def close(self) -> None:
         """Let go of the database."""
-        if not self._background.closed:
+        if not self._background.closed and self._background.here:
             atexit.unregister(self._at_exit)
             self._background.run(self._shut())
             self._background.close()

@@ -1,0 +1,192 @@
+"""Which keys a bandit's log has, in a SQLite file: found exactly, and random ones at the cost of others.
+
+A B-tree keeps keys in order, so random ones fall on a page each, and every one of these is written twice.
+Here the keys since the last run are in memory. Some ten thousands of them make a run: their hashes in
+order, cut into pages, and written at once. A filter in memory says which runs may have a key, so most new
+keys are known to be new without a look at the disk. A hash that is found is only a hint: the row of that
+position says whether it is that key.
+
+All of it follows from the tables of events. What is missing is made from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.store.sums import columns_of, damaged, digest, sound
+
+PIECE, BATCH, CLOSING = 1, 0, 2  # what a key is of: a piece of a decision, a batch of decisions, a closing
+
+_RUN = 1 << 16  # keys
+_EVENTS = 4 * _RUN  # since the last run, at most: so that few need be read at the start
+_PAGES = 64  # of a run
+_SLOTS = 1 << 20  # bits of a run's filter
+_PROBES = 6  # of them for one key: one new key in some thousand is looked for in vain in a run
+_LOW, _TOP = _SLOTS - 1, 64 - 6
+_ENTRY = np.dtype([("hash", "<u8"), ("seq", "<i8")])
+_WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64}
+_CHUNK = 20_000
+
+Bits = npt.NDArray[np.unsignedinteger]
+
+
+def hash_of(kind: int, subject: int, key: str) -> int:
+    """64 bits for a key of one kind, of a decision where it is a piece's."""
+    text = f"{kind} {subject} {key}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _slots(hashes: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.intp]]:
+    """Where the bits of some hashes are: one array for each probe."""
+    step = (hashes >> np.uint64(32)) | np.uint64(1)
+    for i in range(_PROBES):
+        yield ((hashes + np.uint64(i) * step) & np.uint64(_LOW)).astype(np.intp)
+
+
+class KeyIndex:
+    """The keys of one bandit. Belongs to the writer: what it adds becomes true with its transaction.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        In a transaction.
+    bandit : int
+    head : int
+        Where the log ends.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, bandit: int, head: int) -> None:
+        self._connection = connection
+        self._bandit = bandit
+        self._recent: dict[int, tuple[int, ...]] = {}
+        self._hashes: dict[tuple[int, int, str], int] = {}  # of keys that were looked for in this append
+        self._runs: list[int] = []  # the last position of each
+        self._banks: list[Bits] = []  # of each slot, a bit for each of up to 64 runs
+        self._views: list[memoryview] = []
+        self._since = 0  # the last run's position
+        for seq, body, was in connection.execute(
+            "SELECT seq, filter, digest FROM key_run WHERE bandit = ? ORDER BY seq", (bandit,)
+        ):
+            if digest(bandit, seq, body) != was:
+                raise damaged(f"the filter of keys up to event {seq}")
+            self._enter(seq, np.unpackbits(np.frombuffer(body, np.uint8)))
+        self._read(self._since, head)
+
+    def _read(self, after: int, head: int) -> None:
+        """Take in the keys of the events beyond the last run."""
+        while after < head:
+            upto = min(after + _CHUNK, head)
+            for kind, subject, key, seq in keys_between(self._connection, self._bandit, after, upto):
+                self.add(kind, subject, key, seq)
+            after = upto
+            self.flush(after)
+
+    def find(self, kind: int, subject: int, key: str) -> list[int]:
+        """The positions at which this key may be, the earliest first; none, as a rule."""
+        hash_ = self._hashes[kind, subject, key] = hash_of(kind, subject, key)
+        found = [seq for run in self._candidates(hash_) for seq in self._look(run, hash_)]
+        return [*found, *self._recent.get(hash_, ())]
+
+    def add(self, kind: int, subject: int, key: str, seq: int) -> None:
+        """A new key, of the event at this position."""
+        hash_ = self._hashes.get((kind, subject, key)) or hash_of(kind, subject, key)
+        self._recent[hash_] = (*self._recent.get(hash_, ()), seq)
+
+    def flush(self, head: int) -> None:
+        """Make a run of what is in memory, if it is time; `head` is the position up to which that goes."""
+        self._hashes.clear()
+        if len(self._recent) < _RUN and head - self._since < _EVENTS:
+            return
+        pairs = [(hash_, seq) for hash_, seqs in self._recent.items() for seq in seqs]
+        entries = np.array(pairs, _ENTRY)
+        entries.sort()
+        bits = np.zeros(_SLOTS, np.uint8)
+        for slots in _slots(entries["hash"]):
+            bits[slots] = 1
+        filter_ = np.packbits(bits).tobytes()
+        bandit = self._bandit
+        self._connection.execute(
+            "INSERT INTO key_run VALUES (?, ?, ?, ?)", (bandit, head, filter_, digest(bandit, head, filter_))
+        )
+        firsts = np.arange(_PAGES, dtype=np.uint64) << np.uint64(_TOP)
+        parts = np.split(entries, np.searchsorted(entries["hash"], firsts[1:]))
+        self._connection.executemany(
+            "INSERT INTO key_page VALUES (?, ?, ?, ?, ?)",
+            [
+                (bandit, head, page, part.tobytes(), digest(bandit, head * _PAGES + page, part.tobytes()))
+                for page, part in enumerate(parts)
+            ],
+        )
+        self._enter(head, bits)
+        self._recent = {}
+
+    def _enter(self, seq: int, bits: npt.NDArray[np.uint8]) -> None:
+        """One more run."""
+        place = len(self._runs) % 64
+        if place == 0:
+            self._banks.append(np.zeros(_SLOTS, np.uint8))
+        bank = self._banks[-1]
+        if place == 8 * bank.itemsize:
+            bank = bank.astype(_WIDER[bank.itemsize])
+        bank |= bits.astype(bank.dtype) << bank.dtype.type(place)
+        self._banks[-1] = bank
+        self._views = [one.data for one in self._banks]
+        self._runs.append(seq)
+        self._since = seq
+
+    def _candidates(self, hash_: int) -> list[int]:
+        """The numbers of the runs that may have a hash."""
+        found = []
+        step = (hash_ >> 32) | 1
+        for number, view in enumerate(self._views):
+            bits, slot = -1, hash_
+            for _ in range(_PROBES):
+                bits &= view[slot & _LOW]
+                if not bits:
+                    break
+                slot += step
+            while bits > 0:
+                low = bits & -bits
+                found.append(64 * number + low.bit_length() - 1)
+                bits ^= low
+        return found
+
+    def _look(self, run: int, hash_: int) -> list[int]:
+        """The positions of a hash in a run."""
+        seq, page = self._runs[run], hash_ >> _TOP
+        found = self._connection.execute(
+            "SELECT body, digest FROM key_page WHERE bandit = ? AND seq = ? AND page = ?",
+            (self._bandit, seq, page),
+        ).fetchone()
+        if found is None or digest(self._bandit, seq * _PAGES + page, found[0]) != found[1]:
+            raise damaged(f"page {page} of the keys up to event {seq}")
+        entries = np.frombuffer(found[0], _ENTRY)
+        hashes = entries["hash"]
+        first = int(np.searchsorted(hashes, np.uint64(hash_), side="left"))
+        last = int(np.searchsorted(hashes, np.uint64(hash_), side="right"))
+        return entries["seq"][first:last].tolist()  # type: ignore[no-any-return]
+
+
+def keys_between(
+    connection: sqlite3.Connection, bandit: int, after: int, upto: int
+) -> Iterator[tuple[int, int, str, int]]:
+    """The keys of the events at positions beyond `after`, up to `upto`: kind, subject, key, position."""
+    where = (bandit, after, upto)
+    between = "WHERE bandit = ? AND seq > ? AND seq <= ?"
+    for row in connection.execute(f"SELECT {columns_of('piece')} FROM piece {between}", where):
+        _, seq, decision, key, *_ = sound("piece", row, f"event {row[1]}")
+        if key is not None:
+            yield PIECE, decision, key, seq
+    for row in connection.execute(f"SELECT {columns_of('decision')} FROM decision {between}", where):
+        _, _, seq, _, _, _, _, key, part = sound("decision", row, f"event {row[2]}")
+        if key is not None and part == 0:
+            yield BATCH, 0, key, seq
+    for row in connection.execute(f"SELECT {columns_of('change')} FROM change {between}", where):
+        _, seq, kind, subject, _ = sound("change", row, f"event {row[1]}")
+        if kind == CLOSING:
+            yield CLOSING, subject, "", seq
