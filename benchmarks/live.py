@@ -124,12 +124,12 @@ def durable(folder: Path) -> None:
             bandit.observe_many(ids, values, ages=[0.0] * size, keys=keys)
             ours.append(clock() - start)
             rows = [
-                (1, sent + i, id_, key, value, 0.0, True, 1.0, False)
+                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, 0)
                 for i, (id_, key, value) in enumerate(zip(ids, keys, values, strict=True))
             ]
             start = clock()
             bare.execute("BEGIN IMMEDIATE")
-            bare.executemany(ADD, rows)
+            bare.executemany(ADD["piece"], rows)
             bare.execute("COMMIT")
             theirs.append(clock() - start)
             sent += size
