@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -32,13 +33,17 @@ _ENTRY = np.dtype([("hash", "<u8"), ("seq", "<i8")])
 _WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64}
 _CHUNK = 20_000
 
+_ODD, _ALL = 0x9E3779B97F4A7C15, 2**64 - 1
+_hash = hashlib.blake2b
+_number = struct.Struct("<Q").unpack
+
 Bits = npt.NDArray[np.unsignedinteger]
 
 
 def hash_of(kind: int, subject: int, key: str) -> int:
     """64 bits for a key of one kind, of a decision where it is a piece's."""
-    text = f"{kind} {subject} {key}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    (of_key,) = _number(_hash(key.encode(), digest_size=8).digest())
+    return (of_key ^ (4 * subject + kind) * _ODD) & _ALL  # type: ignore[no-any-return]
 
 
 def _slots(hashes: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.intp]]:
@@ -64,7 +69,6 @@ class KeyIndex:
         self._connection = connection
         self._bandit = bandit
         self._recent: dict[int, tuple[int, ...]] = {}
-        self._hashes: dict[tuple[int, int, str], int] = {}  # of keys that were looked for in this append
         self._runs: list[int] = []  # the last position of each
         self._banks: list[Bits] = []  # of each slot, a bit for each of up to 64 runs
         self._views: list[memoryview] = []
@@ -81,25 +85,27 @@ class KeyIndex:
         """Take in the keys of the events beyond the last run."""
         while after < head:
             upto = min(after + _CHUNK, head)
-            for kind, subject, key, seq in keys_between(self._connection, self._bandit, after, upto):
-                self.add(kind, subject, key, seq)
+            for hash_, seq in hashes_between(self._connection, self._bandit, after, upto):
+                self.add(hash_, seq)
             after = upto
             self.flush(after)
 
-    def find(self, kind: int, subject: int, key: str) -> list[int]:
-        """The positions at which this key may be, the earliest first; none, as a rule."""
-        hash_ = self._hashes[kind, subject, key] = hash_of(kind, subject, key)
-        found = [seq for run in self._candidates(hash_) for seq in self._look(run, hash_)]
-        return [*found, *self._recent.get(hash_, ())]
+    def find(self, hash_: int) -> list[int]:
+        """The positions at which the key of this hash may be, the earliest first; none, as a rule."""
+        recent = self._recent.get(hash_, ())
+        if not self._views:
+            return list(recent)
+        return [seq for run in self._candidates(hash_) for seq in self._look(run, hash_)] + list(recent)
 
-    def add(self, kind: int, subject: int, key: str, seq: int) -> None:
+    def add(self, hash_: int, seq: int) -> None:
         """A new key, of the event at this position."""
-        hash_ = self._hashes.get((kind, subject, key)) or hash_of(kind, subject, key)
-        self._recent[hash_] = (*self._recent.get(hash_, ()), seq)
+        if hash_ in self._recent:
+            self._recent[hash_] += (seq,)
+        else:
+            self._recent[hash_] = (seq,)
 
     def flush(self, head: int) -> None:
         """Make a run of what is in memory, if it is time; `head` is the position up to which that goes."""
-        self._hashes.clear()
         if len(self._recent) < _RUN and head - self._since < _EVENTS:
             return
         pairs = [(hash_, seq) for hash_, seqs in self._recent.items() for seq in seqs]
@@ -172,21 +178,21 @@ class KeyIndex:
         return entries["seq"][first:last].tolist()  # type: ignore[no-any-return]
 
 
-def keys_between(
+def hashes_between(
     connection: sqlite3.Connection, bandit: int, after: int, upto: int
-) -> Iterator[tuple[int, int, str, int]]:
-    """The keys of the events at positions beyond `after`, up to `upto`: kind, subject, key, position."""
+) -> Iterator[tuple[int, int]]:
+    """The hashes of the keys at positions beyond `after`, up to `upto`, each with its position."""
     where = (bandit, after, upto)
     between = "WHERE bandit = ? AND seq > ? AND seq <= ?"
     for row in connection.execute(f"SELECT {columns_of('piece')} FROM piece {between}", where):
         _, seq, decision, key, *_ = sound("piece", row, f"event {row[1]}")
         if key is not None:
-            yield PIECE, decision, key, seq
+            yield hash_of(PIECE, decision, key), seq
     for row in connection.execute(f"SELECT {columns_of('decision')} FROM decision {between}", where):
         _, _, seq, _, _, _, _, key, part = sound("decision", row, f"event {row[2]}")
         if key is not None and part == 0:
-            yield BATCH, 0, key, seq
+            yield hash_of(BATCH, 0, key), seq
     for row in connection.execute(f"SELECT {columns_of('change')} FROM change {between}", where):
         _, seq, kind, subject, _ = sound("change", row, f"event {row[1]}")
         if kind == CLOSING:
-            yield CLOSING, subject, "", seq
+            yield hash_of(CLOSING, subject, ""), seq

@@ -34,11 +34,9 @@ from accrual.store.base import (
     DecisionRow,
     Events,
     Item,
-    Kind,
     StoreError,
 )
 from accrual.store.columns import PACKED, Event, merged, pack, unpack
-from accrual.store.key_index import BATCH, CLOSING, PIECE
 from accrual.store.lock import FileLock, Turn
 from accrual.store.sums import (
     SUMS,
@@ -235,24 +233,16 @@ class SQLiteStore:
         rows, head = taking.rows, taking.head
         if head.seq == log.head.seq:
             return answers
-        index = book.index
         tables: tuple[tuple[str, Sequence[Row]], ...] = (
             ("decision", rows.decisions), ("piece", rows.pieces), ("change", rows.changes), ("arm", rows.arms)
         )  # fmt: skip
         for table, new in tables:
             if new:
                 sum_ = SUMS[table][0]
-                connection.executemany(ADD[table], [(bandit, *row, sum_((bandit, *row))) for row in new])
-        for seq, decision, key, *_ in rows.pieces:
-            if key is not None:
-                index.add(PIECE, decision, key, seq)
-        for _, seq, _, _, _, _, key, part in rows.decisions:
-            if key is not None and part == 0:
-                index.add(BATCH, 0, key, seq)
-        for seq, kind, subject, _ in rows.changes:
-            if kind == Kind.CLOSE:
-                index.add(CLOSING, subject, "", seq)
-        index.flush(head.seq)
+                whole = [(bandit, *row) for row in new]
+                connection.executemany(ADD[table], [(*row, sum_(row)) for row in whole])
+        book.keep_keys(rows)
+        book.index.flush(head.seq)
         log.head = head
         last = (bandit, *head, len(book.arms))
         new_end = (*last, head_sum(last))

@@ -39,7 +39,8 @@ def _text(text: str | None) -> int:
 def piece_sum(row: Row) -> int:
     """Of a row of `piece`."""
     bandit, seq, decision, key, value, age, stated, at, late = row
-    return crc32(_PIECE(bandit, seq, decision, value + 0.0, age + 0.0, at + 0.0, stated, late), _text(key))
+    word = _NONE if key is None else crc32(key.encode())
+    return crc32(_PIECE(bandit, seq, decision, value + 0.0, age + 0.0, at + 0.0, stated, late), word)
 
 
 def decision_sum(row: Row) -> int:

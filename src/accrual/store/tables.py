@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from accrual.store.accept import Book, Head, Piece
+from accrual.store.accept import Book, Head, Piece, Rows
 from accrual.store.base import Answer, ArmRow, DecisionRow, Kind, Status
 from accrual.store.columns import Event, change
-from accrual.store.key_index import BATCH, CLOSING, PIECE, KeyIndex
+from accrual.store.key_index import BATCH, CLOSING, PIECE, KeyIndex, hash_of
 from accrual.store.sums import SUMS, columns_of, damaged, sound
 
 
@@ -47,9 +47,13 @@ class TableBook(Book):
         self._bandit = bandit
         self.arms = arm_rows(connection, bandit)
         self.index = KeyIndex(connection, bandit, head.seq)
+        self._new: list[
+            int
+        ] = []  # the hashes of pieces' keys that were not found, in the order of the pieces
 
     def begin(self) -> None:
         """Remember nothing of earlier appends but decisions."""
+        self._new.clear()
         self.pieces.clear()
         self.batches.clear()
         self.changes.clear()
@@ -61,17 +65,31 @@ class TableBook(Book):
         return found
 
     def find_piece(self, decision: int, key: str) -> Piece | None:
-        for seq in self.index.find(PIECE, decision, key):
+        hash_ = hash_of(PIECE, decision, key)
+        for seq in self.index.find(hash_):
             row = self._connection.execute(f"{_PIECES} AND seq = ?", (self._bandit, seq)).fetchone()
             if row is None:  # its place in the index may be of another kind, with the same hash
                 continue
             found = Piece._make(sound("piece", row, f"event {seq}")[1:])
             if found.decision == decision and found.key == key:
                 return found
+        self._new.append(hash_)
         return None
 
+    def keep_keys(self, rows: Rows) -> None:
+        """Take the keys of what is kept into the index."""
+        keyed = [seq for seq, _, key, *_ in rows.pieces if key is not None]
+        for hash_, seq in zip(self._new, keyed, strict=True):
+            self.index.add(hash_, seq)
+        for _, seq, _, _, _, _, key, part in rows.decisions:
+            if key is not None and part == 0:
+                self.index.add(hash_of(BATCH, 0, key), seq)
+        for seq, kind, subject, _ in rows.changes:
+            if kind == Kind.CLOSE:
+                self.index.add(hash_of(CLOSING, subject, ""), seq)
+
     def find_batch(self, key: str) -> Answer | None:
-        for seq in self.index.find(BATCH, 0, key):
+        for seq in self.index.find(hash_of(BATCH, 0, key)):
             first = self._connection.execute(f"{_DECISIONS} AND seq = ?", (self._bandit, seq)).fetchone()
             if first is None:
                 continue
@@ -94,7 +112,7 @@ class TableBook(Book):
         else:
             rows = [
                 row
-                for seq in self.index.find(CLOSING, subject, "")
+                for seq in self.index.find(hash_of(CLOSING, subject, ""))
                 for row in self._connection.execute(f"{_CHANGES} AND seq = ?", (self._bandit, seq))
             ]
         for row in rows:

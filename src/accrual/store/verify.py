@@ -6,7 +6,7 @@ import sqlite3
 
 from accrual.store.base import StoreError
 from accrual.store.columns import pack
-from accrual.store.key_index import KeyIndex, keys_between
+from accrual.store.key_index import KeyIndex, hashes_between
 from accrual.store.plain import Reader, SQLiteReader
 from accrual.store.sums import SUMS, columns_of, counted, digest, sound
 from accrual.store.tables import event_rows
@@ -160,6 +160,6 @@ def _keys(reader: SQLiteReader) -> list[str]:
         ).fetchone()
         index = KeyIndex(connection, bandit, last)
         for after in range(0, last, _CHUNK):
-            for kind, subject, key, seq in keys_between(connection, bandit, after, min(after + _CHUNK, last)):
-                wrong += seq not in index.find(kind, subject, key)
+            for hash_, seq in hashes_between(connection, bandit, after, min(after + _CHUNK, last)):
+                wrong += seq not in index.find(hash_)
     return [f"{wrong:,} keys that their index does not find"] if wrong else []
