@@ -12,24 +12,29 @@ import typer
 
 from accrual.core.errors import InputError, unknown
 
-ACTIONS = ("init", "upgrade", "backup", "restore", "verify", "export")
-_WITH_PATH = {"backup": "the file to write", "restore": "the backup", "export": "the folder to write to"}
+ACTIONS = ("init", "upgrade", "backup", "restore", "verify", "recover", "export")
+_WITH_PATH = {
+    "backup": "the file to write", "restore": "the backup", "recover": "the file to write",
+    "export": "the folder to write to",
+}  # fmt: skip
 _WRONG = 1  # exit code of a database that is not as it should be
 
 
 def db(
     action: Annotated[
-        str, typer.Argument(metavar="ACTION", help="init, upgrade, backup, restore, verify or export.")
+        str,
+        typer.Argument(metavar="ACTION", help="init, upgrade, backup, restore, verify, recover or export."),
     ],
     url: Annotated[str, typer.Argument(metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")],
     path: Annotated[
-        Path | None, typer.Argument(metavar="[PATH]", help="A backup's file, or a folder to export to.")
+        Path | None,
+        typer.Argument(metavar="[PATH]", help="A backup's file, a new file, or a folder to export to."),
     ] = None,
     bandit: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which one to export; needed if there are several.")
     ] = None,
 ) -> int:
-    """Make, upgrade, back up, restore, check or export a database of live bandits."""
+    """Make, upgrade, back up, restore, check, recover or export a database of live bandits."""
     if action not in ACTIONS:
         raise unknown("action", action, ACTIONS)
     if path is None and action in _WITH_PATH:
@@ -94,6 +99,12 @@ def _copy(action: str, url: str, path: Path, bandit: str | None) -> None:
 
         restore(url, path)
         typer.echo(f"restored: {parse(url)}")
+    elif action == "recover":
+        from accrual.store.recover import recover
+
+        for line in recover(url, path):
+            typer.echo(line)
+        typer.echo(f"written: {path}")
     else:
         from accrual.store.export import export
 

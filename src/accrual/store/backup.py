@@ -40,7 +40,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     ...     open_store(f"sqlite:///{folder}/monday.db").names()
     []
     """
-    _check_place(Path(path), again=True)
+    check_place(Path(path), again=True)
     with replacing(path) as partial:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         if parse(url).dialect == "sqlite":
@@ -52,7 +52,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     _sync(Path(os.path.realpath(path)).parent)
 
 
-def _check_place(path: Path, again: bool) -> None:
+def check_place(path: Path, again: bool) -> None:
     """Refuse a place where SQLite would take something else for a part of the file.
 
     A write-ahead log that was left behind by another database would be replayed into the new one. With
@@ -80,7 +80,7 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
     if not os.path.isfile(path):
         raise InputError(f"there is no backup at {os.fspath(path)}")
     if address.dialect == "sqlite":
-        _check_place(Path(address.place), again=False)
+        check_place(Path(address.place), again=False)
         place = Path(os.path.realpath(address.place))
         with replacing(place.with_name(f"{place.name}.restored")) as partial:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -121,18 +121,23 @@ def _write_file(reader: Reader, to: Path) -> None:
             marks, names = ", ".join("?" * len(columns)), ", ".join(f'"{name}"' for name in columns)
             for rows in reader.chunks(select(table)):
                 target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
-        fill(target, *SUMS)
-        for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
-            for start in range(0, last - _BLOCK + 1, _BLOCK):
-                body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
-                sum_ = digest(bandit, start + _BLOCK, body)
-                target.execute("INSERT INTO block VALUES (?, ?, ?, ?)", [bandit, start + _BLOCK, body, sum_])
+        finish(target)
         target.execute("COMMIT")
     _one_file(to)
 
 
+def finish(target: sqlite3.Connection) -> None:
+    """Add what follows from the rows of a new SQLite file: their checksums, and blocks of events."""
+    fill(target, *SUMS)
+    for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
+        for start in range(0, last - _BLOCK + 1, _BLOCK):
+            body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
+            sum_ = digest(bandit, start + _BLOCK, body)
+            target.execute("INSERT INTO block VALUES (?, ?, ?, ?)", [bandit, start + _BLOCK, body, sum_])
+
+
 def _one_file(path: Path) -> None:
-    """With no log beside it."""
+    """Let a SQLite file have no log beside it."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
 
