@@ -18,6 +18,7 @@ from accrual.core.files import replacing
 from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
+from accrual.store.base import said
 from accrual.store.columns import pack
 from accrual.store.lock import FileLock
 from accrual.store.plain import FLAGS, TABLES, Reader, reading, select
@@ -108,7 +109,7 @@ def _copy_file(url: str, to: Path) -> None:
         with closing(schema.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
             source.backup(target)
     except sqlite3.Error as error:
-        raise InputError(f"cannot copy {address}: {error}") from None
+        raise InputError(f"cannot copy {address}: {said(error)}") from None
 
 
 def _write_file(reader: Reader, to: Path) -> None:
@@ -169,7 +170,7 @@ def _fill(reader: Reader, address: Address) -> None:
                     background.run(connection.copy_records_to_table(table, columns=columns, records=records))
             background.run(commit())
         except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot restore to {address}: {error}") from None
+            raise InputError(f"cannot restore to {address}: {said(error)}") from None
         finally:
             background.loop.call_soon_threadsafe(connection.terminate)
 

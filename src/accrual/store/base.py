@@ -55,6 +55,11 @@ class Damaged(StoreError):
     """What the database holds is not what was stored. The message says where."""
 
 
+def said(error: BaseException) -> str:
+    """What an error says, in one line: SQLite may quote a whole table."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 # What a caller may ask to have stored.
 
 

@@ -21,7 +21,7 @@ from accrual.core.errors import InputError, need
 from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
-from accrual.store.base import StoreError
+from accrual.store.base import StoreError, said
 from accrual.store.lock import Turn
 from accrual.store.sums import columns_of, counted, fill, sound
 
@@ -115,7 +115,7 @@ class SQLiteKeys:
                 counted(self._connected(), "api_key")
             except (sqlite3.Error, InputError) as error:
                 self._leave()
-                raise StoreError(f"{self._address}: the keys cannot be read: {error}") from error
+                raise StoreError(f"{self._address}: the keys cannot be read: {said(error)}") from error
         return sorted(map(_row, rows), key=lambda row: (row.made, row.id))
 
     def _connected(self) -> sqlite3.Connection:
@@ -160,7 +160,7 @@ class SQLiteKeys:
             except sqlite3.IntegrityError:
                 raise InputError("there is a key of this id already") from None
             except sqlite3.Error as error:
-                raise StoreError(f"{self._address}: {error}") from error
+                raise StoreError(f"{self._address}: {said(error)}") from error
 
 
 class PostgresKeys:
@@ -199,4 +199,4 @@ class PostgresKeys:
         except self._asyncpg.UniqueViolationError:
             raise InputError("there is a key of this id already") from None
         except (OSError, TimeoutError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
+            raise StoreError(f"{self._address}: {said(error)}") from error

@@ -11,7 +11,7 @@ from accrual.core.errors import InputError, need
 from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
-from accrual.store.base import StoreError
+from accrual.store.base import StoreError, said
 
 _CHUNK = 20_000  # rows at a time
 
@@ -81,7 +81,7 @@ class SQLiteReader:
             while rows := cursor.fetchmany(_CHUNK):
                 yield rows
         except sqlite3.Error as error:
-            raise StoreError(f"{self.address} cannot be read: {error}") from error
+            raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
 
     def one(self, query: str) -> Any:
         return next(self.chunks(query))[0][0]
@@ -96,7 +96,7 @@ class _PostgresReader:
         try:
             background.run(self._begin())
         except self._failures as error:
-            raise InputError(f"cannot open {address}: {error}") from None
+            raise InputError(f"cannot open {address}: {said(error)}") from None
 
     async def _begin(self) -> None:
         self._connection = await self._asyncpg.connect(self.address.place, timeout=30)
@@ -117,7 +117,7 @@ class _PostgresReader:
             while rows := self._background.run(more()):
                 yield rows
         except self._failures as error:
-            raise StoreError(f"{self.address} cannot be read: {error}") from error
+            raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
 
     def one(self, query: str) -> Any:
         return next(self.chunks(query))[0][0]

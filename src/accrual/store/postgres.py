@@ -27,6 +27,7 @@ from accrual.store.base import (
     Events,
     Item,
     StoreError,
+    said,
 )
 from accrual.store.encoding import column, decode, encode
 from accrual.store.news import News
@@ -227,7 +228,7 @@ class PostgresStore:
                 place, min_size=1, max_size=self._connections, init=_begin, reset=_leave, timeout=30
             )
         except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {self._address}: {error}") from None
+            raise InputError(f"cannot open {self._address}: {said(error)}") from None
         try:
             async with self._pool.acquire() as connection:
                 known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
@@ -250,7 +251,7 @@ class PostgresStore:
             async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
                 return await job(connection)
         except self._failures as error:
-            raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
+            raise StoreError(f"{self._address}: {said(error)}") from error
 
     async def _surely(self, query: str, *values: Any) -> list[Any]:
         """For what may be done more than once: connections that were lost while idle are no failure."""

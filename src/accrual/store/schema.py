@@ -18,6 +18,7 @@ from accrual.core.errors import InputError, need
 from accrual.store import sums
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
+from accrual.store.base import said
 from accrual.store.lock import Connection
 
 REVISIONS = ("0001", "0002", "0003", "0004")  # all there have been, in order
@@ -96,7 +97,7 @@ def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | No
         ).fetchone()
         return connection.execute(VERSION_SQL).fetchone()[0] if found[0] else None
     except sqlite3.DatabaseError as error:
-        raise InputError(f"cannot read {address}: {error}") from None
+        raise InputError(f"cannot read {address}: {said(error)}") from None
 
 
 def connect_sqlite(address: Address, mode: str) -> Connection:
@@ -112,7 +113,7 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         connection.execute("PRAGMA cell_size_check = ON")
         return connection
     except (sqlite3.OperationalError, OSError) as error:
-        raise InputError(f"cannot open {address}: {error}") from None
+        raise InputError(f"cannot open {address}: {said(error)}") from None
 
 
 def _upgrade_sqlite(address: Address) -> None:
@@ -151,7 +152,7 @@ def _upgrade_file(connection: Connection, address: Address) -> None:
                 sums.fill(connection)
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise InputError(f"cannot make tables in {address}: {error}") from None
+        raise InputError(f"cannot make tables in {address}: {said(error)}") from None
 
 
 def missing(dialect: str, found: str | None, address: Address, to: str = "head") -> str:
@@ -183,7 +184,7 @@ def _postgres(address: Address, job: Any) -> Any:
         try:
             connection = await asyncpg.connect(address.place, timeout=30)
         except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {address}: {error}") from None
+            raise InputError(f"cannot open {address}: {said(error)}") from None
         try:
             return await job(connection, address)
         finally:

@@ -35,6 +35,7 @@ from accrual.store.base import (
     Events,
     Item,
     StoreError,
+    said,
 )
 from accrual.store.columns import PACKED, Event, merged, pack, unpack
 from accrual.store.lock import FileLock, Turn
@@ -280,7 +281,7 @@ class SQLiteStore:
                     if isinstance(error, sqlite3.Error):
                         raise _failure(f"{self.address} cannot be written", error) from error
                     if isinstance(error, StoreError):
-                        raise type(error)(f"{self.address}: {error}") from None
+                        raise type(error)(f"{self.address}: {said(error)}") from None
                     raise
 
     def _check_process(self) -> None:
@@ -354,7 +355,7 @@ class SQLiteStore:
             except sqlite3.Error as error:
                 raise _failure(f"{self.address} cannot be read", error) from error
             except Damaged as error:
-                raise Damaged(f"{self.address}: {error}") from None
+                raise Damaged(f"{self.address}: {said(error)}") from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -377,7 +378,7 @@ class SQLiteStore:
 
 def _failure(what: str, error: sqlite3.Error) -> StoreError:
     """The error to raise for one of SQLite's: it is out of reach for now, or damaged."""
-    text = str(error)
+    text = said(error)
     broken = type(error) is sqlite3.DatabaseError or text.startswith(("Could not decode", "no such"))
     return (Damaged if broken else StoreError)(f"{what}: {text}")
 

@@ -147,6 +147,10 @@ def _blocks(reader: SQLiteReader) -> list[str]:
         events = pack(event_rows(connection, bandit, after.get(bandit, 0), seq))
         wrong += events.tobytes() != body or digest(bandit, seq, body) != was
         after[bandit] = seq
+    for bandit, last in connection.execute("SELECT bandit, seq FROM head").fetchall():
+        start = after.get(bandit, 0)
+        if len(event_rows(connection, bandit, start, last)) != last - start:
+            return [f"event {last} of bandit {bandit} is missing"]
     return [f"{wrong:,} blocks of events that are not those of the tables"] if wrong else []
 
 

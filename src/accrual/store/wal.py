@@ -18,10 +18,9 @@ from accrual.store.base import Damaged
 _HEADER = 32  # bytes of the file's own head ...
 _FRAME = 24  # ... and of a frame's
 _MAGIC = 0x377F0682
-_SUM = slice(16, 24)  # where a frame keeps its checksum, ...
-_SALT = slice(8, 16)  # ... and the number that changes whenever the log begins anew
 
 Words = npt.NDArray[np.uint32]
+Flags = npt.NDArray[np.bool_]
 
 
 def check_wal(path: str, address: object) -> None:
@@ -44,34 +43,40 @@ def lost(body: bytes) -> int | None:
     if len(body) < _HEADER + _FRAME:
         return None
     head = np.frombuffer(body[:_HEADER], ">u4")
-    size = int(head[2])
+    order, size = "<u4" if not int(head[0]) & 1 else ">u4", int(head[2])
     whole = int(head[0]) & ~1 == _MAGIC and size in (512 << i for i in range(8))
-    order = "<u4" if not int(head[0]) & 1 else ">u4"
     if whole:
-        added, (a, b, c, d) = _weights(body[: _HEADER - 8], 24, order)
-        whole = (int(added[0, 0]), int(added[0, 1])) == (int(head[6]), int(head[7]))
-    else:
-        size = 4096  # SQLite's own choice, unless it was told another
-    count = (len(body) - _HEADER) // (_FRAME + size)
-    if not count:
-        return None
-    frames = np.frombuffer(body, np.uint8, count * (_FRAME + size), _HEADER).reshape(count, _FRAME + size)
-    told = np.ascontiguousarray(frames[:, _SUM]).view(">u4").astype(np.uint32)
-    before = np.vstack([head[6:8].astype(np.uint32)[None, :], told[:-1]])
-    data = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
-    added, (a, b, c, d) = _weights(data.tobytes(), size + 8, order)
-    now = np.stack([a * before[:, 0] + b * before[:, 1], c * before[:, 0] + d * before[:, 1]], axis=1) + added
-    salts = np.ascontiguousarray(frames[:, _SALT]).view(">u4").astype(np.uint32)
-    own = head[4:6].astype(np.uint32) if whole else salts[0]
-    good = (now == told).all(axis=1) & (salts == own).all(axis=1)
-    commits = good & (np.ascontiguousarray(frames[:, 4:8]).view(">u4").ravel() > 0)
-    if not whole:
-        return 0 if commits[1:].any() else None
+        added, _ = _weights(body[: _HEADER - 8], _HEADER - 8, order)
+        whole = added[0].tolist() == head[6:8].tolist()
+    if not whole:  # SQLite would take none of it; in either byte order, with pages of its usual size
+        commits = [_frames(body, head, 4096, one, False)[1] for one in ("<u4", ">u4")]
+        return 0 if any(one[1:].any() for one in commits) else None
+    good, commit = _frames(body, head, size, order, True)
     if good.all():
         return None
     first = int(np.argmin(good))
     # The first commit behind it may be the end of the same transaction, of which some was never synced.
-    return _HEADER + first * (_FRAME + size) if commits[first:].sum() > 1 else None
+    return _HEADER + first * (_FRAME + size) if commit[first:].sum() > 1 else None
+
+
+def _frames(body: bytes, head: Words, size: int, order: str, whole: bool) -> tuple[Flags, Flags]:
+    """Which frames go on from the one before, whatever that is; and which of them end a transaction."""
+    count = (len(body) - _HEADER) // (_FRAME + size)
+    if not count:
+        return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+    frames = np.frombuffer(body, np.uint8, count * (_FRAME + size), _HEADER).reshape(count, _FRAME + size)
+    told = _words(frames[:, 16:24])
+    before = np.vstack([head[6:8].astype(np.uint32)[None, :], told[:-1]])
+    data = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
+    added, (a, b, c, d) = _weights(data.tobytes(), size + 8, order)
+    now = np.stack([a * before[:, 0] + b * before[:, 1], c * before[:, 0] + d * before[:, 1]], axis=1) + added
+    salts = _words(frames[:, 8:16])  # a number that changes whenever the log begins anew
+    good = (now == told).all(axis=1) & (not whole or (salts == head[4:6]).all(axis=1))
+    return good, good & (_words(frames[:, 4:8])[:, 0] > 0)
+
+
+def _words(part: npt.NDArray[np.uint8]) -> Words:
+    return np.ascontiguousarray(part).view(">u4").astype(np.uint32)
 
 
 def _weights(data: bytes, each: int, order: str) -> tuple[Words, tuple[np.uint32, ...]]:
