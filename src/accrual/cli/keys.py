@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from accrual.store.keys import KeyTable
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_ENDED = 0.0  # good until then, by any clock: this machine's may be ahead of the service's
 ACTIONS = ("create", "list", "rotate", "revoke")
 
 
@@ -92,12 +93,13 @@ def _end(table: KeyTable, action: str, id: str, grace: str) -> None:
     row = next((row for row in table.all() if row.id == id), None)
     if row is None:
         raise InputError(f"no key has the id {id!r}; accrual keys list shows them")
-    now = time.time()
     if action == "revoke":
-        table.end(id, now)
+        table.end(id, _ENDED)
         return
+    now = time.time()
     if row.ends is not None and row.ends <= now:
         raise InputError(f"the key {id} has ended; create another")
     new, text = new_key(row.name, row.scopes, now)
-    table.add(new, (id, now + int(found[1]) * _UNITS[found[2]]))
+    seconds = int(found[1]) * _UNITS[found[2]]
+    table.add(new, (id, now + seconds if seconds else _ENDED))
     _show(text)

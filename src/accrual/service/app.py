@@ -7,7 +7,7 @@ import gc
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 
@@ -139,7 +139,9 @@ class _Service:
             raise later("stopping", "the service is stopping")
         if not self._opened.is_set():
             raise later("store", "the bandits are being opened")
-        await self._bandits.rows()
+        if self._ring.stale:
+            raise later("store", "the keys cannot be read")
+        await self._bandits.check()
 
     async def _open(self) -> None:
         while True:
@@ -154,8 +156,7 @@ class _Service:
     async def _read_keys(self) -> None:
         while True:
             await asyncio.sleep(_READ_KEYS)
-            with suppress(StoreError):  # those that are known stay good
-                await self._bandits.read(self._ring.refresh)
+            await self._bandits.read(self._ring.refresh)
 
 
 def _explain_errors(app: FastAPI, paths: Mapping[str, Mapping[str, object]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ from accrual.store.base import (
 from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
+_PROBE = 2.0  # seconds
 _FRESH = 0.5  # seconds for which a state is shown again as it was
 
 log = logging.getLogger("accrual.service")
@@ -124,6 +126,7 @@ class Bandits:
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
         self.room = Room(queue)
+        self._stored = -math.inf  # when something could last be stored, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
     async def find(self, name: str) -> Served:
@@ -219,6 +222,16 @@ class Bandits:
             except StoreError as error:
                 self._failed(row.name, error)
         self._metrics.not_served.set(len(self.failures))
+
+    async def check(self) -> None:
+        """Complain if nothing can be stored now: the disk is full, or the database away.
+
+        Tried at most once in two seconds: it costs a sync of the disk.
+        """
+        if time.monotonic() - self._stored > _PROBE:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._commits, self._store.probe)
+            self._stored = time.monotonic()
 
     def measure(self) -> None:
         """Bring the gauges up to date."""

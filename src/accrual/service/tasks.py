@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from accrual.core.errors import InputError
 from accrual.service.metrics import Metrics
+from accrual.store.base import StoreError
 
 _PAUSE = 1.0  # seconds before a task that failed is started again
 
@@ -21,5 +23,7 @@ async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metr
             return
         except Exception as error:
             metrics.task_failures.labels(name).inc()
-            log.exception("a background task failed", extra={"task": name, "error": str(error)})
+            known = isinstance(error, InputError | StoreError)  # it says itself what is wrong
+            extra = {"task": name, "error": str(error)}
+            log.error("a background task failed", exc_info=None if known else error, extra=extra)
             await asyncio.sleep(_PAUSE)

@@ -20,7 +20,7 @@ from accrual.store.address import Address, parse
 from accrual.store.background import Background
 from accrual.store.base import said
 from accrual.store.columns import pack
-from accrual.store.lock import FileLock
+from accrual.store.lock import SQLITE_ERRORS, FileLock
 from accrual.store.plain import FLAGS, TABLES, Reader, reading, select
 from accrual.store.sums import SUMS, digest, fill
 from accrual.store.tables import event_rows
@@ -108,7 +108,7 @@ def _copy_file(url: str, to: Path) -> None:
     try:
         with closing(schema.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
             source.backup(target)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         raise InputError(f"cannot copy {address}: {said(error)}") from None
 
 

@@ -244,5 +244,8 @@ class Store(Protocol):
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
 
+    def probe(self) -> None:
+        """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
+
     def close(self) -> None:
         """Let go of the database."""

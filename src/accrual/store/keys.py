@@ -22,7 +22,7 @@ from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
 from accrual.store.base import StoreError, said
-from accrual.store.lock import Turn
+from accrual.store.lock import SQLITE_ERRORS, Turn
 from accrual.store.sums import columns_of, counted, fill, sound
 
 _ALL = "SELECT id, name, scopes, digest, made, ends FROM api_key ORDER BY made, id"
@@ -113,7 +113,7 @@ class SQLiteKeys:
                 found = self._connected().execute(f"SELECT {columns_of('api_key')} FROM api_key NOT INDEXED")
                 rows = [sound("api_key", row, "a key") for row in found]
                 counted(self._connected(), "api_key")
-            except (sqlite3.Error, InputError) as error:
+            except (*SQLITE_ERRORS, InputError) as error:
                 self._leave()
                 raise StoreError(f"{self._address}: the keys cannot be read: {said(error)}") from error
         return sorted(map(_row, rows), key=lambda row: (row.made, row.id))
@@ -159,7 +159,7 @@ class SQLiteKeys:
                 return found
             except sqlite3.IntegrityError:
                 raise InputError("there is a key of this id already") from None
-            except sqlite3.Error as error:
+            except SQLITE_ERRORS as error:
                 raise StoreError(f"{self._address}: {said(error)}") from error
 
 

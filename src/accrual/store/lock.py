@@ -24,6 +24,9 @@ _POLL = 0.002
 
 Inode = tuple[int, int]
 
+# What SQLite raises. It quotes what it finds in a damaged file, and that may not even be text.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
 # A process that closes any descriptor of a database loses SQLite's locks on it. So the descriptor that
 # carries the lock stays until no connection to the same file is left in this process.
 _descriptors: dict[Inode, int] = {}

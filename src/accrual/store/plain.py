@@ -12,6 +12,7 @@ from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
 from accrual.store.base import StoreError, said
+from accrual.store.lock import SQLITE_ERRORS
 
 _CHUNK = 20_000  # rows at a time
 
@@ -80,7 +81,7 @@ class SQLiteReader:
             cursor = self.connection.execute(numbered, values)
             while rows := cursor.fetchmany(_CHUNK):
                 yield rows
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
 
     def one(self, query: str) -> Any:

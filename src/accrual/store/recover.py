@@ -18,7 +18,7 @@ from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.backup import check_place, finish
 from accrual.store.base import Damaged, Kind, StoreError
-from accrual.store.lock import FileLock
+from accrual.store.lock import SQLITE_ERRORS, FileLock
 from accrual.store.sums import SUMS, columns_of, counted, sound
 
 _SEQ = {"piece": 1, "decision": 2, "change": 1}  # which column is the position; rows come in its order
@@ -95,7 +95,7 @@ def _all_there(source: sqlite3.Connection, table: str) -> bool:
     try:
         counted(source, table)
         return True
-    except (StoreError, sqlite3.Error):
+    except (StoreError, *SQLITE_ERRORS):
         return False
 
 
@@ -110,7 +110,7 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
                 found.append(tuple(sound(table, row, "")))
             except Damaged:
                 whole = False
-    except sqlite3.Error:
+    except SQLITE_ERRORS:
         whole = False
     return found, whole
 
@@ -153,7 +153,7 @@ def _events(
     try:
         for row in source.execute(query, (bandit,)):
             yield row[_SEQ[table]], table, tuple(sound(table, row, f"event {row[_SEQ[table]]}"))
-    except (Damaged, sqlite3.Error) as error:
+    except (Damaged, *SQLITE_ERRORS) as error:
         wrong.append(str(error).partition(";")[0])
 
 

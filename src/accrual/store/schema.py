@@ -19,7 +19,7 @@ from accrual.store import sums
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
 from accrual.store.base import said
-from accrual.store.lock import Connection
+from accrual.store.lock import SQLITE_ERRORS, Connection
 
 REVISIONS = ("0001", "0002", "0003", "0004")  # all there have been, in order
 NEEDED = REVISIONS[-1]
@@ -96,7 +96,7 @@ def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | No
             "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", [VERSION_TABLE]
         ).fetchone()
         return connection.execute(VERSION_SQL).fetchone()[0] if found[0] else None
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise InputError(f"cannot read {address}: {said(error)}") from None
 
 
@@ -112,7 +112,7 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         connection.watch(path)
         connection.execute("PRAGMA cell_size_check = ON")
         return connection
-    except (sqlite3.OperationalError, OSError) as error:
+    except (*SQLITE_ERRORS, OSError) as error:
         raise InputError(f"cannot open {address}: {said(error)}") from None
 
 
@@ -151,7 +151,7 @@ def _upgrade_file(connection: Connection, address: Address) -> None:
             if (found or "") < _CHECKSUMS <= NEEDED:
                 sums.fill(connection)
         connection.execute("COMMIT")
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         raise InputError(f"cannot make tables in {address}: {said(error)}") from None
 
 

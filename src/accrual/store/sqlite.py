@@ -38,7 +38,7 @@ from accrual.store.base import (
     said,
 )
 from accrual.store.columns import PACKED, Event, merged, pack, unpack
-from accrual.store.lock import FileLock, Turn
+from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
 from accrual.store.sums import (
     SUMS,
     bandit_sum,
@@ -143,7 +143,7 @@ class SQLiteStore:
                     self._writer = self._connect_durably()
                 self._ends = {row[0]: (row,) for row in self._writer.execute(_HEADS)}
             self._reader = self._connect("ro")
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             self.close()
             raise _failure(f"{self.address} cannot be opened", error) from error
         except BaseException:
@@ -278,7 +278,7 @@ class SQLiteStore:
                 except BaseException as error:
                     self._logs.clear()
                     self._recover(connection)
-                    if isinstance(error, sqlite3.Error):
+                    if isinstance(error, SQLITE_ERRORS):
                         raise _failure(f"{self.address} cannot be written", error) from error
                     if isinstance(error, StoreError):
                         raise type(error)(f"{self.address}: {said(error)}") from None
@@ -340,6 +340,10 @@ class SQLiteStore:
         ).fetchone())  # fmt: skip
         return None if found is None else sound_snapshot(bandit, form, found)
 
+    def probe(self) -> None:
+        with self._transaction() as connection:
+            connection.execute("UPDATE seal SET sum = sum")
+
     def _read(self, job: Callable[[sqlite3.Connection], _T]) -> _T:
         """What `job` finds, all of it as of one moment."""
         self._check_process()
@@ -352,7 +356,7 @@ class SQLiteStore:
                     return job(self._reader)
                 finally:
                     self._reader.execute("ROLLBACK")
-            except sqlite3.Error as error:
+            except SQLITE_ERRORS as error:
                 raise _failure(f"{self.address} cannot be read", error) from error
             except Damaged as error:
                 raise Damaged(f"{self.address}: {said(error)}") from None
@@ -376,10 +380,12 @@ class SQLiteStore:
                 self._lock.release()
 
 
-def _failure(what: str, error: sqlite3.Error) -> StoreError:
+def _failure(what: str, error: Exception) -> StoreError:
     """The error to raise for one of SQLite's: it is out of reach for now, or damaged."""
     text = said(error)
-    broken = type(error) is sqlite3.DatabaseError or text.startswith(("Could not decode", "no such"))
+    broken = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError) or text.startswith(
+        ("Could not decode", "no such")
+    )
     return (Damaged if broken else StoreError)(f"{what}: {text}")
 
 

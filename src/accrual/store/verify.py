@@ -7,6 +7,7 @@ import sqlite3
 from accrual.store.base import StoreError
 from accrual.store.columns import pack
 from accrual.store.key_index import KeyIndex, hashes_between
+from accrual.store.lock import SQLITE_ERRORS
 from accrual.store.plain import Reader, SQLiteReader
 from accrual.store.sums import SUMS, columns_of, counted, digest, sound
 from accrual.store.tables import event_rows
@@ -132,7 +133,7 @@ def _broken(reader: SQLiteReader) -> list[str]:
                 sound(table, row, "a row")
         counted(connection, "bandit")
         counted(connection, "api_key")
-    except (StoreError, sqlite3.Error) as error:
+    except (StoreError, *SQLITE_ERRORS) as error:
         return [str(error)]
     return []
 
