@@ -3,8 +3,8 @@
 A B-tree keeps keys in order, so random ones fall on a page each, and every one of these is written twice.
 Here the keys since the last run are in memory. Some ten thousands of them make a run: their hashes in
 order, cut into pages, and written at once. A filter in memory says which runs may have a key, so most new
-keys are known to be new without a look at the disk. A hash that is found is only a hint: the row of that
-position says whether it is that key.
+keys are known to be new without a look at the disk. A hash that is found is only a hint: the row that it
+leads to says whether it is that key.
 
 All of it follows from the tables of events. What is missing is made from them.
 """
@@ -29,7 +29,7 @@ _PAGES = 64  # of a run
 _SLOTS = 1 << 20  # bits of a run's filter
 _PROBES = 6  # of them for one key: one new key in some thousand is looked for in vain in a run
 _LOW, _TOP = _SLOTS - 1, 64 - 6
-_ENTRY = np.dtype([("hash", "<u8"), ("seq", "<i8")])
+_ENTRY = np.dtype([("hash", "<u8"), ("place", "<i8")])
 _WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64}
 _CHUNK = 20_000
 
@@ -85,30 +85,34 @@ class KeyIndex:
         """Take in the keys of the events beyond the last run."""
         while after < head:
             upto = min(after + _CHUNK, head)
-            for hash_, seq in hashes_between(self._connection, self._bandit, after, upto):
-                self.add(hash_, seq)
+            for entry in hashes_between(self._connection, self._bandit, after, upto):
+                self.add(*entry)
             after = upto
             self.flush(after)
 
-    def find(self, hash_: int) -> list[int]:
-        """The positions at which the key of this hash may be, the earliest first; none, as a rule."""
-        recent = self._recent.get(hash_, ())
-        if not self._views:
-            return list(recent)
-        return [seq for run in self._candidates(hash_) for seq in self._look(run, hash_)] + list(recent)
+    def find(self, hash_: int, kind: int) -> list[int]:
+        """Of which rows the key of this hash may be, the earliest first; none, as a rule.
 
-    def add(self, hash_: int, seq: int) -> None:
-        """A new key, of the event at this position."""
+        They are told by their position, decisions by their id; each is there, or the store is damaged.
+        """
+        found = self._recent.get(hash_, ())
+        if self._views:
+            found = (*(place for run in self._candidates(hash_) for place in self._look(run, hash_)), *found)
+        return [place >> 2 for place in found if place & 3 == kind] if found else []
+
+    def add(self, hash_: int, kind: int, row: int) -> None:
+        """A new key, of the event at this position or of the decision of this id."""
+        place = 4 * row + kind
         if hash_ in self._recent:
-            self._recent[hash_] += (seq,)
+            self._recent[hash_] += (place,)
         else:
-            self._recent[hash_] = (seq,)
+            self._recent[hash_] = (place,)
 
     def flush(self, head: int) -> None:
         """Make a run of what is in memory, if it is time; `head` is the position up to which that goes."""
         if len(self._recent) < _RUN and head - self._since < _EVENTS:
             return
-        pairs = [(hash_, seq) for hash_, seqs in self._recent.items() for seq in seqs]
+        pairs = [(hash_, place) for hash_, places in self._recent.items() for place in places]
         entries = np.array(pairs, _ENTRY)
         entries.sort()
         bits = np.zeros(_SLOTS, np.uint8)
@@ -163,7 +167,7 @@ class KeyIndex:
         return found
 
     def _look(self, run: int, hash_: int) -> list[int]:
-        """The positions of a hash in a run."""
+        """What a run has for a hash."""
         seq, page = self._runs[run], hash_ >> _TOP
         found = self._connection.execute(
             "SELECT body, digest FROM key_page WHERE bandit = ? AND seq = ? AND page = ?",
@@ -175,24 +179,30 @@ class KeyIndex:
         hashes = entries["hash"]
         first = int(np.searchsorted(hashes, np.uint64(hash_), side="left"))
         last = int(np.searchsorted(hashes, np.uint64(hash_), side="right"))
-        return entries["seq"][first:last].tolist()  # type: ignore[no-any-return]
+        return entries["place"][first:last].tolist()  # type: ignore[no-any-return]
 
 
 def hashes_between(
     connection: sqlite3.Connection, bandit: int, after: int, upto: int
-) -> Iterator[tuple[int, int]]:
-    """The hashes of the keys at positions beyond `after`, up to `upto`, each with its position."""
+) -> Iterator[tuple[int, int, int]]:
+    """The keys at positions beyond `after`, up to `upto`: hash, kind, and position or id."""
     where = (bandit, after, upto)
     between = "WHERE bandit = ? AND seq > ? AND seq <= ?"
+    count = 0
     for row in connection.execute(f"SELECT {columns_of('piece')} FROM piece {between}", where):
         _, seq, decision, key, *_ = sound("piece", row, f"event {row[1]}")
+        count += 1
         if key is not None:
-            yield hash_of(PIECE, decision, key), seq
+            yield hash_of(PIECE, decision, key), PIECE, seq
     for row in connection.execute(f"SELECT {columns_of('decision')} FROM decision {between}", where):
-        _, _, seq, _, _, _, _, key, part = sound("decision", row, f"event {row[2]}")
+        _, id_, _, _, _, _, _, key, part = sound("decision", row, f"event {row[2]}")
+        count += 1
         if key is not None and part == 0:
-            yield hash_of(BATCH, 0, key), seq
+            yield hash_of(BATCH, 0, key), BATCH, id_
     for row in connection.execute(f"SELECT {columns_of('change')} FROM change {between}", where):
         _, seq, kind, subject, _ = sound("change", row, f"event {row[1]}")
+        count += 1
         if kind == CLOSING:
-            yield hash_of(CLOSING, subject, ""), seq
+            yield hash_of(CLOSING, subject, ""), CLOSING, seq
+    if count != upto - after:
+        raise damaged(f"an event between {after + 1} and {upto} is missing")

@@ -66,10 +66,10 @@ class TableBook(Book):
 
     def find_piece(self, decision: int, key: str) -> Piece | None:
         hash_ = hash_of(PIECE, decision, key)
-        for seq in self.index.find(hash_):
+        for seq in self.index.find(hash_, PIECE):
             row = self._connection.execute(f"{_PIECES} AND seq = ?", (self._bandit, seq)).fetchone()
-            if row is None:  # its place in the index may be of another kind, with the same hash
-                continue
+            if row is None:
+                raise damaged(f"event {seq} is missing")
             found = Piece._make(sound("piece", row, f"event {seq}")[1:])
             if found.decision == decision and found.key == key:
                 return found
@@ -80,29 +80,28 @@ class TableBook(Book):
         """Take the keys of what is kept into the index."""
         keyed = [seq for seq, _, key, *_ in rows.pieces if key is not None]
         for hash_, seq in zip(self._new, keyed, strict=True):
-            self.index.add(hash_, seq)
-        for _, seq, _, _, _, _, key, part in rows.decisions:
+            self.index.add(hash_, PIECE, seq)
+        for id_, _, _, _, _, _, key, part in rows.decisions:
             if key is not None and part == 0:
-                self.index.add(hash_of(BATCH, 0, key), seq)
+                self.index.add(hash_of(BATCH, 0, key), BATCH, id_)
         for seq, kind, subject, _ in rows.changes:
             if kind == Kind.CLOSE:
-                self.index.add(hash_of(CLOSING, subject, ""), seq)
+                self.index.add(hash_of(CLOSING, subject, ""), CLOSING, seq)
 
     def find_batch(self, key: str) -> Answer | None:
-        for seq in self.index.find(hash_of(BATCH, 0, key)):
-            first = self._connection.execute(f"{_DECISIONS} AND seq = ?", (self._bandit, seq)).fetchone()
-            if first is None:
-                continue
-            _, id_, _, _, at, _, _, own, _ = sound("decision", first, f"event {seq}")
-            if own != key:
-                continue
+        for id_ in self.index.find(hash_of(BATCH, 0, key), BATCH):
+            seq, at = 0, 0.0
             arms: list[int] = []
             for row in self._connection.execute(f"{_DECISIONS} AND id >= ? ORDER BY id", (self._bandit, id_)):
-                _, _, _, arm, _, _, _, own, part = sound("decision", row, f"decision {row[1]}")
-                if own != key or part != len(arms):
+                _, number, where, arm, made, _, _, own, part = sound("decision", row, f"decision {row[1]}")
+                if (number, part) != (id_ + len(arms), len(arms)) or own != key:
                     break
+                if not arms:
+                    seq, at = where, made
                 arms.append(arm)
-            return Answer(Status.STORED, seq, at, id_, tuple(arms))
+            if arms:
+                return Answer(Status.STORED, seq, at, id_, tuple(arms))
+            decision_row(self._connection, self._bandit, id_)  # it is of another key; or damaged
         return None
 
     def find_change(self, kind: Kind, subject: int) -> Answer | None:
@@ -110,11 +109,12 @@ class TableBook(Book):
             query = f"{_CHANGES} AND kind = ? AND subject = ?"
             rows = self._connection.execute(query, (self._bandit, int(kind), subject)).fetchall()
         else:
-            rows = [
-                row
-                for seq in self.index.find(hash_of(CLOSING, subject, ""))
-                for row in self._connection.execute(f"{_CHANGES} AND seq = ?", (self._bandit, seq))
-            ]
+            rows = []
+            for seq in self.index.find(hash_of(CLOSING, subject, ""), CLOSING):
+                row = self._connection.execute(f"{_CHANGES} AND seq = ?", (self._bandit, seq)).fetchone()
+                if row is None:
+                    raise damaged(f"event {seq} is missing")
+                rows.append(row)
         for row in rows:
             _, seq, kind_, subject_, at = sound("change", row, f"event {row[1]}")
             if (kind_, subject_) == (kind, subject):

@@ -165,6 +165,6 @@ def _keys(reader: SQLiteReader) -> list[str]:
         ).fetchone()
         index = KeyIndex(connection, bandit, last)
         for after in range(0, last, _CHUNK):
-            for hash_, seq in hashes_between(connection, bandit, after, min(after + _CHUNK, last)):
-                wrong += seq not in index.find(hash_)
+            for hash_, kind, row in hashes_between(connection, bandit, after, min(after + _CHUNK, last)):
+                wrong += row not in index.find(hash_, kind)
     return [f"{wrong:,} keys that their index does not find"] if wrong else []
