@@ -19,9 +19,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from accrual.store.base import Kind
 from accrual.store.sums import columns_of, damaged, digest, sound
 
-PIECE, BATCH, CLOSING = 1, 0, 2  # what a key is of: a piece of a decision, a batch of decisions, a closing
+BATCH, PIECE, CLOSING, OF_ARM = range(4)  # what a key is of: decisions, a piece, a closing, an arm's change
 
 _RUN = 1 << 16  # keys
 _EVENTS = 4 * _RUN  # since the last run, at most: so that few need be read at the start
@@ -44,6 +45,11 @@ def hash_of(kind: int, subject: int, key: str) -> int:
     """64 bits for a key of one kind, of a decision where it is a piece's."""
     (of_key,) = _number(_hash(key.encode(), digest_size=8).digest())
     return (of_key ^ (4 * subject + kind) * _ODD) & _ALL  # type: ignore[no-any-return]
+
+
+def hash_of_change(kind: int, subject: int) -> int:
+    """The same for the closing of a decision, or the coming or going of an arm: each happens once."""
+    return hash_of(CLOSING if kind == Kind.CLOSE else OF_ARM, subject, str(kind))
 
 
 def _slots(hashes: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.intp]]:
@@ -202,7 +208,6 @@ def hashes_between(
     for row in connection.execute(f"SELECT {columns_of('change')} FROM change {between}", where):
         _, seq, kind, subject, _ = sound("change", row, f"event {row[1]}")
         count += 1
-        if kind == CLOSING:
-            yield hash_of(CLOSING, subject, ""), CLOSING, seq
+        yield hash_of_change(kind, subject), CLOSING if kind == Kind.CLOSE else OF_ARM, seq
     if count != upto - after:
         raise damaged(f"an event between {after + 1} and {upto} is missing")

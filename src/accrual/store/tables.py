@@ -7,7 +7,7 @@ import sqlite3
 from accrual.store.accept import Book, Head, Piece, Rows
 from accrual.store.base import Answer, ArmRow, DecisionRow, Kind, Status
 from accrual.store.columns import Event, change
-from accrual.store.key_index import BATCH, CLOSING, PIECE, KeyIndex, hash_of
+from accrual.store.key_index import BATCH, CLOSING, OF_ARM, PIECE, KeyIndex, hash_of, hash_of_change
 from accrual.store.sums import SUMS, columns_of, damaged, sound
 
 
@@ -85,8 +85,8 @@ class TableBook(Book):
             if key is not None and part == 0:
                 self.index.add(hash_of(BATCH, 0, key), BATCH, id_)
         for seq, kind, subject, _ in rows.changes:
-            if kind == Kind.CLOSE:
-                self.index.add(hash_of(CLOSING, subject, ""), CLOSING, seq)
+            index_kind = CLOSING if kind == Kind.CLOSE else OF_ARM
+            self.index.add(hash_of_change(kind, subject), index_kind, seq)
 
     def find_batch(self, key: str) -> Answer | None:
         for id_ in self.index.find(hash_of(BATCH, 0, key), BATCH):
@@ -105,18 +105,12 @@ class TableBook(Book):
         return None
 
     def find_change(self, kind: Kind, subject: int) -> Answer | None:
-        if kind != Kind.CLOSE:  # of arms, there are few
-            query = f"{_CHANGES} AND kind = ? AND subject = ?"
-            rows = self._connection.execute(query, (self._bandit, int(kind), subject)).fetchall()
-        else:
-            rows = []
-            for seq in self.index.find(hash_of(CLOSING, subject, ""), CLOSING):
-                row = self._connection.execute(f"{_CHANGES} AND seq = ?", (self._bandit, seq)).fetchone()
-                if row is None:
-                    raise damaged(f"event {seq} is missing")
-                rows.append(row)
-        for row in rows:
-            _, seq, kind_, subject_, at = sound("change", row, f"event {row[1]}")
+        index_kind = CLOSING if kind == Kind.CLOSE else OF_ARM
+        for seq in self.index.find(hash_of_change(int(kind), subject), index_kind):
+            row = self._connection.execute(f"{_CHANGES} AND seq = ?", (self._bandit, seq)).fetchone()
+            if row is None:
+                raise damaged(f"event {seq} is missing")
+            _, _, kind_, subject_, at = sound("change", row, f"event {seq}")
             if (kind_, subject_) == (kind, subject):
                 return Answer(Status.STORED, seq, at)
         return None
