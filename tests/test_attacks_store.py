@@ -334,7 +334,7 @@ def test_recover_saves_what_comes_before_the_damage(tmp_path, capsys):
         connection.commit()
     assert run(["db", "recover", url, str(tmp_path / "saved.db")]) == 0
     said = capsys.readouterr().out
-    assert "plays: 41 events, up to where the file is damaged: damaged: event 42" in said
+    assert "plays: 41 events, up to this: damaged: event 42" in said
     assert "some keys are lost" in said
     assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
     with closing(SQLiteStore(str(tmp_path / "saved.db"))) as store:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,10 @@ def db(
     bandit: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which one to export; needed if there are several.")
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Recover no event after this, such as 2026-11-15T12:00."),
+    ] = None,
 ) -> int:
     """Make, upgrade, back up, restore, check, recover or export a database of live bandits."""
     if action not in ACTIONS:
@@ -41,6 +46,8 @@ def db(
         raise InputError(f"accrual db {action} needs a PATH after the URL: {_WITH_PATH[action]}")
     if path is not None and action not in _WITH_PATH:
         raise InputError(f"accrual db {action} takes no PATH")
+    if until is not None and action != "recover":
+        raise InputError("--until is for accrual db recover")
     if bandit is not None and action != "export":
         raise InputError("--bandit is for accrual db export")
     if action in ("init", "upgrade"):
@@ -48,7 +55,7 @@ def db(
     elif action == "verify":
         return _verify(url)
     elif path is not None:
-        _copy(action, url, path, bandit)
+        _copy(action, url, path, bandit, until)
     return 0
 
 
@@ -87,7 +94,16 @@ def _alone(url: str) -> Iterator[None]:
         lock.release()
 
 
-def _copy(action: str, url: str, path: Path, bandit: str | None) -> None:
+def _moment(text: str) -> float:
+    """Seconds since 1970."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--until takes a time such as 2026-11-15T12:00:00+00:00, not {text!r}") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _copy(action: str, url: str, path: Path, bandit: str | None, until: str | None) -> None:
     if action == "backup":
         from accrual.store.backup import backup
 
@@ -102,7 +118,7 @@ def _copy(action: str, url: str, path: Path, bandit: str | None) -> None:
     elif action == "recover":
         from accrual.store.recover import recover
 
-        for line in recover(url, path):
+        for line in recover(url, path, None if until is None else _moment(until)):
             typer.echo(line)
         typer.echo(f"written: {path}")
     else:

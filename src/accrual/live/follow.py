@@ -90,6 +90,11 @@ class Follower:
         arrays = snapshot.unpack(kept[1])
         return None if arrays is None else (kept[0], arrays)
 
+    @property
+    def whole(self) -> bool:
+        """Whether the ledger is the fold of the events up to a position: nothing failed amid one."""
+        return self._whole
+
     def catch_up(self) -> int:
         """Fold all that the log has by now. How many events that was."""
         before = self.position

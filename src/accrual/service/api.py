@@ -101,7 +101,7 @@ def router(bandits: Bandits) -> APIRouter:
     )
     async def explain(served: Found, id: Id) -> models.Explanation:
         """Why a decision fell as it did: every arm's index, and what it is made of, at that moment."""
-        return await bandits.read(lambda: _explained(served.bandit, id))
+        return await bandits.refold(lambda: _explained(served.bandit, id))
 
     @routes.post(
         "/bandits/{bandit}/decisions/{id}/close", dependencies=[_scope("write")], operation_id="closeDecision"

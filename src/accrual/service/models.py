@@ -5,7 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from accrual.service.numbers import whole
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -36,10 +38,14 @@ ArmName = Annotated[
     AfterValidator(_plain),
 ]
 Cap = Annotated[
-    float, Field(gt=0, le=1e12, description="The most that one decision of the arm can pay in all.")
+    float, Field(ge=1e-12, le=1e12, description="The most that one decision of the arm can pay in all.")
 ]
 Window = Annotated[
-    Annotated[int, Field(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
+    Annotated[
+        int,
+        Field(ge=1, le=100_000, description="Rounds: the clock counts decisions."),
+        BeforeValidator(whole),
+    ]
     | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}[smhdw]$", description="A time: 90s, 12h, 60d.")],
     Field(description="The age at which a decision's pieces end."),
 ]
@@ -65,6 +71,7 @@ class BanditIn(_In):
     groups: Annotated[
         int | None,
         Field(ge=1, le=10_000, description="Equal parts of the window; in rounds it must divide the window."),
+        BeforeValidator(whole),
     ] = None
     policy: Annotated[
         str,
@@ -72,7 +79,9 @@ class BanditIn(_In):
             min_length=1, max_length=500, description="Such as AgeIMED or TPUCBFRG(alpha=50, spread=begin)."
         ),
     ] = "AgeIMED"
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="For policies that draw.")] = 0
+    seed: Annotated[
+        int, Field(ge=0, le=2**31 - 1, description="For policies that draw."), BeforeValidator(whole)
+    ] = 0
     allow_negative: Annotated[bool, Field(description="Whether pieces may be negative: refunds.")] = False
 
 

@@ -17,7 +17,7 @@ from accrual.live.commit import Decide
 from accrual.live.state import State
 from accrual.service.line import Line, Room
 from accrual.service.metrics import Metrics
-from accrual.service.problems import Refusal
+from accrual.service.problems import Refusal, later
 from accrual.store.base import (
     AddArm,
     BanditRow,
@@ -34,6 +34,7 @@ from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
 _PROBE = 2.0  # seconds
+_REFOLDS = 16  # that may wait
 _FRESH = 0.5  # seconds for which a state is shown again as it was
 
 log = logging.getLogger("accrual.service")
@@ -125,6 +126,8 @@ class Bandits:
         # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
+        self._refolds = ThreadPoolExecutor(1, "refold")  # so that nobody waits for these but who asked
+        self._refolding = 0
         self.room = Room(queue)
         self._stored = -math.inf  # when something could last be stored, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
@@ -211,6 +214,16 @@ class Bandits:
         """What a job finds that is not to hold up the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
+    async def refold(self, job: Callable[[], _T]) -> _T:
+        """What a job finds that may have to fold a part of the log anew: few at a time, or a refusal."""
+        if self._refolding >= _REFOLDS:
+            raise later("busy", f"{_REFOLDS} decisions are being explained; try again")
+        self._refolding += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._refolds, job)
+        finally:
+            self._refolding -= 1
+
     async def open_all(self) -> None:
         """Open every bandit that is not open. One that cannot be opened does not hold up the others."""
         self.failures.clear()
@@ -228,6 +241,8 @@ class Bandits:
 
         Tried at most once in two seconds: it costs a sync of the disk.
         """
+        for served in self._open.values():
+            served.bandit.check()
         if time.monotonic() - self._stored > _PROBE:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._commits, self._store.probe)
@@ -255,6 +270,7 @@ class Bandits:
         await self.read(self._store.close)
         self._commits.shutdown()
         self._reads.shutdown()
+        self._refolds.shutdown()
 
 
 def _like(row: BanditRow) -> Bandit:

@@ -244,6 +244,9 @@ class Store(Protocol):
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
 
+    def clock(self) -> float:
+        """The time in seconds since 1970, by one clock for all who share the store."""
+
     def probe(self) -> None:
         """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
 

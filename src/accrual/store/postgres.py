@@ -11,6 +11,8 @@ import asyncio
 import atexit
 import functools
 import json
+import math
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -37,6 +39,7 @@ from accrual.store.sums import digest, sound_snapshot
 _T = TypeVar("_T")
 
 _PAUSE = 0.01  # seconds
+_CLOCK = 60.0  # seconds for which the server's time is known
 
 # An acknowledgement means durable, so commits must wait for the disk; and each statement of an append
 # must see what was committed before it.
@@ -116,6 +119,7 @@ class PostgresStore:
             TimeoutError,
             OSError,
         )
+        self._asked, self._ahead = -math.inf, 0.0  # of the server's time: when, and by how much it is ahead
         self._background = Background()
         try:
             self._background.run(self._open())
@@ -215,6 +219,15 @@ class PostgresStore:
         query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
         rows = self._rows(query, bandit, form)
         return sound_snapshot(bandit, form, rows[0]) if rows else None
+
+    def clock(self) -> float:
+        """The server's time, so that one worker's wrong clock does no harm. It is asked once a minute."""
+        if time.monotonic() - self._asked > _CLOCK:
+            begun = time.monotonic()
+            ((found,),) = self._rows("SELECT extract(epoch FROM clock_timestamp())::float8")
+            self._asked = time.monotonic()
+            self._ahead = found - (begun + self._asked) / 2
+        return time.monotonic() + self._ahead
 
     def close(self) -> None:
         """Let go of the database."""

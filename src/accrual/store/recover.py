@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import os
 import shutil
 import sqlite3
@@ -22,6 +23,7 @@ from accrual.store.lock import SQLITE_ERRORS, FileLock
 from accrual.store.sums import SUMS, columns_of, counted, sound
 
 _SEQ = {"piece": 1, "decision": 2, "change": 1}  # which column is the position; rows come in its order
+_AT = {"piece": 7, "decision": 4, "change": 4}  # ... and the time
 _ORDER = {"piece": "bandit, seq", "decision": "bandit, id", "change": "bandit, seq"}
 _CHUNK = 10_000  # rows
 _LOST_KEY = ("recovered", "stands for keys that were damaged", "", b"", 0.0, 0.0)
@@ -29,7 +31,7 @@ _LOST_KEY = ("recovered", "stands for keys that were damaged", "", b"", 0.0, 0.0
 Row = tuple[Any, ...]
 
 
-def recover(url: str, path: str | os.PathLike[str]) -> list[str]:
+def recover(url: str, path: str | os.PathLike[str], until: float | None = None) -> list[str]:
     """Write to a new file what is sound in a damaged one, which stays as it is.
 
     Parameters
@@ -38,6 +40,9 @@ def recover(url: str, path: str | os.PathLike[str]) -> list[str]:
         A SQLite file that nobody has open for writing.
     path : path
         Where no file is yet.
+    until : float, optional
+        Save no event after this time, in seconds since 1970: to go back to before a clock leapt ahead.
+        Bandits that count rounds have no such times, and are saved whole.
 
     Returns
     -------
@@ -58,13 +63,13 @@ def recover(url: str, path: str | os.PathLike[str]) -> list[str]:
                 with suppress(FileNotFoundError):
                     shutil.copyfile(os.path.realpath(address.place) + end, f"{copy}{end}")
             with replacing(path) as partial:
-                said = _save(Address("sqlite", str(copy)), address, partial)
+                said = _save(Address("sqlite", str(copy)), address, partial, until)
             return said
     finally:
         lock.release()
 
 
-def _save(copy: Address, shown: Address, to: Path) -> list[str]:
+def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[str]:
     said = []
     schema.upgrade(f"sqlite:///{to}")
     with (
@@ -74,10 +79,11 @@ def _save(copy: Address, shown: Address, to: Path) -> list[str]:
         schema.check(schema.sqlite_version(source, shown), shown)
         target.execute("BEGIN")
         bandits, whole = _rows(source, "bandit", "1 = 1", "1")
-        for number, name, *more in bandits:
-            _insert(target, "bandit", [(number, name, *more)])
-            saved, ended = _log(source, target, number)
-            rest = "all of them" if ended is None else f"up to where the file is damaged: {ended}"
+        for bandit in bandits:
+            _insert(target, "bandit", [bandit])
+            number, name, _, rounds = bandit
+            saved, ended = _log(source, target, number, math.inf if until is None or rounds else until)
+            rest = "all of them" if ended is None else f"up to this: {ended}"
             said.append(f"{name}: {saved:,} events, {rest}")
         if not whole or not _all_there(source, "bandit"):
             said.append("the list of bandits is damaged: one or more are lost")
@@ -115,7 +121,9 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
     return found, whole
 
 
-def _log(source: sqlite3.Connection, target: sqlite3.Connection, bandit: int) -> tuple[int, str | None]:
+def _log(
+    source: sqlite3.Connection, target: sqlite3.Connection, bandit: int, until: float
+) -> tuple[int, str | None]:
     """Copy a bandit's events up to the first that is damaged: how many, and what is wrong with that one."""
     arms = {row[1]: row for row in _rows(source, "arm", f"bandit = {int(bandit)}", "number")[0]}
     wrong: list[str] = []
@@ -126,6 +134,9 @@ def _log(source: sqlite3.Connection, target: sqlite3.Connection, bandit: int) ->
         if place != seq + 1:
             wrong.append(f"event {seq + 1} is missing")
             break
+        if row[_AT[table]] > until:
+            wrong.append(f"event {place} is after that time")
+            break
         if table == "change" and row[2] == Kind.ADD_ARM:
             if row[3] != added or added not in arms:
                 wrong.append(f"arm {added} is damaged")
@@ -133,8 +144,7 @@ def _log(source: sqlite3.Connection, target: sqlite3.Connection, bandit: int) ->
             kept["arm"].append(arms[added])
             added += 1
         kept[table].append(row)
-        seq = place
-        at = row[{"piece": 7, "decision": 4, "change": 4}[table]]
+        seq, at = place, row[_AT[table]]
         decisions += table == "decision"
         if len(kept[table]) >= _CHUNK:
             _insert(target, table, kept[table])

@@ -55,8 +55,13 @@ def lost(body: bytes) -> int | None:
     if good.all():
         return None
     first = int(np.argmin(good))
-    # The first commit behind it may be the end of the same transaction, of which some was never synced.
-    return _HEADER + first * (_FRAME + size) if commit[first:].sum() > 1 else None
+    at = _HEADER + first * (_FRAME + size)
+    # The first commit behind it may be the end of the same transaction, of which some was never synced. It
+    # is not if this frame was to end its transaction itself, and is no frame from before the log began anew:
+    # then both of the numbers that change with that would differ.
+    differing = sum(a != b for a, b in zip(body[at + 8 : at + 16], body[16:24], strict=True))
+    ends = differing <= 1 and any(body[at + 4 : at + 8])
+    return at if commit[first:].sum() > (0 if ends else 1) else None
 
 
 def _frames(body: bytes, head: Words, size: int, order: str, whole: bool) -> tuple[Flags, Flags]:
