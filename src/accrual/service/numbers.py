@@ -21,8 +21,12 @@ def reader(kind: Any) -> Callable[[bytes], Any]:
     def read(body: bytes) -> Any:
         try:
             return decode(body)
-        except msgspec.ValidationError:  # which is rare, so this need not be fast
-            return msgspec.convert(_plain(msgspec.json.decode(body)), kind)
+        except msgspec.ValidationError as error:  # which is rare, so what follows need not be fast
+            try:
+                found = _plain(msgspec.json.decode(body))
+            except RecursionError:
+                raise error from None
+            return msgspec.convert(found, kind)
 
     return read
 
