@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service screenshot soak coverage fuzz age clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -33,7 +33,8 @@ venv: .venv/.all
 test: venv lint
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
-# The store's long proofs, each with a control that must fail: some minutes each.
+# The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
+# bytes than 20,000.
 proof: venv
 	$(BIN)/pytest -m slow tests/proof
 
@@ -67,6 +68,10 @@ fuzz: venv
 # The service under load, server and generator each on a core of its own, beside a bare echo.
 bench-service: venv
 	$(BIN)/python -m benchmarks.service_load
+
+# Random keys beside keys that grow, in one run.
+bench-keys: venv
+	$(BIN)/python benchmarks/keys.py
 
 # The picture of the service's page that the documentation shows; needs Chromium.
 screenshot: venv

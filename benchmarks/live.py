@@ -28,7 +28,7 @@ from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG, make
 from accrual.store.base import Choose, Item, Pay
 from accrual.store.sqlite import SQLiteStore
-from accrual.store.tables import ADD_PIECE
+from accrual.store.tables import ADD
 
 SETTINGS: dict[str, dict[str, object]] = {
     "AgeUCB": {"alpha": 20},
@@ -124,12 +124,12 @@ def durable(folder: Path) -> None:
             bandit.observe_many(ids, values, ages=[0.0] * size, keys=keys)
             ours.append(clock() - start)
             rows = [
-                (1, sent + i, id_, key, value, 0.0, True, 1.0, False)
+                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, 0)
                 for i, (id_, key, value) in enumerate(zip(ids, keys, values, strict=True))
             ]
             start = clock()
             bare.execute("BEGIN IMMEDIATE")
-            bare.executemany(ADD_PIECE, rows)
+            bare.executemany(ADD["piece"], rows)
             bare.execute("COMMIT")
             theirs.append(clock() - start)
             sent += size

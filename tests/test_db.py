@@ -18,12 +18,12 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.fit.log import open_log
-from accrual.store import schema
+from accrual.store import schema, sums
 from accrual.store.address import parse
 from accrual.store.backup import backup, restore
 from accrual.store.base import AddArm, Choose, Close, Pay
 from accrual.store.export import export
-from accrual.store.plain import TABLES, reading
+from accrual.store.plain import TABLES, reading, select
 from accrual.store.url import open_store
 from accrual.store.verify import _CHECKS, verify
 
@@ -36,6 +36,7 @@ FROZEN = {
     "0002_keys.py": "7df00630e84b4a8217f99fdfaeda2734f70996b99218a51c037db44f6a31bff5",
     "0003_key_order.py": "0c311958ed367ba1903635b196c8a4533f3c7a62c7a1e81795bb981018152fdd",
     "0004_salt.py": "32bbc27ae472ed0af185983a1be1b345d7e6a20132d1ccfd0f29f3d06332d1aa",
+    "0005_checksums.py": "3a4deaeb6a2cc52e71c9dd504e4a3d78b3f2c285c80c03394444935d322154b5",
 }
 
 
@@ -71,10 +72,7 @@ def fill(url, events=5000):
 def contents(url):
     with reading(url) as reader:
         return {
-            table: [
-                tuple(row) for rows in reader.chunks(f"SELECT * FROM {table} ORDER BY 1, 2") for row in rows
-            ]
-            for table in TABLES
+            table: [tuple(row) for rows in reader.chunks(select(table)) for row in rows] for table in TABLES
         }
 
 
@@ -94,6 +92,7 @@ def test_copies_know_all_columns(url):
         with reading(url) as reader:
             if url.startswith("sqlite"):
                 found = [row[1] for row in next(reader.chunks(f"PRAGMA table_info({table})"))]
+                found = [name for name in found if name != "sum"]  # which is made anew
             else:
                 query = "SELECT attname FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0"
                 found = [row[0] for row in next(reader.chunks(query + " ORDER BY attnum", table))]
@@ -185,6 +184,11 @@ DAMAGE = [
     ("DELETE FROM change WHERE bandit = 2 AND kind = 3", "arms without an event"),
     ("UPDATE piece SET late = NOT late WHERE bandit = 1 AND seq = 260", "pieces whose lateness is wrong"),
     ("UPDATE piece SET age = age + 1 WHERE bandit = 1 AND seq = 260", "pieces whose age"),
+    (
+        "DROP INDEX IF EXISTS piece_key; "
+        "UPDATE piece SET decision = 0, key = 'k' WHERE bandit = 1 AND seq IN (260, 261)",
+        "keys used twice",
+    ),
     ("UPDATE snapshot SET seq = 999999", "snapshots beyond the end"),
 ]
 
@@ -201,7 +205,10 @@ def test_verify_finds_each_kind_of_damage(url, tmp_path):
             place = tmp_path / f"{i}.db"
             place.write_bytes((tmp_path / "whole.db").read_bytes())
             with closing(sqlite3.connect(place)) as connection:
-                connection.execute(statement)
+                connection.executescript(statement)
+                with reading(f"sqlite:///{place}") as reader:
+                    assert verify(reader)
+                sums.fill(connection)  # as if it had been stored so
                 connection.commit()
             with reading(f"sqlite:///{place}") as reader:
                 found = verify(reader)
@@ -225,10 +232,14 @@ def test_verify_finds_a_damaged_file_block_and_snapshot(tmp_path, capsys):
     whole = (tmp_path / "plays.db").read_bytes()
     for statement, finding in (
         ("UPDATE block SET body = zeroblob(length(body))", "blocks of events"),
-        ("UPDATE snapshot SET body = substr(body, 1, length(body) - 99)", "is damaged"),
-        ("UPDATE snapshot SET seq = seq - 1", "is not what the events come to"),
+        ("UPDATE snapshot SET body = substr(body, 1, length(body) - 99)", "damaged: the snapshot"),
+        ("UPDATE snapshot SET seq = seq - 1", "damaged: the snapshot"),
+        ("UPDATE snapshot SET digest = sealed(bandit, seq - 1, form, body), seq = seq - 1", "is not what"),
     ):  # fmt: skip
         with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+            connection.create_function("sealed", 4, lambda number, seq, form, body: sums.digest(
+                number, seq, form.encode() + body
+            ))  # fmt: skip
             connection.execute(statement)
             connection.commit()
         assert run(["db", "verify", url]) == 1

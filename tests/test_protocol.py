@@ -21,6 +21,9 @@ class Wire:
     def close(self) -> None:
         self.closed = True
 
+    def abort(self) -> None:
+        self.closed = True
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -34,7 +37,7 @@ def run(wire, turns):
     """Call each of `turns` in a turn of its own."""
 
     async def all_of_them() -> None:
-        transport = _Transport(wire, asyncio.get_running_loop())
+        transport = _Transport(wire, asyncio.get_running_loop(), 10.0)
         for turn in turns:
             turn(transport)
             await asyncio.sleep(0)

@@ -521,7 +521,7 @@ def test_a_demo_that_is_stopped_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(place.iterdir()) == []
 
 
-def test_a_bandit_of_another_making_is_listed_and_not_served(tmp_path):
+def test_a_bandit_of_another_making_is_named_and_not_served(tmp_path):
     """Its policy is Python's alone. The others are served."""
 
     @dataclasses.dataclass(frozen=True)
@@ -531,7 +531,7 @@ def test_a_bandit_of_another_making_is_listed_and_not_served(tmp_path):
     with ac.Bandit(["a", "b"], 10, policy=Mine(), store=f"sqlite:///{tmp_path}/s.db", name="mine"):
         pass
     with serving(tmp_path) as service:
-        assert [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]] == ["mine"]
+        assert [bandit["name"] for bandit in service.get("/v1/bandits").json()["not_served"]] == ["mine"]
         assert problem(service.post("/v1/bandits/mine/decisions")) == "not-served"
         assert service.post("/v1/bandits", BODY).status_code == 201
 

@@ -36,6 +36,8 @@ def test_two_processes_share_a_bandit_and_one_is_killed(tmp_path):
         wait_until(lambda: len(workers(process)) == 2)
         assert service.post("/v1/bandits", BODY).status_code == 201
         ids: list[int] = []
+        killed: list[psutil.Process] = []
+        folders: list[str] = []
 
         def send(part: int) -> None:
             for i in range(15):  # a connection each time: it is the socket that shares them out
@@ -44,7 +46,10 @@ def test_two_processes_share_a_bandit_and_one_is_killed(tmp_path):
                     client.observe("plays", made.id, 0.5, age=0)
                 ids.append(made.id)
                 if len(ids) == 40:
-                    os.kill(workers(process)[0].pid, signal.SIGKILL)
+                    service.get("/metrics")
+                    killed.append(workers(process)[0])
+                    folders.append(killed[0].environ()["PROMETHEUS_MULTIPROC_DIR"])
+                    os.kill(killed[0].pid, signal.SIGKILL)
 
         threads = [threading.Thread(target=send, args=(part,)) for part in range(8)]
         for thread in threads:
@@ -52,6 +57,9 @@ def test_two_processes_share_a_bandit_and_one_is_killed(tmp_path):
         for thread in threads:
             thread.join()
         wait_until(lambda: len(workers(process)) == 2)  # another has taken its place
+        files = os.listdir(folders[0])  # what the dead one measured last is not shown any more
+        assert any(name.startswith("gauge") for name in files)
+        assert not [name for name in files if name.startswith("gauge") and f"_{killed[0].pid}.db" in name]
 
         assert sorted(ids) == list(range(120))
         events = service.events()

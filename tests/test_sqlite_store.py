@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import accrual as ac
+from accrual.service.keys import ready_keys
 from accrual.store import sqlite
 from accrual.store.base import AddArm, Choose, Close, Events, Item, Pay, RetireArm, Status, StoreError
 from accrual.store.memory import MemoryStore
@@ -185,8 +186,17 @@ def test_files_that_are_something_else(tmp_path):
         SQLiteStore(str(tmp_path / "nowhere" / "plays.db"))
     with pytest.raises(ac.InputError, match="has no tables of accrual"):
         SQLiteStore(str(tmp_path / "none.db"), readonly=True)
+
+
+def test_an_empty_file_is_not_taken_for_a_new_database(tmp_path):
+    """Its keys would be forgotten, and anyone let in."""
     (tmp_path / "empty.db").touch()
-    SQLiteStore(str(tmp_path / "empty.db")).close()
+    for action in (
+        lambda: SQLiteStore(str(tmp_path / "empty.db")),
+        lambda: ready_keys(f"sqlite:///{tmp_path}/empty.db"),
+    ):
+        with pytest.raises(ac.InputError, match="has 0 bytes"):
+            action()
 
 
 def test_a_synced_write_ahead_log(store):

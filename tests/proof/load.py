@@ -44,9 +44,9 @@ def whole(log: Events) -> int:
 
 def kept(file: Path) -> int:
     """How many appends a database has that nobody has open; -1 if it is broken, or has not whole ones."""
-    with closing(sqlite3.connect(file)) as database:
-        if database.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-            return -1
     store, bandit = start(file)
     with closing(store):
-        return whole(store.read(bandit.number, 0, 1 << 30))
+        found = whole(store.read(bandit.number, 0, 1 << 30))
+    with closing(sqlite3.connect(file)) as database:
+        sound = database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return found if sound else -1

@@ -1,4 +1,4 @@
-"""A write-ahead log that ends anywhere, or has a wrong byte: the history up to there, and no further."""
+"""A write-ahead log that ends anywhere: the history up to there. One with a wrong byte amid it: refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from tests.proof import load
 
 from accrual.core.errors import InputError
+from accrual.store.base import Damaged
 
 BEFORE, AFTER = 40, 120  # appends in the database itself, and in the log
 TEARS = [pytest.param(200, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
@@ -35,18 +36,15 @@ def torn(tmp_path_factory):
         return (folder / "plays.db").read_bytes(), log.read_bytes(), lengths
 
 
-def tear(log: bytes, at: int, chance: np.random.Generator) -> bytes:
-    """The log up to a byte; then nothing, or noughts, or noise; or all of it with this byte wrong."""
+def tear(log: bytes, at: int, chance: np.random.Generator) -> tuple[bytes, bool]:
+    """The log up to a byte; then nothing, or noughts, or noise, or all of it with this byte wrong.
+
+    And whether it is the last: then the transactions behind the byte are there to be seen.
+    """
     rest = len(log) - at
-    return (
-        log[:at]
-        + [
-            b"",
-            bytes(rest),
-            chance.bytes(rest),
-            bytes([log[at] ^ int(chance.integers(1, 256))]) + log[at + 1 :],
-        ][chance.integers(4)]
-    )
+    kind = chance.integers(4)
+    wrong = bytes([log[at] ^ int(chance.integers(1, 256))])
+    return log[:at] + [b"", bytes(rest), chance.bytes(rest), wrong + log[at + 1 :]][kind], kind == 3
 
 
 def intact(log: bytes, damaged: bytes) -> int:
@@ -64,21 +62,30 @@ def find(folder: Path, database: bytes, log: bytes = b"") -> int:
 
 
 @pytest.mark.parametrize("tears", TEARS)
-def test_a_torn_log_gives_the_history_up_to_there(torn, tears, folder, say):
+def test_a_torn_log_gives_the_history_up_to_there_or_is_refused(torn, tears, folder, say):
     database, log, lengths = torn
     chance = np.random.default_rng(tears)
-    counts = []
+    counts, refused = [], 0
     for at in chance.integers(len(log), size=tears).tolist():
-        damaged = tear(log, at, chance)
+        damaged, behind = tear(log, at, chance)
+        before = bisect.bisect_right(lengths, intact(log, damaged))
+        if behind and before < AFTER - 1:  # whole transactions would be lost
+            with pytest.raises(Damaged, match="accrual db recover"):
+                find(folder, database, damaged)
+            refused += 1
+            continue
         found = find(folder, database, damaged)
-        assert found == BEFORE + bisect.bisect_right(lengths, intact(log, damaged))
+        assert found == BEFORE + before
         counts.append(found - BEFORE)
-    say(f"torn log: {tears} tears, all open, {min(counts)} to {max(counts)} of {AFTER} appends, none wrong")
+    say(
+        f"torn log: {tears} tears, {refused} refused, the others with {min(counts)} to {max(counts)} of "
+        f"{AFTER} appends, none wrong"
+    )
 
 
 @pytest.mark.parametrize("tears", TEARS)
-def test_what_no_checksum_covers_is_seen_here(torn, tears, folder, say):
-    """The control: wrong bytes in the database itself, which has no checksums."""
+def test_a_wrong_history_would_be_seen_here(torn, tears, folder, say):
+    """The control: wrong bytes in the database itself, which its checksums find, or SQLite, or this test."""
     database, log, _ = torn
     assert find(folder, database, log) == BEFORE + AFTER
     database = (folder / "plays.db").read_bytes()  # with all that was in the log

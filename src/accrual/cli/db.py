@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -11,30 +13,41 @@ import typer
 
 from accrual.core.errors import InputError, unknown
 
-ACTIONS = ("init", "upgrade", "backup", "restore", "verify", "export")
-_WITH_PATH = {"backup": "the file to write", "restore": "the backup", "export": "the folder to write to"}
+ACTIONS = ("init", "upgrade", "backup", "restore", "verify", "recover", "export")
+_WITH_PATH = {
+    "backup": "the file to write", "restore": "the backup", "recover": "the file to write",
+    "export": "the folder to write to",
+}  # fmt: skip
 _WRONG = 1  # exit code of a database that is not as it should be
 
 
 def db(
     action: Annotated[
-        str, typer.Argument(metavar="ACTION", help="init, upgrade, backup, restore, verify or export.")
+        str,
+        typer.Argument(metavar="ACTION", help="init, upgrade, backup, restore, verify, recover or export."),
     ],
     url: Annotated[str, typer.Argument(metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")],
     path: Annotated[
-        Path | None, typer.Argument(metavar="[PATH]", help="A backup's file, or a folder to export to.")
+        Path | None,
+        typer.Argument(metavar="[PATH]", help="A backup's file, a new file, or a folder to export to."),
     ] = None,
     bandit: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which one to export; needed if there are several.")
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Recover no event after this, such as 2026-11-15T12:00."),
+    ] = None,
 ) -> int:
-    """Make, upgrade, back up, restore, check or export a database of live bandits."""
+    """Make, upgrade, back up, restore, check, recover or export a database of live bandits."""
     if action not in ACTIONS:
         raise unknown("action", action, ACTIONS)
     if path is None and action in _WITH_PATH:
         raise InputError(f"accrual db {action} needs a PATH after the URL: {_WITH_PATH[action]}")
     if path is not None and action not in _WITH_PATH:
         raise InputError(f"accrual db {action} takes no PATH")
+    if until is not None and action != "recover":
+        raise InputError("--until is for accrual db recover")
     if bandit is not None and action != "export":
         raise InputError("--bandit is for accrual db export")
     if action in ("init", "upgrade"):
@@ -42,7 +55,7 @@ def db(
     elif action == "verify":
         return _verify(url)
     elif path is not None:
-        _copy(action, url, path, bandit)
+        _copy(action, url, path, bandit, until)
     return 0
 
 
@@ -71,14 +84,26 @@ def _alone(url: str) -> Iterator[None]:
     if address.dialect != "sqlite":
         yield
         return
-    lock = FileLock(f"{address.place}.lock", f"{address} is in use; stop what is writing to it first")
+    if not os.path.exists(address.place):  # nobody can have it open, and only one can make it
+        yield
+        return
+    lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")
     try:
         yield
     finally:
         lock.release()
 
 
-def _copy(action: str, url: str, path: Path, bandit: str | None) -> None:
+def _moment(text: str) -> float:
+    """Seconds since 1970."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--until takes a time such as 2026-11-15T12:00:00+00:00, not {text!r}") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _copy(action: str, url: str, path: Path, bandit: str | None, until: str | None) -> None:
     if action == "backup":
         from accrual.store.backup import backup
 
@@ -90,6 +115,12 @@ def _copy(action: str, url: str, path: Path, bandit: str | None) -> None:
 
         restore(url, path)
         typer.echo(f"restored: {parse(url)}")
+    elif action == "recover":
+        from accrual.store.recover import recover
+
+        for line in recover(url, path, None if until is None else _moment(until)):
+            typer.echo(line)
+        typer.echo(f"written: {path}")
     else:
         from accrual.store.export import export
 

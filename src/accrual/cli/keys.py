@@ -15,6 +15,7 @@ from accrual.core.errors import InputError, need, unknown
 if TYPE_CHECKING:
     from accrual.store.keys import KeyTable
 
+_ENDED = 0.0  # good until then, by any clock: this machine's may be ahead of the service's
 ACTIONS = ("create", "list", "rotate", "revoke")
 
 
@@ -89,12 +90,12 @@ def _end(table: KeyTable, action: str, id: str, grace: str) -> None:
     row = next((row for row in table.all() if row.id == id), None)
     if row is None:
         raise InputError(f"no key has the id {id!r}; accrual keys list shows them")
-    now = time.time()
     if action == "revoke":
-        table.end(id, now)
+        table.end(id, _ENDED)
         return
+    now = time.time()
     if row.ends is not None and row.ends <= now:
         raise InputError(f"the key {id} has ended; create another")
     new, text = new_key(row.name, row.scopes, now)
-    table.add(new, (id, now + seconds))
+    table.add(new, (id, now + seconds if seconds else _ENDED))
     _show(text)

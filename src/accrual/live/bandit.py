@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import secrets
-import time
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
+from accrual.live.clock import SteadyClock
 from accrual.live.commit import Ask, Commits, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.explain import Explanation, explain
@@ -31,6 +31,7 @@ from accrual.store.url import open_store
 
 _MOST = 100_000  # decisions in one call
 _SKEW = 5.0  # seconds
+_VALUE_MOST = 1e50  # the squares of larger ones soon add up to no number at all
 
 _REFUSED = {
     Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
@@ -48,7 +49,8 @@ class Options(TypedDict, total=False):
     allow_negative : bool
         Whether pieces may be negative: refunds, and corrections of earlier pieces.
     clock : callable
-        Gives the time in seconds; `time.time` unless given. Rounds need none.
+        Gives the time in seconds. Unless given, it is that of the store: of this machine, or of the
+        PostgreSQL server; while it leaps by more than an hour, nothing is stored. Rounds need none.
     skew : float
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
     """
@@ -121,7 +123,7 @@ class Bandit:
         try:
             row = place.find(name)
             if row is None:
-                clock = options.get("clock", time.time)
+                clock = options.get("clock", place.clock)
                 row = _made(place, name, given, float(clock()))
             if row.config != given.written():
                 if "seed" not in options:
@@ -176,8 +178,12 @@ class Bandit:
         self._row = row
         self._config = given
         self._step = 1.0 if given.rounds else 0.0
-        clock = (lambda: 0.0) if given.rounds else options.get("clock", time.time)
-        self._clock: Callable[[], float] = clock
+        clock: Callable[[float], float] = SteadyClock(store.clock)
+        if given.rounds:
+            clock = lambda last: 0.0  # noqa: E731
+        elif "clock" in options:
+            own = options["clock"]
+            clock = lambda last: own()  # noqa: E731
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = Follower(store, row.number, given.ledger, self._step)
         salt = _salt(row.name, store.shared)
@@ -377,6 +383,7 @@ class Bandit:
     def state(self) -> State:
         """What is known of every arm."""
         with self._commits.turn:
+            self._commits.settle()
             return self._observer.state(self.name, self._name)
 
     def explain(self, id: int) -> Explanation:
@@ -387,6 +394,10 @@ class Bandit:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
         # Not in its turn: what it may have to fold anew could take a second, and nobody is to wait for that.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
+
+    def check(self) -> None:
+        """Complain (`StoreError`) if nothing can be stored now because the clock has leapt."""
+        self._commits.now()
 
     def catch_up(self) -> int:
         """Fold what other workers have written since. How many events that was."""
@@ -444,6 +455,8 @@ class Bandit:
         """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
         if not _finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
+        if abs(value) > _VALUE_MOST:
+            raise InputError(f"a piece's value must be at most {_VALUE_MOST:g} in size, not {value!r}")
         if value < 0 and not self._config.allow_negative:
             raise InputError(
                 f"a piece must not be negative, as {value!r} is, unless the bandit has allow_negative=True"

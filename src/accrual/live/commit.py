@@ -57,7 +57,7 @@ class Commits:
         Its number in the store.
     follower : Follower
     clock : callable
-        Gives the time.
+        Gives the time; it is told that of the last event.
     step : float
         The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
     skew : float
@@ -71,7 +71,7 @@ class Commits:
         store: Store,
         bandit: int,
         follower: Follower,
-        clock: Callable[[], float],
+        clock: Callable[[float], float],
         step: float,
         skew: float,
         salt: int,
@@ -143,7 +143,7 @@ class Commits:
             follower, ledger = self._follower, self._follower.ledger
             if not ledger.anyone:
                 raise InputError(_NOBODY)
-            now = 0.0 if self._step else float(self._clock())
+            now = self.now()
             if n == 1:  # the common case, without lists
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
                 arm = ledger.make_one(time, self._salt)
@@ -160,6 +160,16 @@ class Commits:
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
+
+    def now(self) -> float:
+        """The time."""
+        return float(self._clock(self._follower.ledger.now))  # a number of numpy's would not do for SQLite
+
+    def settle(self) -> None:
+        """If something failed amid a commit or a fold, bring the ledger to where the log is."""
+        if not self._sure or not self._follower.whole:
+            self._follower.catch_up()
+            self._sure = True
 
     def catch_up(self) -> int:
         """Fold what others have written. How many events that was."""
@@ -182,10 +192,8 @@ class Commits:
 
     def _serve(self, callers: list[_Caller]) -> None:
         follower = self._follower
-        if not self._sure:
-            follower.catch_up()
-            self._sure = True
-        now = float(self._clock())  # a number of numpy's would not do for SQLite
+        self.settle()
+        now = self.now()
         ledger = follower.ledger
         wanted = sum([caller.choices for caller in callers])
         choices: list[int] = []

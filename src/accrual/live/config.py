@@ -22,6 +22,7 @@ from accrual.store.base import AddArm
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
+CAP_LEAST, CAP_MOST = 1e-50, 1e50
 
 
 class Config(NamedTuple):
@@ -199,8 +200,8 @@ def cap_of(cap: Any) -> float:
         number = float(cap)
     except (TypeError, ValueError):
         number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"a cap must be a positive number, not {cap!r}")
+    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, squares of shares of a cap are no numbers any more
+        raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
     return number
 
 

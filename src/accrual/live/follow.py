@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -9,12 +10,14 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.live import snapshot
+from accrual.live.check import check_events
 from accrual.live.ledger import Ledger
 from accrual.store.base import (
     AddArm,
     Answer,
     Choose,
     Close,
+    Damaged,
     Events,
     Item,
     Kind,
@@ -30,6 +33,8 @@ _SELDOM = 200_000  # ... and between two snapshots in the store
 _DEAR = 64  # and at least one event for so many bytes
 _PLACES = 3
 _LARGE = 1 << 24  # bytes: of a ledger beyond that, memory holds no copies; the store's snapshot must do
+
+log = logging.getLogger("accrual.live")
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 _ADD_ARM, _RETIRE_ARM = int(Kind.ADD_ARM), int(Kind.RETIRE_ARM)
@@ -75,11 +80,20 @@ class Follower:
 
     def _load(self, upto: int) -> tuple[int, snapshot.Arrays] | None:
         """The store's snapshot, unless it knows more than the log up to here, or is damaged."""
-        kept = self._form and self._store.load_snapshot(self._bandit, self._form)
+        try:
+            kept = self._form and self._store.load_snapshot(self._bandit, self._form)
+        except Damaged as error:  # the log has it all
+            log.warning("a snapshot is damaged", extra={"error": str(error)})
+            return None
         if not kept or not self._start <= kept[0] <= upto:
             return None
         arrays = snapshot.unpack(kept[1])
         return None if arrays is None else (kept[0], arrays)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the ledger is the fold of the events up to a position: nothing failed amid one."""
+        return self._whole
 
     def catch_up(self) -> int:
         """Fold all that the log has by now. How many events that was."""
@@ -90,6 +104,7 @@ class Follower:
             events = self._store.read(self._bandit, self.position, _CHUNK)
             if not len(events.seq):
                 return self.position - before
+            check_events(self.ledger, self.position, events)
             self._fold(events)
 
     def _fold(self, events: Events) -> None:
@@ -175,6 +190,7 @@ class Follower:
             ledger.restore(place[1])
         while start < position:
             events = self._store.read(self._bandit, start, min(_CHUNK, position - start))
+            check_events(ledger, start, events)
             inside = int(np.searchsorted(events.seq, position, side="right"))  # positions may have gaps
             ledger.extend(Events._make(column[:inside] for column in events))
             start = int(events.seq[-1])

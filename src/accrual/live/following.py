@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from accrual.store.base import Closed, Store, StoreError
 
 _WAIT = 0.3  # seconds; it stops within so many
+
+log = logging.getLogger("accrual.live")
 
 
 class Staleness(NamedTuple):
@@ -58,6 +61,9 @@ class Following:
             except Closed:
                 return
             except StoreError:  # out of reach for now; the staleness says so
+                self._stop.wait(_WAIT)
+            except Exception:  # whatever it is, the next events are to be folded too
+                log.exception("following a log failed; it is tried again", extra={"bandit": self._bandit})
                 self._stop.wait(_WAIT)
 
     def staleness(self) -> Staleness:

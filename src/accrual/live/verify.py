@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.live import config, snapshot
+from accrual.live.check import check_events
 from accrual.live.ledger import Ledger
 from accrual.live.pending import CLOSED
 from accrual.policy.age_imed import AgeIMED
-from accrual.store.base import BanditRow, Events, Store
+from accrual.store.base import BanditRow, Damaged, Events, Store
 
 _CHUNK = 1 << 17  # events read at a time
 
@@ -44,6 +45,7 @@ def refold(store: Store, row: BanditRow, ledger: Ledger, upto: int) -> Ledger:
     position = len(ledger.arms)
     while position < upto:
         events = store.read(row.number, position, _CHUNK)
+        check_events(ledger, position, events)
         inside = int(np.searchsorted(events.seq, upto, side="right"))
         ledger.extend(Events._make(column[:inside] for column in events))
         position = int(events.seq[-1])
@@ -66,7 +68,11 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
         for policy in {repr(policy): policy for policy in (given.policy, AgeIMED())}.values():
             ledger = given.ledger(policy)
             form = snapshot.form_of(ledger)
-            kept = store.load_snapshot(row.number, form) if form else None
+            try:
+                kept = store.load_snapshot(row.number, form) if form else None
+            except Damaged as error:
+                found.append(f"the snapshot of {name!r}: {error}")
+                continue
             if kept is None:
                 continue
             compared += 1

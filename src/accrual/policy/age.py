@@ -38,6 +38,7 @@ KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 _SWEEPS = 3
 _SPARE = 10.0
 _KAPPA_CLOSED = 100.0  # the most that a kappa may be once every decision has closed
+BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and tell nothing more
 _PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 
 
@@ -393,7 +394,7 @@ class AgePolicy(Policy):
     feedback: ClassVar[Feedback] = "groups"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1))
+        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
         object.__setattr__(self, "prior", as_spread(self.prior))
         if not (np.isfinite(self.k0) and self.k0 > 0):
             raise InputError(f"k0 must be a positive number, not {self.k0!r}")

@@ -61,7 +61,10 @@ def make(name: str, **settings: Any) -> Policy:
     for key, parameter in takes.items():
         if parameter.default is inspect.Parameter.empty and key not in settings:
             raise InputError(f"{name} needs {key}=...")
-    return kind(**settings)
+    try:
+        return kind(**settings)
+    except (TypeError, OverflowError) as error:
+        raise InputError(f"{name} has a setting of a wrong kind: {error}") from None
 
 
 def parse(text: str) -> Policy:

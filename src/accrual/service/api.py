@@ -53,8 +53,10 @@ def router(bandits: Bandits) -> APIRouter:
 
     @routes.get("/bandits", dependencies=[_scope("read")], operation_id="listBandits")
     async def listed() -> models.Bandits:
-        """All bandits, in the order in which they were made."""
-        return models.Bandits(bandits=[_shown(row) for row in await bandits.rows()])
+        """All bandits, in the order in which they were made, and apart those that cannot be served."""
+        rows = [row for row in await bandits.rows() if row.name not in bandits.failures]
+        failed = [models.NotServed(name=name, why=why) for name, why in sorted(bandits.failures.items())]
+        return models.Bandits(bandits=[_shown(row) for row in rows], not_served=failed)
 
     @routes.get("/bandits/{bandit}", dependencies=[_scope("read")], operation_id="getBandit")
     async def one(served: Found) -> models.Bandit:
@@ -99,7 +101,7 @@ def router(bandits: Bandits) -> APIRouter:
     )
     async def explain(served: Found, id: Id) -> models.Explanation:
         """Why a decision fell as it did: every arm's index, and what it is made of, at that moment."""
-        return await bandits.read(lambda: _explained(served.bandit, id))
+        return await bandits.refold(lambda: _explained(served.bandit, id))
 
     @routes.post(
         "/bandits/{bandit}/decisions/{id}/close", dependencies=[_scope("write")], operation_id="closeDecision"

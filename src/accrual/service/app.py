@@ -7,7 +7,8 @@ import gc
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request, Response
@@ -28,10 +29,12 @@ from accrual.service.metrics import Metrics
 from accrual.service.problems import MEDIA_TYPE, Refusal, later
 from accrual.service.served import Bandits
 from accrual.service.settings import Settings
+from accrual.service.tasks import supervise
 from accrual.store.address import parse
 from accrual.store.base import StoreError
 from accrual.store.url import open_store
 
+_OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
 _READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest
 
 log = logging.getLogger("accrual.service")
@@ -58,9 +61,9 @@ def create(settings: Settings, demo: simulated.Demo | None = None) -> Front:
     metrics = Metrics()
     bandits = Bandits(store, metrics, settings.queue)
     hot = Hot(bandits.find)
-    service = _Service(bandits, ring)
+    service = _Service(bandits, ring, metrics)
     if demo is not None:
-        service.beside.append(lambda: demo.run(bandits, hot))
+        service.beside["demo"] = lambda: demo.run(bandits, hot)
 
     app = FastAPI(
         title="accrual", version=version("accrual"), docs_url=None, redoc_url=None, openapi_url=None,
@@ -77,10 +80,10 @@ def create(settings: Settings, demo: simulated.Demo | None = None) -> Front:
         return models.Health(status="alive")
 
     @app.get("/readyz", operation_id="ready")
-    async def ready() -> models.Health:
-        """Whether the service can store and decide now."""
+    async def ready() -> models.Ready:
+        """Whether the service can store and decide now, and which bandits it cannot serve."""
         await service.check()
-        return models.Health(status="ready")
+        return models.Ready(status="ready", not_served=sorted(bandits.failures))
 
     @app.get("/metrics", include_in_schema=False)
     async def page(request: Request) -> Response:
@@ -101,12 +104,13 @@ def create(settings: Settings, demo: simulated.Demo | None = None) -> Front:
 class _Service:
     """What runs beside the requests."""
 
-    def __init__(self, bandits: Bandits, ring: KeyRing) -> None:
+    def __init__(self, bandits: Bandits, ring: KeyRing, metrics: Metrics) -> None:
         self._bandits = bandits
         self._ring = ring
-        self._opened = False
+        self._metrics = metrics
+        self._opened = asyncio.Event()
         self._stopping = False
-        self.beside: list[Callable[[], Awaitable[None]]] = []  # what else is to run, once all is open
+        self.beside: dict[str, Callable[[], Awaitable[None]]] = {}  # what else is to run, once all is open
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -115,7 +119,9 @@ class _Service:
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
-        tasks = [asyncio.create_task(self._open()), asyncio.create_task(self._read_keys())]
+        jobs = {"open": self._open, "keys": self._read_keys}
+        jobs |= {name: partial(self._later, job) for name, job in self.beside.items()}
+        tasks = [asyncio.create_task(supervise(name, job, self._metrics)) for name, job in jobs.items()]
         try:
             yield
         finally:
@@ -131,25 +137,26 @@ class _Service:
         """Refuse if the service is not ready."""
         if self._stopping:
             raise later("stopping", "the service is stopping")
-        if not self._opened:
+        if not self._opened.is_set():
             raise later("store", "the bandits are being opened")
-        await self._bandits.rows()
+        if self._ring.stale:
+            raise later("store", "the keys cannot be read")
+        await self._bandits.check()
 
     async def _open(self) -> None:
-        while not self._opened:
-            try:
-                await self._bandits.open_all()
-                self._opened = True
-            except StoreError as error:
-                log.error("cannot open the bandits", extra={"error": str(error)})
-                await asyncio.sleep(1.0)
-        await asyncio.gather(*(job() for job in self.beside))
+        while True:
+            await self._bandits.open_all()
+            self._opened.set()
+            await asyncio.sleep(_OPEN_AGAIN)
+
+    async def _later(self, job: Callable[[], Awaitable[None]]) -> None:
+        await self._opened.wait()
+        await job()
 
     async def _read_keys(self) -> None:
         while True:
             await asyncio.sleep(_READ_KEYS)
-            with suppress(StoreError):  # those that are known stay good
-                await self._bandits.read(self._ring.refresh)
+            await self._bandits.read(self._ring.refresh)
 
 
 def _explain_errors(app: FastAPI, paths: Mapping[str, Mapping[str, object]]) -> None:

@@ -21,16 +21,18 @@ _STRANGERS = frozenset({b"cross-site", b"same-site"})
 class Asked:
     """What a request's head says that the service goes by."""
 
-    __slots__ = ("authorization", "host", "length", "media", "site")
+    __slots__ = ("authorization", "host", "length", "media", "origin", "site")
 
     def __init__(self, headers: Headers) -> None:
-        self.authorization = self.host = self.length = self.media = self.site = b""
+        self.authorization = self.host = self.length = self.media = self.origin = self.site = b""
         for name, value in headers:
             if name == b"host":
                 if self.host:
                     raise Refusal("malformed", "there are two Host headers; send one")
                 self.host = value
             elif name == b"authorization":
+                if self.authorization:
+                    raise Refusal("malformed", "there are two Authorization headers; send one")
                 self.authorization = value
             elif name == b"content-type":
                 self.media = value
@@ -38,6 +40,8 @@ class Asked:
                 self.length = value
             elif name == b"sec-fetch-site":
                 self.site = value
+            elif name == b"origin":
+                self.origin = value
 
 
 class Gate:
@@ -67,8 +71,11 @@ class Gate:
             self._check_host(asked.host)
         if not path.startswith(_WITH_KEY) or path in OPEN:
             return NOBODY if self._ring.required else EVERYONE
-        if asked.site in _STRANGERS:
+        # Old browsers do not say which site a page is of, but from where it came, if it is another place.
+        if asked.site in _STRANGERS or (asked.origin and asked.origin.partition(b"://")[2] != asked.host):
             raise Refusal("cross-site", "a browser sent this for a page of another site")
+        if self._ring.stale:  # one of them may have been revoked
+            raise later("store", "the keys cannot be read now; try again")
         key = self._key(asked.authorization) if self._ring.required else EVERYONE
         if self._rate:
             self._count(key.id)

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.errors import InputError, unknown
 from accrual.live.commit import Ask, Decide
+from accrual.service.numbers import reader
 from accrual.service.problems import Refusal
 from accrual.service.served import Served
 from accrual.store.base import Answer, Pay, Status
@@ -91,8 +92,8 @@ class PieceOut(Struct, omit_defaults=True, gc=False):
 
 Pieces = PieceIn | Annotated[list[PieceIn], Meta(min_length=1, max_length=BATCH_MOST)]
 
-_read_pieces = msgspec.json.Decoder(Pieces).decode
-_read_decisions = msgspec.json.Decoder(DecisionsIn).decode
+_read_pieces = reader(Pieces)
+_read_decisions = reader(DecisionsIn)
 _write = msgspec.json.Encoder().encode
 
 _STORED, _AGAIN = Status.STORED, Status.AGAIN

@@ -17,6 +17,7 @@ from accrual.store.schema import current, upgrade
 
 SCOPES = ("read", "write", "admin")
 NAME_MOST = 100
+STALE = 10.0  # seconds: what was read before that is not gone by
 
 _KEY = re.compile(r"acc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NOBODY = hashlib.sha256(b"nobody").digest()
@@ -67,7 +68,7 @@ def _digest(text: str) -> bytes:
 
 
 class KeyRing:
-    """The keys that are good now, as last read.
+    """The keys that are good now, as last read. One that was not read for 10 seconds lets nobody in.
 
     Parameters
     ----------
@@ -84,11 +85,18 @@ class KeyRing:
 
     def refresh(self) -> None:
         """Read them anew."""
+        begun = time.monotonic()
         self._rows = {row.id: row for row in self._table.all()}
+        self._read = begun
 
     def close(self) -> None:
         """Let go of the database."""
         self._table.close()
+
+    @property
+    def stale(self) -> bool:
+        """Whether a key may have ended of which this does not know: they could not be read for too long."""
+        return time.monotonic() - self._read > STALE
 
     @property
     def required(self) -> bool:

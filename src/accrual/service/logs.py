@@ -28,7 +28,8 @@ class JsonLines(logging.Formatter):
 
 
 def logging_config() -> dict[str, Any]:
-    """For `logging.config.dictConfig`: everything to stderr, in lines of JSON."""
+    """For `logging.config.dictConfig`: everything to stderr, in lines of JSON, warnings of libraries too."""
+    logging.captureWarnings(True)
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -36,6 +37,7 @@ def logging_config() -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "loggers": {
             "accrual": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+            "py.warnings": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         },
     }

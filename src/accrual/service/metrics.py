@@ -27,6 +27,7 @@ class Metrics:
         registry = self._registry = CollectorRegistry()
 
         def gauge(name: str, text: str, mode: str) -> Gauge:
+            # "live": a process that has died counts no more (`server.Workers` takes note of it).
             return Gauge(name, text, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
 
         self.decisions = Counter("accrual_decisions_total", "Decisions made.", registry=registry)
@@ -40,6 +41,10 @@ class Metrics:
         self.refused = Counter(
             "accrual_refused_total", "Requests that were refused, by status.", ["status"], registry=registry
         )
+        self.task_failures = Counter(
+            "accrual_task_failures_total", "Background tasks that failed and were started again, by task.",
+            ["task"], registry=registry,
+        )  # fmt: skip
         self.seconds = Histogram(
             "accrual_commit_seconds", "A transaction, with its fold.", registry=registry, buckets=_SECONDS
         )
@@ -48,12 +53,13 @@ class Metrics:
             buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
         )  # fmt: skip
         self.waiting = gauge("accrual_waiting", "Decisions and pieces that wait to be stored.", "livesum")
-        self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "max")
-        self.late = gauge("accrual_late", "Pieces that came too late, ever.", "max")
-        self.above_cap = gauge("accrual_above_cap", "Decisions that have paid more than their cap.", "max")
-        self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "max")
-        self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "max")
-        self.bandits = gauge("accrual_bandits", "Bandits open.", "max")
+        self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "livemax")
+        self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
+        self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
+        self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "livemax")
+        self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "livemax")
+        self.bandits = gauge("accrual_bandits", "Bandits open.", "livemax")
+        self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "livemax")
 
     def committed(self, seconds: float, asks: Sequence[Ask], answers: Sequence[Answer]) -> int:
         """A transaction was. How many of its asks had been stored before."""

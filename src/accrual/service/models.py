@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from accrual.core.errors import only
+from accrual.service.numbers import whole
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -40,7 +41,7 @@ ArmName = Annotated[
 Cap = Annotated[
     float,
     Field(
-        gt=0,
+        ge=1e-12,
         le=1e12,
         description="The most that one decision of the arm can pay in all, in the unit of its pieces. It is "
         "1 unless given, which is right only where no decision pays more than 1. A decision that pays more "
@@ -48,7 +49,11 @@ Cap = Annotated[
     ),
 ]
 Window = Annotated[
-    Annotated[int, Field(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
+    Annotated[
+        int,
+        Field(ge=1, le=100_000, description="Rounds: the clock counts decisions."),
+        BeforeValidator(whole),
+    ]
     | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}[smhdwy]$", description="A time: 90s, 12h, 60d.")],
     Field(description="The age at which a decision's pieces end."),
 ]
@@ -81,6 +86,7 @@ class BanditIn(_In):
     groups: Annotated[
         int | None,
         Field(ge=1, le=10_000, description="Equal parts of the window; in rounds it must divide the window."),
+        BeforeValidator(whole),
     ] = None
     policy: Annotated[
         str,
@@ -91,6 +97,7 @@ class BanditIn(_In):
     seed: Annotated[
         int | None,
         Field(ge=0, le=2**31 - 1, description="For policies that draw; drawn, and kept, unless given."),
+        BeforeValidator(whole),
     ] = None
     allow_negative: Annotated[bool, Field(description="Whether pieces may be negative: refunds.")] = False
 
@@ -124,10 +131,20 @@ class Bandit(BaseModel):
     arms: Annotated[list[str], Field(description="Those it was made with.")]
 
 
+class NotServed(BaseModel):
+    """A bandit that is in the store and cannot be opened."""
+
+    name: str
+    why: str
+
+
 class Bandits(BaseModel):
-    """All bandits."""
+    """All bandits: those that are served, and those that cannot be."""
 
     bandits: list[Bandit]
+    not_served: Annotated[
+        list[NotServed], Field(description="Those that cannot be opened; it is tried again every 30 seconds.")
+    ]
 
 
 class Done(BaseModel):
@@ -272,6 +289,12 @@ class Health(BaseModel):
     """How the service is."""
 
     status: str
+
+
+class Ready(Health):
+    """What the service can do now."""
+
+    not_served: Annotated[list[str], Field(description="The names of bandits that cannot be opened.")]
 
 
 def finite(value: Any) -> float | None:

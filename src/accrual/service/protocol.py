@@ -5,22 +5,29 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, TimerHandle
 from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from accrual.service.problems import MEDIA_TYPE, Refusal, later
 
 HEAD_MOST = 32_768  # bytes
 _TOGETHER = 65_536  # bytes
+_FRAMING = (b"content-length", b"transfer-encoding")  # what says where a body ends
 
 
 class _Transport:
-    """A transport that sends what is written in one turn of the loop at once: a head with its body."""
+    """A transport that sends what is written in one turn of the loop at once: a head with its body.
 
-    def __init__(self, transport: Any, loop: AbstractEventLoop) -> None:
+    Once it is closed, the other end has `seconds` to take what is left.
+    """
+
+    def __init__(self, transport: Any, loop: AbstractEventLoop, seconds: float) -> None:
         self._transport = transport
         self._loop = loop
+        self._seconds = seconds
         self._parts: list[bytes] = []
         self._size = 0
+        self.ending: TimerHandle | None = None
 
     def write(self, data: bytes) -> None:
         if not self._parts:
@@ -39,68 +46,197 @@ class _Transport:
     def close(self) -> None:
         self._flush()
         self._transport.close()
+        if self.ending is None:
+            self.ending = self._loop.call_later(self._seconds, self._transport.abort)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
 
 class Protocol(HttpToolsProtocol):
-    """A connection. Whoever sends half a request, or an endless head, is cut off.
+    """A connection. Whoever sends half a request, or an endless head, or does not read, is cut off.
+
+    A request may offer another protocol (`Upgrade: h2c`). There is none, so the offer is ignored, as
+    RFC 9110 has it: the request is read to the end of its body and answered, and so are those behind it.
 
     Parameters
     ----------
     seconds : float
-        A request's head, and then its body, must arrive within this.
+        A request's head, and then its body, must arrive within this; and what is answered must be taken.
+    address_most : int
+        How many connections one address may have open.
     """
 
     _reading: str | None = "head"  # or the body, or nothing: all has come
-    _bytes = 0
+    _head = 0  # bytes of the present head, as far as it has been understood
+    _size = 0  # bytes of the present packet
+    _others = False  # whether some of it belongs to an earlier request
+    _packets = 0  # bytes of the packets that had the present head alone
+    _ended = False  # whether the other end has said all, and may still listen
+    _replaying = False  # whether the parser is being told again where a body ends
+    _refusal: Refusal | None = None  # to be sent when the requests before it have been answered
     _timer: TimerHandle | None = None
+    _stuck: TimerHandle | None = None
 
-    def __init__(self, *given: Any, seconds: float, **named: Any) -> None:
+    def __init__(self, *given: Any, seconds: float, address_most: int, **named: Any) -> None:
         super().__init__(*given, **named)
         self._seconds = seconds
+        self._address_most = address_most
         self._most = self.limit_concurrency
         self.limit_concurrency = None  # it is seen to here, before a request is read
+        self._active = self.loop.time()
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.transport = cast(Any, _Transport(transport, self.loop))
-        if self._most is not None and len(self.connections) > self._most:
+        self.transport = cast(Any, _Transport(transport, self.loop, self._seconds))
+        same = [one for one in self.connections if self.client and _client(one) == self.client[0]]
+        if len(same) > self._address_most:
+            self._refuse(
+                later("busy", f"this address has {self._address_most:,} connections open; try again")
+            )
+        elif self._most is not None and len(self.connections) > self._most and not self._make_room():
             self._refuse(later("busy", f"{self._most:,} connections are open; try again"))
         else:
             self._watch()
 
+    def _make_room(self) -> bool:
+        """Close one that waits for a request: one that had none yet, or the one that has waited longest.
+
+        False if none waits.
+        """
+        idle = [one for one in self.connections if isinstance(one, Protocol) and one is not self and one.idle]
+        if not idle:
+            return False
+        min(idle, key=lambda one: (one.cycle is not None, one._active)).transport.close()
+        return True
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no request to be answered."""
+        return not self.transport.is_closing() and self._answered
+
+    @property
+    def _answered(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():  # it has been refused, and is not read to the end
+        if self._stopped:  # it has been refused, and is not read to the end
             return
-        self._bytes += len(data)
-        super().data_received(data)
-        if self._reading is None:
+        self._active = self.loop.time()
+        self._unset_keepalive_if_required()
+        self._size = len(data)
+        self._others = self._reading == "body"
+        self._feed(data)
+        self._packets += self._size
+        if self._reading is None or self._stopped:
             return
-        if self._reading == "head" and self._bytes > HEAD_MOST:
-            self._refuse(Refusal("head", f"a request's head may have {HEAD_MOST:,} bytes"))
+        if self._reading == "head" and self._packets > HEAD_MOST:
+            self._refuse(_head_too_large())
         elif self._timer is None:
             self._watch()
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Whether to keep the connection, for the answers to requests that came whole."""
+        self._ended = self._reading != "body" and not self._answered
+        return self._ended
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether nothing more is read."""
+        return self._refusal is not None or self.transport.is_closing()
+
+    def _feed(self, data: bytes) -> None:
+        left = memoryview(data)
+        while True:
+            try:
+                self.parser.feed_data(left)
+                return
+            except httptools.HttpParserUpgrade as offer:
+                # The parser takes what follows the head for the other protocol. A new one goes on from here,
+                # once it has been told how the body is framed.
+                left = left[offer.args[0] :]
+                framing = [name + b": " + value + b"\r\n" for name, value in self.headers if name in _FRAMING]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                self._replaying = True
+                self.parser.feed_data(b"POST / HTTP/1.1\r\n" + b"".join(framing) + b"\r\n")
+                self._replaying = False
+            except httptools.HttpParserError:
+                self._refuse(Refusal("malformed", "this is not a request of HTTP/1.1"))
+                return
+
+    # What the parser finds.
+
     def on_message_begin(self) -> None:
-        self._reading = "head"
-        super().on_message_begin()
+        if not self._replaying:
+            self._reading = "head"
+            self._head = 0
+            self._packets = -self._size if self._others else 0
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._replaying:
+            self._head += len(url)
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._replaying:
+            self._head += len(name) + len(value) + 4
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._reading = "body"
-        self._bytes = 0
+        if self._replaying or self._stopped:
+            return
         self._unwatch()
-        super().on_headers_complete()
+        if self._head > HEAD_MOST:
+            self._refuse(_head_too_large())
+            return
+        super().on_headers_complete()  # which fails where the address makes no sense
+        self._reading = "body"
+
+    def on_body(self, body: bytes) -> None:
+        if not self._stopped:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._stopped or self.parser.should_upgrade():  # then the body is still to be read
+            return
         self._reading = None
+        self._others = True
         self._unwatch()
         super().on_message_complete()
 
+    # What becomes of the answers.
+
+    def on_response_complete(self) -> None:
+        self._active = self.loop.time()
+        last = not self.pipeline
+        super().on_response_complete()
+        if last and self._refusal is not None:
+            self._send(self._refusal)
+        elif last and self._ended:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stuck = self.loop.call_later(self._seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._free()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
+        self._free()
         super().connection_lost(exc)
+        ending = cast(Any, self.transport).ending
+        if ending is not None:
+            ending.cancel()
+
+    def _free(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
 
     def _watch(self) -> None:
         self._timer = self.loop.call_later(self._seconds, self._too_slow)
@@ -117,11 +253,24 @@ class Protocol(HttpToolsProtocol):
             self._refuse(Refusal("slow", what))
 
     def _refuse(self, refusal: Refusal) -> None:
-        if self.transport.is_closing():
+        """Read no more, and say why, after the requests before it have been answered."""
+        if self._stopped:
             return
-        if self._reading == "body" and self.cycle.response_started:  # it was answered all the same
-            self.transport.close()
+        self._unwatch()
+        if self._reading == "body":
+            if self.cycle.response_started:  # it was answered all the same
+                self.transport.close()
+                return
+            if not self.pipeline:
+                self._send(refusal)
+                return
+            self.pipeline.popleft()  # it is not to be answered, but those before it are
+        elif self._answered:
+            self._send(refusal)
             return
+        self._refusal = refusal
+
+    def _send(self, refusal: Refusal) -> None:
         body = refusal.body
         head = (
             f"HTTP/1.1 {refusal.status} Refused\r\ncontent-type: {MEDIA_TYPE}\r\n"
@@ -130,3 +279,13 @@ class Protocol(HttpToolsProtocol):
         more = b"".join(name + b": " + value + b"\r\n" for name, value in refusal.headers)
         self.transport.write(head.encode() + more + b"\r\n" + body)
         self.transport.close()
+
+
+def _head_too_large() -> Refusal:
+    return Refusal("head", f"a request's head may have {HEAD_MOST:,} bytes")
+
+
+def _client(connection: Any) -> str | None:
+    """The address at a connection's other end."""
+    client = connection.client
+    return client[0] if client else None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
@@ -16,11 +18,12 @@ from accrual.live.commit import Decide
 from accrual.live.state import State
 from accrual.service.line import Line, Room
 from accrual.service.metrics import Metrics
-from accrual.service.problems import Refusal
+from accrual.service.problems import Refusal, later
 from accrual.store.base import (
     AddArm,
     BanditRow,
     Close,
+    Damaged,
     DecisionRow,
     Events,
     Pay,
@@ -28,8 +31,11 @@ from accrual.store.base import (
     Store,
     StoreError,
 )
+from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
+_PROBE = 2.0  # seconds
+_REFOLDS = 16  # that may wait
 _FRESH = 0.5  # seconds for which a state is shown again as it was
 
 log = logging.getLogger("accrual.service")
@@ -120,25 +126,50 @@ class Bandits:
         # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
+        self._refolds = ThreadPoolExecutor(1, "refold")  # so that nobody waits for these but who asked
+        self._refolding = 0
         self.room = Room(queue)
+        self._stored = -math.inf  # when something could last be stored, by the monotonic clock
+        self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
     async def find(self, name: str) -> Served:
         """The bandit of this name, or a refusal."""
         served = self._open.get(name)
         if served is not None:
             return served
+        why = self.failures.get(name)
+        if why is not None:  # `open_all` tries again; a request must not fold a whole log in vain
+            raise Refusal("not-served", why)
         async with self._opening:  # one at a time: the first may compile for seconds what others use
             if name not in self._open:
-                row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
-                if row is None:
-                    raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
-                try:
-                    bandit = await self.read(lambda: Bandit.open(self._store, name))
-                except InputError as error:
-                    raise Refusal("not-served", str(error)) from None
-                await self.read(lambda: _warm(bandit))
-                self._add(row, bandit)
+                await self._open_one(name)
         return self._open[name]
+
+    async def _open_one(self, name: str) -> None:
+        row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
+        if row is None:
+            raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
+        try:
+            bandit = await self.read(lambda: Bandit.open(self._store, name))
+            await self.read(lambda: _warm(_like(row)))
+            self._add(row, bandit)
+        except StoreError as error:
+            if not isinstance(error, Damaged):
+                raise  # out of reach for now
+            raise self._failed(name, error) from None
+        except Exception as error:
+            raise self._failed(name, error) from error
+
+    def _failed(self, name: str, error: Exception) -> Refusal:
+        """Take note of a bandit that cannot be opened."""
+        if isinstance(error, InputError | StoreError):
+            why = str(error)
+        else:
+            why = f"it cannot be opened: {type(error).__name__}: {error}"
+        self.failures[name] = why
+        self._metrics.not_served.set(len(self.failures))
+        log.error("a bandit is not served", exc_info=error, extra={"bandit": name, "error": why})
+        return Refusal("not-served", why)
 
     def _add(self, row: BanditRow, bandit: Bandit) -> Served:
         submit = functools.partial(bandit.submit, pieces_checked=True)
@@ -154,6 +185,8 @@ class Bandits:
         async with self._opening:
             there = await self.read(lambda: self._store.find(name)) is not None
             try:
+                if not there:  # what cannot be served is not stored
+                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **settings)))
                 bandit = await self.read(
                     lambda: Bandit(arms, window, store=self._store, name=name, **settings)
                 )
@@ -162,14 +195,18 @@ class Bandits:
                 raise Refusal("conflict" if there else "invalid", str(error)) from None
             row = await self.read(lambda: self._store.find(name))
             assert row is not None
-            await self.read(lambda: _warm(bandit))
             return self._open.get(name) or self._add(row, bandit), not there
 
     async def rows(self) -> list[BanditRow]:
-        """All bandits, in the order in which they were made."""
+        """All bandits whose configuration can be read, in the order in which they were made."""
 
         def find() -> list[BanditRow]:
-            rows = [self._store.find(name) for name in self._store.names()]
+            rows = []
+            for name in self._store.names():
+                try:
+                    rows.append(self._store.find(name))
+                except Damaged as error:
+                    self._failed(name, error)
             return [row for row in rows if row is not None]
 
         return await self.read(find)
@@ -178,13 +215,39 @@ class Bandits:
         """What a job finds that is not to hold up the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
+    async def refold(self, job: Callable[[], _T]) -> _T:
+        """What a job finds that may have to fold a part of the log anew: few at a time, or a refusal."""
+        if self._refolding >= _REFOLDS:
+            raise later("busy", f"{_REFOLDS} decisions are being explained; try again")
+        self._refolding += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._refolds, job)
+        finally:
+            self._refolding -= 1
+
     async def open_all(self) -> None:
-        """Open every bandit there is, but for those that cannot be served."""
+        """Open every bandit that is not open. One that cannot be opened does not hold up the others."""
+        self.failures.clear()
         for row in await self.rows():
             try:
                 await self.find(row.name)
-            except Refusal as refusal:
-                log.warning("a bandit is not served", extra={"bandit": row.name, "error": str(refusal)})
+            except Refusal:
+                pass  # it has been noted
+            except StoreError as error:
+                self._failed(row.name, error)
+        self._metrics.not_served.set(len(self.failures))
+
+    async def check(self) -> None:
+        """Complain if nothing can be stored now: the disk is full, or the database away.
+
+        Tried at most once in two seconds: it costs a sync of the disk.
+        """
+        for served in self._open.values():
+            served.bandit.check()
+        if time.monotonic() - self._stored > _PROBE:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._commits, self._store.probe)
+            self._stored = time.monotonic()
 
     def measure(self) -> None:
         """Bring the gauges up to date."""
@@ -209,14 +272,25 @@ class Bandits:
         await self.read(self._store.close)
         self._commits.shutdown()
         self._reads.shutdown()
+        self._refolds.shutdown()
 
 
-def _warm(bandit: Bandit) -> None:
-    """Compile what its requests will run, on another bandit like it: the first of a policy takes long."""
-    like = Bandit(["one", "another"], window=10, policy=bandit.policy)
+def _like(row: BanditRow) -> Bandit:
+    """A new bandit in memory, made as that one was."""
+    store = MemoryStore()
+    store.create(row.name, row.config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
+    return Bandit.open(store, row.name)
+
+
+def _warm(like: Bandit) -> None:
+    """Compile what a bandit's requests will run, on one like it in memory: the first of a policy takes long.
+
+    What fails here would fail for the bandit's own requests.
+    """
     like.submit([Decide(2)])
     like.submit([Pay(0, 0.5, 0.0), Pay(1, 0.5, 0.0)])
-    like.submit([AddArm("new", 1.0, 10.0)])
+    with suppress(InputError):  # a policy may be made for just these arms
+        like.add_arm("a new arm")
     like.submit([Decide(1), RetireArm(0), Close(0)])
     like.state()
     like.explain(1)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from accrual.core.errors import InputError
@@ -20,13 +21,21 @@ from accrual.service.metrics import DIRECTORY
 from accrual.service.protocol import Protocol
 from accrual.service.settings import Settings
 
+_BACKLOG = 128  # connections that wait to be taken, which may all be in one turn of the loop
+_DESCRIPTORS = 200  # files that the process needs beside its connections: the database, its pools, ...
+
 
 def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Config:
     """How uvicorn is to run the service."""
     return uvicorn.Config(
         app,
         factory=factory,
-        http=cast(Any, functools.partial(Protocol, seconds=settings.body_seconds)),
+        http=cast(
+            Any,
+            functools.partial(
+                Protocol, seconds=settings.body_seconds, address_most=settings.address_connections
+            ),
+        ),
         ws="none",
         lifespan="on",
         log_config=logging_config(),
@@ -34,6 +43,7 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
         server_header=False,
         proxy_headers=False,
         workers=settings.workers,
+        backlog=_BACKLOG,
         limit_concurrency=settings.connections,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=settings.stop_seconds,
@@ -54,6 +64,7 @@ def serve(settings: Settings, started: Callable[[str, bool], None], demo: Demo |
     """
     if demo is not None and settings.workers > 1:
         raise InputError("simulated traffic is of one process: --demo goes with --workers 1")
+    _need_descriptors(settings.connections)
     with bound(settings) as listener:
         if settings.workers == 1:
             app = create(settings, demo)
@@ -66,11 +77,39 @@ def serve(settings: Settings, started: Callable[[str, bool], None], demo: Demo |
             _several(settings, listener)
 
 
+def _need_descriptors(connections: int) -> None:
+    """See to it that connections cannot use up the process's file descriptors, or refuse to start."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    needed = connections + 2 * _BACKLOG + _DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise InputError(
+            f"{connections:,} connections need {needed:,} file descriptors, and the system allows {hard:,}: "
+            f"--set connections={max(hard - needed + connections, 1)}, or raise the limit (ulimit -n)"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 def _several(settings: Settings, listener: socket.socket) -> None:
     with tempfile.TemporaryDirectory(prefix="accrual-metrics-") as folder:
         os.environ[DIRECTORY] = folder  # before any process starts: where their counts meet
         config = config_of(settings, functools.partial(create, settings), factory=True)
-        Multiprocess(config, sockets=[listener]).run()
+        Workers(config, sockets=[listener]).run()
+
+
+class Workers(Multiprocess):
+    """The processes. What one that has died last measured is not shown any more."""
+
+    def keep_subprocess_alive(self) -> None:
+        before = [process.pid for process in self.processes]
+        super().keep_subprocess_alive()
+        for pid in set(before) - {process.pid for process in self.processes}:
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 def bound(settings: Settings) -> socket.socket:

@@ -50,8 +50,11 @@ class Settings:
     rate: float = _setting(20_000.0, "Requests a second for one key, in one process; 0: no limit.", 0)
     queue: int = _setting(20_000, "Decisions and pieces that may wait to be stored; beyond: 503.", 1)
     body: int = _setting(1_048_576, "Bytes of a request's body.", 1)
-    body_seconds: float = _setting(10.0, "A request's head and its body must each arrive within this.", 0.1)
+    body_seconds: float = _setting(
+        10.0, "A request's head and its body must each arrive, and its answer be taken, within this.", 0.1
+    )
     connections: int = _setting(1_000, "Connections open at a time; beyond: 503.", 1)
+    address_connections: int = _setting(500, "Connections that one address may have open.", 1)
     stop_seconds: int = _setting(30, "How long requests may take to finish when the service stops.", 1)
     access_log: bool = _setting(False, "Log every request, not only what goes wrong.")
 

@@ -21,8 +21,14 @@ class Address(NamedTuple):
         """Fit to be shown: without a password."""
         if self.dialect == "sqlite":
             return _SQLITE + self.place
-        shown = re.sub(r"(//[^/@]*?):[^/]*@", r"\1@", self.place)
-        return re.sub(r"([?&]password=)[^&]*", r"\1...", shown)
+        return _without_secrets(self.place)
+
+
+def _without_secrets(url: str) -> str:
+    """An address without its passwords, which may have any character: up to the last @ before the query."""
+    place, mark, query = url.partition("?")
+    place = re.sub(r"(//[^:@]*):.*@", r"\1@", place)
+    return place + mark + re.sub(r"(?i)((?:^|&)[^=&]*pass[^=&]*=)[^&]*", r"\1...", query)
 
 
 def parse(url: str) -> Address:
@@ -34,8 +40,8 @@ def parse(url: str) -> Address:
     Address(dialect='sqlite', place='plays.db')
     >>> print(parse("postgresql://ann:secret@db.example/plays"))
     postgresql://ann@db.example/plays
-    >>> print(parse("postgresql://db.example/plays?user=ann&password=secret"))
-    postgresql://db.example/plays?user=ann&password=...
+    >>> print(parse("postgresql://ann:a/b@c@db.example/plays?user=ann&password=secret&sslpassword=key"))
+    postgresql://ann@db.example/plays?user=ann&password=...&sslpassword=...
     """
     if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
         place = url[len(_SQLITE) :]
@@ -44,7 +50,7 @@ def parse(url: str) -> Address:
         return Address("sqlite", place)
     if urlsplit(url).scheme in ("postgresql", "postgres"):
         return Address("postgresql", url)
-    shown = re.sub(r"//.*@", "//...@", url)
+    shown = _without_secrets(url)
     raise InputError(
         f"unknown database {shown!r}; write sqlite:///FILE (four slashes for a path from the root) "
         "or postgresql://USER@HOST/NAME"

@@ -18,8 +18,11 @@ from accrual.core.files import replacing
 from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
+from accrual.store.base import said
 from accrual.store.columns import pack
+from accrual.store.lock import SQLITE_ERRORS, FileLock
 from accrual.store.plain import FLAGS, TABLES, Reader, reading, select
+from accrual.store.sums import SUMS, digest, fill
 from accrual.store.tables import event_rows
 
 _BLOCK = 4096  # events
@@ -38,7 +41,9 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     ...     open_store(f"sqlite:///{folder}/monday.db").names()
     []
     """
+    check_place(Path(path), again=True)
     with replacing(path) as partial:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         if parse(url).dialect == "sqlite":
             _copy_file(url, partial)
         else:
@@ -46,6 +51,24 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
                 _write_file(reader, partial)
         _sync(partial)
     _sync(Path(os.path.realpath(path)).parent)
+
+
+def check_place(path: Path, again: bool) -> None:
+    """Refuse a place where SQLite would take something else for a part of the file.
+
+    A write-ahead log that was left behind by another database would be replayed into the new one. With
+    `again`, a backup may lie there that nobody has open: it is replaced.
+    """
+    place = os.path.realpath(path)
+    files = [place + end for end in ("", "-wal", "-shm", "-journal")]
+    there = [file for file in files if os.path.lexists(file)]
+    if again and there == [place]:
+        FileLock(place, f"{path} is open for writing; back up to another place").release()
+    elif there:
+        raise InputError(
+            f"there is {' and '.join(there)} already; take another place, or move away all files that "
+            f"belong together: {', '.join(files)}"
+        )
 
 
 def restore(url: str, path: str | os.PathLike[str]) -> None:
@@ -58,14 +81,20 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
     if not os.path.isfile(path):
         raise InputError(f"there is no backup at {os.fspath(path)}")
     if address.dialect == "sqlite":
-        if os.path.exists(address.place):
-            raise InputError(f"{address} is there already; restore to a new place, or move it away")
-        with replacing(address.place) as partial:
+        check_place(Path(address.place), again=False)
+        place = Path(os.path.realpath(address.place))
+        with replacing(place.with_name(f"{place.name}.restored")) as partial:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             _copy_file(source, partial)
             schema.upgrade(f"sqlite:///{partial}")
             _one_file(partial)
             _sync(partial)
-        _sync(Path(os.path.realpath(address.place)).parent)
+            try:
+                os.link(partial, place)  # unlike a rename, this never takes the place of another file
+            except OSError as error:
+                raise InputError(f"cannot restore to {address}: {error.strerror}") from None
+        os.unlink(place.with_name(f"{place.name}.restored"))
+        _sync(place.parent)
         return
     with reading(source) as reader:
         schema.upgrade(url)
@@ -79,29 +108,37 @@ def _copy_file(url: str, to: Path) -> None:
     try:
         with closing(schema.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
             source.backup(target)
-    except sqlite3.Error as error:
-        raise InputError(f"cannot copy {address}: {error}") from None
+    except SQLITE_ERRORS as error:
+        raise InputError(f"cannot copy {address}: {said(error)}") from None
 
 
 def _write_file(reader: Reader, to: Path) -> None:
     url = f"sqlite:///{to}"
+    os.unlink(to)  # a new one is made whole
     schema.upgrade(url)
     with closing(schema.connect_sqlite(parse(url), "rw")) as target:
         target.execute("BEGIN")
         for table, columns in TABLES.items():
-            marks = ", ".join("?" * len(columns))
+            marks, names = ", ".join("?" * len(columns)), ", ".join(f'"{name}"' for name in columns)
             for rows in reader.chunks(select(table)):
-                target.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-        for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
-            for start in range(0, last - _BLOCK + 1, _BLOCK):
-                body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
-                target.execute("INSERT INTO block VALUES (?, ?, ?)", [bandit, start + _BLOCK, body])
+                target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+        finish(target)
         target.execute("COMMIT")
     _one_file(to)
 
 
+def finish(target: sqlite3.Connection) -> None:
+    """Add what follows from the rows of a new SQLite file: their checksums, and blocks of events."""
+    fill(target, *SUMS)
+    for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
+        for start in range(0, last - _BLOCK + 1, _BLOCK):
+            body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
+            sum_ = digest(bandit, start + _BLOCK, body)
+            target.execute("INSERT INTO block VALUES (?, ?, ?, ?)", [bandit, start + _BLOCK, body, sum_])
+
+
 def _one_file(path: Path) -> None:
-    """With no log beside it."""
+    """Let a SQLite file have no log beside it."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
 
@@ -133,7 +170,7 @@ def _fill(reader: Reader, address: Address) -> None:
                     background.run(connection.copy_records_to_table(table, columns=columns, records=records))
             background.run(commit())
         except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot restore to {address}: {error}") from None
+            raise InputError(f"cannot restore to {address}: {said(error)}") from None
         finally:
             background.loop.call_soon_threadsafe(connection.terminate)
 

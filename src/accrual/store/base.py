@@ -51,6 +51,15 @@ class Closed(StoreError):
     """The store was let go of, and is of no use any more."""
 
 
+class Damaged(StoreError):
+    """What the database holds is not what was stored. The message says where."""
+
+
+def said(error: BaseException) -> str:
+    """What an error says, in one line: SQLite may quote a whole table."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 # What a caller may ask to have stored.
 
 
@@ -237,6 +246,12 @@ class Store(Protocol):
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
+
+    def clock(self) -> float:
+        """The time in seconds since 1970, by one clock for all who share the store."""
+
+    def probe(self) -> None:
+        """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
 
     def close(self) -> None:
         """Let go of the database."""

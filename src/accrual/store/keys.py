@@ -4,12 +4,15 @@ Here a key is a row; what makes one good is `accrual.service.keys`'. Neither the
 it could be found from is kept: only its SHA-256 digest, and a secret is 256 random bits.
 
 A running service and `accrual keys` use these tables at the same time. That is safe on SQLite as
-well: the one-writer rule is there for events, whose order the writer keeps in memory.
+well: the one-writer rule is there for events, whose order the writer keeps in memory, and writers take
+turns (`accrual.store.lock.Turn`).
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +21,9 @@ from accrual.core.errors import InputError, need
 from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
-from accrual.store.base import StoreError
+from accrual.store.base import StoreError, said
+from accrual.store.lock import SQLITE_ERRORS, Turn
+from accrual.store.sums import columns_of, counted, fill, sound
 
 _ALL = "SELECT id, name, scopes, digest, made, ends FROM api_key ORDER BY made, id"
 _ADD = "INSERT INTO api_key (id, name, scopes, digest, made, ends) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -88,13 +93,47 @@ def _adding(row: KeyRow, ends_other: tuple[str, float] | None) -> _Statements:
 
 
 class SQLiteKeys:
-    """In a SQLite file. A connection lives as long as one operation."""
+    """In a SQLite file.
+
+    One connection stays open for reading: a process that is out of file descriptors still learns which
+    keys have ended. To write, there is another for each operation.
+    """
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._path = os.path.realpath(address.place)
+        self._reader: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._reading = threading.Lock()
+        self._turn = Turn(address.place)
 
     def all(self) -> list[KeyRow]:
-        return [_row(found) for found in self._run([(_ALL, ())])]
+        with self._reading:
+            try:
+                found = self._connected().execute(f"SELECT {columns_of('api_key')} FROM api_key NOT INDEXED")
+                rows = [sound("api_key", row, "a key") for row in found]
+                counted(self._connected(), "api_key")
+            except (*SQLITE_ERRORS, InputError) as error:
+                self._leave()
+                raise StoreError(f"{self._address}: the keys cannot be read: {said(error)}") from error
+        return sorted(map(_row, rows), key=lambda row: (row.made, row.id))
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection for reading; a new one if the path leads to another file by now."""
+        try:
+            found = os.stat(self._path)
+        except OSError as error:
+            raise InputError(f"{self._path}: {error.strerror}") from None
+        if self._reader is None or self._file != (found.st_dev, found.st_ino):
+            self._leave()
+            self._reader = schema.connect_sqlite(self._address, "ro")
+            self._file = (found.st_dev, found.st_ino)
+        return self._reader
+
+    def _leave(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
     def add(self, row: KeyRow, ends_other: tuple[str, float] | None = None) -> None:
         self._run(_adding(row, ends_other))
@@ -103,21 +142,25 @@ class SQLiteKeys:
         return bool(self._run([(_END, (at, id))]))
 
     def close(self) -> None:
-        """Nothing is open."""
+        with self._reading:
+            self._leave()
+            self._turn.close()
 
     def _run(self, statements: _Statements) -> list[Any]:
-        with closing(schema.connect_sqlite(self._address, "rw")) as connection:
+        with self._turn.taken(), closing(schema.connect_sqlite(self._address, "rw")) as connection:
             try:
                 connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("BEGIN" if statements[0][0] == _ALL else "BEGIN IMMEDIATE")
+                connection.execute("BEGIN IMMEDIATE")
+                counted(connection, "api_key")
                 for statement, values in statements:
                     found = connection.execute(statement, values).fetchall()
+                fill(connection, "api_key")
                 connection.execute("COMMIT")
                 return found
             except sqlite3.IntegrityError:
                 raise InputError("there is a key of this id already") from None
-            except sqlite3.Error as error:
-                raise StoreError(f"{self._address}: {error}") from error
+            except SQLITE_ERRORS as error:
+                raise StoreError(f"{self._address}: {said(error)}") from error
 
 
 class PostgresKeys:
@@ -156,4 +199,4 @@ class PostgresKeys:
         except self._asyncpg.UniqueViolationError:
             raise InputError("there is a key of this id already") from None
         except (OSError, TimeoutError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
+            raise StoreError(f"{self._address}: {said(error)}") from error

@@ -1,41 +1,169 @@
-"""A lock on a file, for as long as a process lives: the operating system lets go of it."""
+"""Locks on files, for as long as a process lives: the operating system lets go of them."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from accrual.core.errors import InputError
+from accrual.store.base import StoreError
 
 try:
     import fcntl
 except ImportError:  # no such locks: whoever runs two writers there is on their own
     fcntl = None  # type: ignore[assignment]
 
+_WAIT = 10.0  # seconds for a turn
+_POLL = 0.002
+
+Inode = tuple[int, int]
+
+# What SQLite raises. It quotes what it finds in a damaged file, and that may not even be text.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
+# A process that closes any descriptor of a database loses SQLite's locks on it. So the descriptor that
+# carries the lock stays until no connection to the same file is left in this process.
+_descriptors: dict[Inode, int] = {}
+_held: set[Inode] = set()
+_connections: Counter[Inode] = Counter()
+_registry = threading.Lock()
+
+
+def _inode(path: str) -> Inode:
+    found = os.stat(path)
+    return (found.st_dev, found.st_ino)
+
+
+def _let_go(inode: Inode) -> None:
+    if inode not in _held and not _connections[inode] and inode in _descriptors:
+        os.close(_descriptors.pop(inode))
+
+
+class Connection(sqlite3.Connection):
+    """A connection to a SQLite file, of which note is taken for as long as it is open."""
+
+    _file: Inode | None = None
+
+    def watch(self, path: str) -> None:
+        """Take note that this is a connection to the file at `path`."""
+        self._file = _inode(path)
+        with _registry:
+            _connections[self._file] += 1
+
+    def close(self) -> None:
+        super().close()
+        if self._file is not None:
+            with _registry:
+                _connections[self._file] -= 1
+                _let_go(self._file)
+            self._file = None
+
 
 class FileLock:
     """Held from the start, or an `InputError` that says `why` it cannot be.
 
+    The lock is on the file itself, whatever path leads to it: a link to it is the same file.
+
     Parameters
     ----------
     path : str
-        A file of the lock's own. It stays: to remove it would let two hold it.
+        A file that is there.
     why : str
     """
 
     def __init__(self, path: str, why: str) -> None:
+        self.path = os.path.realpath(path)
+        self._mine = False
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise InputError(f"{path} is not a file")
+            with _registry:
+                self.inode = _inode(self.path)
+                if self.inode in _held:
+                    raise InputError(why)
+                if self.inode not in _descriptors:
+                    _descriptors[self.inode] = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+                if fcntl is not None:
+                    try:
+                        fcntl.flock(_descriptors[self.inode], fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except OSError:
+                        _let_go(self.inode)
+                        raise InputError(why) from None
+                _held.add(self.inode)
         except OSError as error:
             raise InputError(f"cannot open {path}: {error.strerror}") from None
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(self._file)
-                raise InputError(why) from None
+        self._mine = True
+
+    def check(self) -> None:
+        """Complain if the path leads to another file by now, or to none."""
+        try:
+            found = _inode(self.path)
+        except OSError as error:
+            raise StoreError(f"{self.path} was removed or cannot be reached: {error.strerror}") from None
+        if found != self.inode:
+            raise StoreError(f"{self.path} was replaced by another file while it was open; start again")
 
     def release(self) -> None:
         """Let others have it."""
+        if self._mine:
+            self._mine = False
+            with _registry:
+                _held.discard(self.inode)
+                if fcntl is not None:
+                    fcntl.flock(_descriptors[self.inode], fcntl.LOCK_UN)
+                _let_go(self.inode)
+
+
+class Turn:
+    """One process at a time writes to a SQLite file or moves its write-ahead log into it.
+
+    SQLite sees to that too, but up to version 3.51.2 a write during another process's checkpoint could
+    destroy the database (https://sqlite.org/wal.html#walresetbug). The service writes events while
+    `accrual keys` writes keys.
+
+    Parameters
+    ----------
+    path : str
+        Of the database. The lock is a file beside it, which stays: to remove it would let two have a turn.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = f"{os.path.realpath(path)}.lock"
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise InputError(f"cannot open {self._path}: {error.strerror}") from None
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait for a turn, and have it."""
+        if fcntl is None:
+            yield
+            return
+        end = time.monotonic() + _WAIT
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    raise StoreError(
+                        f"{self._path} has been locked by another process for {_WAIT:g} s"
+                    ) from None
+                time.sleep(_POLL)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Let go of the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

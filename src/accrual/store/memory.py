@@ -114,5 +114,12 @@ class MemoryStore:
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         return self._snapshots.get((bandit, form))
 
+    def clock(self) -> float:
+        """This machine's time."""
+        return time.time()
+
+    def probe(self) -> None:
+        """Memory can be stored to."""
+
     def close(self) -> None:
         """Nothing to let go of: what was kept stays for those who still have the store."""

@@ -11,11 +11,12 @@ from accrual.core.errors import InputError, need
 from accrual.store import schema
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
-from accrual.store.base import StoreError
+from accrual.store.base import StoreError, said
+from accrual.store.lock import SQLITE_ERRORS
 
 _CHUNK = 20_000  # rows at a time
 
-# All tables but SQLite's `block`, which repeats others. Flags are numbers in SQLite.
+# All tables but those of SQLite alone, which follow from the others. Flags are numbers in SQLite.
 TABLES = {
     "bandit": ("number", "name", "config", "rounds"),
     "head": ("bandit", "seq", "at", "decisions", "arms"),
@@ -23,7 +24,7 @@ TABLES = {
     "decision": ("bandit", "id", "seq", "arm", "at", "window", "seen", "key", "part", "salt"),
     "piece": ("bandit", "seq", "decision", "key", "value", "age", "stated", "at", "late"),
     "change": ("bandit", "seq", "kind", "subject", "at"),
-    "snapshot": ("bandit", "form", "seq", "body"),
+    "snapshot": ("bandit", "form", "seq", "body", "digest"),
     "api_key": ("id", "name", "scopes", "digest", "made", "ends"),
 }
 FLAGS = {"bandit": ("rounds",), "piece": ("stated", "late")}
@@ -80,8 +81,8 @@ class SQLiteReader:
             cursor = self.connection.execute(numbered, values)
             while rows := cursor.fetchmany(_CHUNK):
                 yield rows
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.address} cannot be read: {error}") from error
+        except SQLITE_ERRORS as error:
+            raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
 
     def one(self, query: str) -> Any:
         return next(self.chunks(query))[0][0]
@@ -96,7 +97,7 @@ class _PostgresReader:
         try:
             background.run(self._begin())
         except self._failures as error:
-            raise InputError(f"cannot open {address}: {error}") from None
+            raise InputError(f"cannot open {address}: {said(error)}") from None
 
     async def _begin(self) -> None:
         self._connection = await self._asyncpg.connect(self.address.place, timeout=30)
@@ -117,7 +118,7 @@ class _PostgresReader:
             while rows := self._background.run(more()):
                 yield rows
         except self._failures as error:
-            raise StoreError(f"{self.address} cannot be read: {error}") from error
+            raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
 
     def one(self, query: str) -> Any:
         return next(self.chunks(query))[0][0]

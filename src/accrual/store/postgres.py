@@ -11,6 +11,8 @@ import asyncio
 import atexit
 import functools
 import json
+import math
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -27,14 +29,17 @@ from accrual.store.base import (
     Events,
     Item,
     StoreError,
+    said,
 )
 from accrual.store.encoding import column, decode, encode
 from accrual.store.news import News
 from accrual.store.schema import VERSION_SQL, VERSION_TABLE, check
+from accrual.store.sums import digest, sound_snapshot
 
 _T = TypeVar("_T")
 
 _PAUSE = 0.01  # seconds
+_CLOCK = 60.0  # seconds for which the server's time is known
 
 # An acknowledgement means durable, so commits must wait for the disk; and each statement of an append
 # must see what was committed before it.
@@ -81,8 +86,8 @@ WHERE a.bandit = $1 ORDER BY a.number
 """
 
 _SAVE = """
-INSERT INTO snapshot (bandit, form, seq, body) VALUES ($1, $2, $3, $4)
-ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body
+INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body, digest = excluded.digest
 WHERE excluded.seq >= snapshot.seq
 """
 
@@ -114,6 +119,7 @@ class PostgresStore:
             TimeoutError,
             OSError,
         )
+        self._asked, self._ahead = -math.inf, 0.0  # of the server's time: when, and by how much it is ahead
         self._background = Background()
         try:
             self._background.run(self._open())
@@ -163,7 +169,11 @@ class PostgresStore:
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
-        self._rows(_SAVE, bandit, form, seq, body)
+        self._rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
+
+    def probe(self) -> None:
+        """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
+        self._rows(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
 
     # What is read.
 
@@ -208,12 +218,22 @@ class PostgresStore:
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
-        rows = self._rows("SELECT seq, body FROM snapshot WHERE bandit = $1 AND form = $2", bandit, form)
-        return (rows[0][0], rows[0][1]) if rows else None
+        query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
+        rows = self._rows(query, bandit, form)
+        return sound_snapshot(bandit, form, rows[0]) if rows else None
+
+    def clock(self) -> float:
+        """The server's time, so that one worker's wrong clock does no harm. It is asked once a minute."""
+        if time.monotonic() - self._asked > _CLOCK:
+            begun = time.monotonic()
+            ((found,),) = self._rows("SELECT extract(epoch FROM clock_timestamp())::float8")
+            self._asked = time.monotonic()
+            self._ahead = found - (begun + self._asked) / 2
+        return time.monotonic() + self._ahead
 
     def close(self) -> None:
         """Let go of the database."""
-        if not self._background.closed:
+        if not self._background.closed and self._background.here:
             atexit.unregister(self._at_exit)
             self._background.run(self._shut())
             self._background.close()
@@ -227,7 +247,7 @@ class PostgresStore:
                 place, min_size=1, max_size=self._connections, init=_begin, reset=_leave, timeout=30
             )
         except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {self._address}: {error}") from None
+            raise InputError(f"cannot open {self._address}: {said(error)}") from None
         try:
             async with self._pool.acquire() as connection:
                 known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
@@ -250,7 +270,7 @@ class PostgresStore:
             async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
                 return await job(connection)
         except self._failures as error:
-            raise StoreError(f"{self._address}: {error or type(error).__name__}") from error
+            raise StoreError(f"{self._address}: {said(error)}") from error
 
     async def _surely(self, query: str, *values: Any) -> list[Any]:
         """For what may be done more than once: connections that were lost while idle are no failure."""

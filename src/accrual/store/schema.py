@@ -11,15 +11,20 @@ import io
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from accrual.core.errors import InputError, need
+from accrual.store import sums
 from accrual.store.address import Address, parse
 from accrual.store.background import Background
+from accrual.store.base import said
+from accrual.store.lock import SQLITE_ERRORS, Connection
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # all there have been, in order
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")  # all there have been, in order
 NEEDED = REVISIONS[-1]
+
+_CHECKSUMS = "0005"  # the revision that brings them to SQLite: they are computed here
 
 VERSION_TABLE = "accrual_version"
 VERSION_SQL = "SELECT version_num FROM accrual_version"
@@ -52,12 +57,17 @@ def current(url: str) -> str | None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
     ...     current(url), upgrade(url), current(url)
-    (None, '0004', '0004')
+    (None, '0005', '0005')
     """
     address = parse(url)
     if address.dialect == "sqlite":
         if not os.path.exists(address.place):
             return None
+        if not os.path.getsize(address.place):
+            raise InputError(
+                f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, if it is to be "
+                "new, remove it first"
+            )
         with closing(connect_sqlite(address, "ro")) as connection:
             return sqlite_version(connection, address)
     return _postgres(address, _version)  # type: ignore[no-any-return]
@@ -86,38 +96,63 @@ def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | No
             "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", [VERSION_TABLE]
         ).fetchone()
         return connection.execute(VERSION_SQL).fetchone()[0] if found[0] else None
-    except sqlite3.DatabaseError as error:
-        raise InputError(f"cannot read {address}: {error}") from None
+    except SQLITE_ERRORS as error:
+        raise InputError(f"cannot read {address}: {said(error)}") from None
 
 
-def connect_sqlite(address: Address, mode: str) -> sqlite3.Connection:
-    """A connection that begins no transaction by itself; `mode` is ro, rw or rwc."""
+def connect_sqlite(address: Address, mode: str) -> Connection:
+    """A connection that begins no transaction by itself; `mode` is ro or rw."""
     path = os.path.abspath(address.place)
     try:
         place = "file:" + "".join(f"%{byte:02x}" for byte in os.fsencode(path))
-        return sqlite3.connect(
-            f"{place}?mode={mode}", uri=True, isolation_level=None, timeout=10, check_same_thread=False
-        )
-    except sqlite3.OperationalError as error:
-        raise InputError(f"cannot open {address}: {error}") from None
+        connection = sqlite3.connect(
+            f"{place}?mode={mode}", uri=True, isolation_level=None, timeout=10, check_same_thread=False,
+            factory=Connection,
+        )  # fmt: skip
+        connection.watch(path)
+        connection.execute("PRAGMA cell_size_check = ON")
+        return connection
+    except (*SQLITE_ERRORS, OSError) as error:
+        raise InputError(f"cannot open {address}: {said(error)}") from None
 
 
 def _upgrade_sqlite(address: Address) -> None:
-    with closing(connect_sqlite(address, "rwc")) as connection:
-        found = sqlite_version(connection, address)
-        if found == NEEDED:
-            return
+    if os.path.lexists(address.place):
+        with closing(connect_sqlite(address, "rw")) as connection:
+            _upgrade_file(connection, address)
+        return
+    # A new one appears whole or not at all, and only where there is none.
+    place = os.path.realpath(address.place)
+    partial = f"{place}.{os.urandom(8).hex()}.new"
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(connect_sqlite(Address("sqlite", partial), "rw")) as connection:
+            _upgrade_file(connection, address)
+        with suppress(FileExistsError):  # another was faster
+            os.link(partial, place)
+    except OSError as error:
+        raise InputError(f"cannot open {address}: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(partial)
+
+
+def _upgrade_file(connection: Connection, address: Address) -> None:
+    if sqlite_version(connection, address) == NEEDED:
+        return
+    try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
-        try:
-            found = sqlite_version(connection, address)  # another may have been faster
-            if found != NEEDED:
-                for statement in _statements(missing("sqlite", found, address)):
-                    connection.execute(statement)
-            connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            raise InputError(f"cannot make tables in {address}: {error}") from None
+        found = sqlite_version(connection, address)  # another may have been faster
+        if found != NEEDED:
+            for statement in _statements(missing("sqlite", found, address)):
+                connection.execute(statement)
+            if (found or "") < _CHECKSUMS <= NEEDED:
+                sums.fill(connection)
+        connection.execute("COMMIT")
+    except SQLITE_ERRORS as error:
+        raise InputError(f"cannot make tables in {address}: {said(error)}") from None
 
 
 def missing(dialect: str, found: str | None, address: Address, to: str = "head") -> str:
@@ -149,7 +184,7 @@ def _postgres(address: Address, job: Any) -> Any:
         try:
             connection = await asyncpg.connect(address.place, timeout=30)
         except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {address}: {error}") from None
+            raise InputError(f"cannot open {address}: {said(error)}") from None
         try:
             return await job(connection, address)
         finally:

@@ -2,7 +2,8 @@
 
 Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The
 tables are the truth. Beside them, events are kept once more in blocks, some thousands in a row of
-the table `block`, because reading them one row at a time would take most of a refold.
+the table `block`, because reading them one row at a time would take most of a refold; and keys in an
+index of their own (`accrual.store.key_index`). All that is read is checked (`accrual.store.sums`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.store import schema
-from accrual.store.accept import Acceptance, Head
+from accrual.store.accept import Acceptance, Row
 from accrual.store.address import Address
 from accrual.store.base import (
     AddArm,
@@ -29,46 +30,64 @@ from accrual.store.base import (
     ArmRow,
     BanditRow,
     Closed,
+    Damaged,
     DecisionRow,
     Events,
     Item,
     StoreError,
+    said,
 )
 from accrual.store.columns import PACKED, Event, merged, pack, unpack
-from accrual.store.lock import FileLock
-from accrual.store.tables import ADD_ARM, ADD_CHANGE, ADD_DECISION, ADD_PIECE, TableBook, arm_rows, event_rows
+from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
+from accrual.store.sums import (
+    SUMS,
+    bandit_sum,
+    columns_of,
+    count,
+    counted,
+    damaged,
+    digest,
+    head_sum,
+    sound,
+    sound_snapshot,
+)
+from accrual.store.tables import ADD, TableBook, arm_rows, decision_row, event_rows, head_row
+from accrual.store.wal import check_wal
 
 _BLOCK = 4096  # events, at least
 _DECISIONS_MOST = 80_000  # remembered; others are looked up
-_CACHE = 65_536  # KiB: random keys fall all over their index, and most would be read again with 2 MiB
-_CHECKPOINT = 4_000  # pages of the write-ahead log: for the same reason, a page is in it many times over
+_CACHE = 16_384  # KiB
+_CHECKPOINT = 4_000  # pages of the write-ahead log: a page is in it many times over
 _POLL = 0.01
 _T = TypeVar("_T")
 
 _SAVE = """
-INSERT INTO snapshot (bandit, form, seq, body) VALUES (?, ?, ?, ?)
-ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body
+INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (bandit, form) DO UPDATE SET seq = excluded.seq, body = excluded.body, digest = excluded.digest
 WHERE length(excluded.body) > 0
 """
+_BANDIT = f"SELECT {columns_of('bandit')} FROM bandit WHERE number = ?"
+_HEADS = f"SELECT {columns_of('head')} FROM head"
+_SET_HEAD = "UPDATE head SET seq = ?2, at = ?3, decisions = ?4, arms = ?5, sum = ?6 WHERE bandit = ?1"
 
 
 class _Log:
     """What the writer remembers of a bandit's log. Forgotten whenever a transaction fails."""
 
     def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
-        row = connection.execute(
-            "SELECT rounds, seq, at, decisions FROM bandit JOIN head ON bandit = number WHERE number = ?",
-            [bandit],
-        ).fetchone()
-        if row is None:
+        row = connection.execute(_BANDIT, [bandit]).fetchone()
+        found = head_row(connection, bandit)
+        if row is None or found is None:
             raise InputError(f"no bandit has the number {bandit}")
-        self.rounds = bool(row[0])
-        self.head = Head(*row[1:])
-        self.book = TableBook(connection, bandit)
+        self.rounds = bool(sound("bandit", row, f"bandit {bandit}")[3])
+        self.head, _ = found
+        self.book = TableBook(connection, bandit, self.head)
         (blocks,) = connection.execute(
             "SELECT coalesce(max(seq), 0) FROM block WHERE bandit = ?", [bandit]
         ).fetchone()
         self.tail: list[Event] = event_rows(connection, bandit, blocks, self.head.seq)  # in no block yet
+        if len(self.tail) != self.head.seq - blocks:
+            raise damaged(f"event {self.head.seq} is missing")
 
 
 class SQLiteStore:
@@ -98,24 +117,35 @@ class SQLiteStore:
 
     def __init__(self, path: str, readonly: bool = False) -> None:
         self.address = Address("sqlite", os.fspath(path))
+        self._process = os.getpid()
         self._logs: dict[int, _Log] = {}
+        self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
         self._writing, self._reading = threading.Lock(), threading.Lock()
         self._lock: FileLock | None = None
+        self._turn: Turn | None = None
         self._writer: sqlite3.Connection | None = None
         self._closed = False
         if readonly:
             schema.check(schema.current(str(self.address)), self.address)
         else:
+            place = self.address.place
+            if not os.path.lexists(place):
+                schema.upgrade(str(self.address))
             self._lock = FileLock(
-                f"{path}.lock",
-                f"{self.address} is open for writing already; one store at a time may have it so",
+                place, f"{self.address} is open for writing already; one store at a time may have it so"
             )
         try:
             if self._lock is not None:
-                self._settle()
-                self._prepare()
-                self._writer = self._connect_durably()
+                self._turn = Turn(self.address.place)
+                with self._turn.taken():
+                    schema.check(schema.current(str(self.address)), self.address)
+                    self._settle()
+                    self._writer = self._connect_durably()
+                self._ends = {row[0]: (row,) for row in self._writer.execute(_HEADS)}
             self._reader = self._connect("ro")
+        except SQLITE_ERRORS as error:
+            self.close()
+            raise _failure(f"{self.address} cannot be opened", error) from error
         except BaseException:
             self.close()
             raise
@@ -124,29 +154,28 @@ class SQLiteStore:
         """Write the write-ahead log again, as it is.
 
         After a sync that failed, the system may show what was written and yet never put it on the disk.
-        SQLite would take it for committed and write on behind it.
+        SQLite would take it for committed and write on behind it. While this writes, nobody else may:
+        SQLite's own lock sees to that, and `Turn`.
         """
-        try:
-            with open(f"{self.address.place}-wal", "r+b") as log:
-                body = log.read()
-                log.seek(0)
-                log.write(body)
-                log.flush()
-                os.fsync(log.fileno())
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise StoreError(f"{self.address} cannot be written: {error.strerror}") from error
-
-    def _prepare(self) -> None:
-        """A new file gets its tables; an old one must have those that are needed."""
-        with closing(self._connect("rwc")) as connection:
-            found = schema.sqlite_version(connection, self.address)
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables:
-            schema.check(found, self.address)
-        else:
-            schema.upgrade(str(self.address))
+        wal = f"{os.path.realpath(self.address.place)}-wal"
+        if not os.path.exists(wal):
+            return
+        check_wal(wal, self.address)
+        with closing(self._connect("rw")) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                with open(wal, "r+b") as log:
+                    body = log.read()
+                    log.seek(0)
+                    log.write(body)
+                    log.flush()
+                    os.fsync(log.fileno())
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise StoreError(f"{self.address} cannot be written: {error.strerror}") from error
+            finally:
+                connection.execute("ROLLBACK")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         return schema.connect_sqlite(self.address, mode)
@@ -165,12 +194,14 @@ class SQLiteStore:
         with self._transaction() as connection:
             if _find(connection, name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            number = connection.execute(
-                "INSERT INTO bandit (name, config, rounds) VALUES (?, ?, ?)",
-                [name, json.dumps(dict(config)), rounds],
-            ).lastrowid
-            assert number is not None
-            connection.execute("INSERT INTO head VALUES (?, 0, 0.0, 0, 0)", [number])
+            (number,) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM bandit").fetchone()
+            row = (number, name, json.dumps(dict(config)), int(rounds))
+            connection.execute("INSERT INTO bandit VALUES (?, ?, ?, ?, ?)", (*row, bandit_sum(row)))
+            first = (number, 0, 0.0, 0, 0)
+            head = (*first, head_sum(first))
+            connection.execute("INSERT INTO head VALUES (?, ?, ?, ?, ?, ?)", head)
+            self._ends[number] = (head,)
+            count(connection, "bandit")
             self._append(connection, number, arms, now, 0.0)
             return BanditRow(number, name, dict(config), rounds)
 
@@ -178,9 +209,7 @@ class SQLiteStore:
         return self._read(lambda connection: _find(connection, name))
 
     def names(self) -> list[str]:
-        return self._read(lambda connection: [
-            name for (name,) in connection.execute("SELECT name FROM bandit ORDER BY number")
-        ])  # fmt: skip
+        return self._read(_names)
 
     def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
         with self._transaction() as connection:
@@ -189,42 +218,45 @@ class SQLiteStore:
     def _append(
         self, connection: sqlite3.Connection, bandit: int, items: Sequence[Item], now: float, skew: float
     ) -> list[Answer]:
+        end = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
+        if end not in self._ends.get(bandit, (None,)):
+            raise StoreError(
+                "another process has written to it, which only one may do; stop both, then start one again"
+            )
         log = self._logs.get(bandit)
         if log is None:
             log = self._logs[bandit] = _Log(connection, bandit)
         book = log.book
-        # Most pieces are new. So first none is looked up; where a key turns out to be taken, after all
-        # (the unique index says so), this starts again and looks for each.
-        for doubtful in (False, True):
-            taking = Acceptance(book, log.head, log.rounds)
-            taking.begin(now, skew)
-            book.begin(doubtful)
-            answers = taking.accept(items)
-            rows = taking.rows
-            try:
-                connection.executemany(ADD_PIECE, [(bandit, *row) for row in rows.pieces])
-                break
-            except sqlite3.IntegrityError:
-                if doubtful:
-                    raise
-                connection.execute("ROLLBACK")
-                connection.execute("BEGIN IMMEDIATE")
-                book.forget()
-        for add, new in ((ADD_DECISION, rows.decisions), (ADD_ARM, rows.arms), (ADD_CHANGE, rows.changes)):
+        taking = Acceptance(book, log.head, log.rounds)
+        taking.begin(now, skew)
+        book.begin()
+        answers = taking.accept(items)
+        rows, head = taking.rows, taking.head
+        if head.seq == log.head.seq:
+            return answers
+        tables: tuple[tuple[str, Sequence[Row]], ...] = (
+            ("decision", rows.decisions), ("piece", rows.pieces), ("change", rows.changes), ("arm", rows.arms)
+        )  # fmt: skip
+        for table, new in tables:
             if new:
-                connection.executemany(add, [(bandit, *row) for row in new])
-        head = taking.head
-        if head.seq > log.head.seq:
+                sum_ = SUMS[table][0]
+                whole = [(bandit, *row) for row in new]
+                connection.executemany(ADD[table], [(*row, sum_(row)) for row in whole])
+        book.keep_keys(rows)
+        book.index.flush(head.seq)
+        log.head = head
+        last = (bandit, *head, len(book.arms))
+        new_end = (*last, head_sum(last))
+        connection.execute(_SET_HEAD, new_end)
+        self._ends[bandit] = (end, new_end)  # whether it comes to pass is not known yet
+        log.tail += merged(rows, book.arms)
+        if len(log.tail) >= _BLOCK:
+            body = pack(log.tail).tobytes()
             connection.execute(
-                "UPDATE head SET seq = ?, at = ?, decisions = ?, arms = ? WHERE bandit = ?",
-                [*head, len(book.arms), bandit],
+                "INSERT INTO block VALUES (?, ?, ?, ?)",
+                [bandit, head.seq, body, digest(bandit, head.seq, body)],
             )
-            log.head = head
-            log.tail += merged(rows, book.arms)
-            if len(log.tail) >= _BLOCK:
-                body = pack(log.tail).tobytes()
-                connection.execute("INSERT INTO block VALUES (?, ?, ?)", [bandit, head.seq, body])
-                log.tail = []
+            log.tail = []
         if len(book.decisions) > _DECISIONS_MOST:
             book.decisions = dict(islice(book.decisions.items(), len(book.decisions) // 2, None))
         return answers
@@ -232,20 +264,30 @@ class SQLiteStore:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Committed, and synced, when it is left; forgotten if anything fails on the way."""
+        self._check_process()
         with self._writing:
             connection = self._writer
-            if connection is None:
+            if connection is None or self._lock is None or self._turn is None:
                 raise InputError(f"{self.address} is open for reading only, or closed")
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException as error:
-                self._logs.clear()
-                self._recover(connection)
-                if isinstance(error, sqlite3.Error):
-                    raise StoreError(f"{self.address} cannot be written: {error}") from error
-                raise
+            self._lock.check()
+            with self._turn.taken():
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException as error:
+                    self._logs.clear()
+                    self._recover(connection)
+                    if isinstance(error, SQLITE_ERRORS):
+                        raise _failure(f"{self.address} cannot be written", error) from error
+                    if isinstance(error, StoreError):
+                        raise type(error)(f"{self.address}: {said(error)}") from None
+                    raise
+
+    def _check_process(self) -> None:
+        """SQLite's connections, and the lock, are of the process that made them."""
+        if os.getpid() != self._process:
+            raise InputError(f"{self.address} was opened before a fork; open it again in the new process")
 
     def _recover(self, connection: sqlite3.Connection) -> None:
         """After a failure: end the transaction, if need be with a new connection."""
@@ -271,11 +313,12 @@ class SQLiteStore:
         return self._read(lambda connection: arm_rows(connection, bandit))
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        row = self._read(lambda connection: connection.execute(
-            'SELECT id, seq, arm, at, "window", seen, salt FROM decision WHERE bandit = ? AND id = ?',
-            [bandit, id],
-        ).fetchone())  # fmt: skip
-        return None if row is None else DecisionRow(*row)
+        def find(connection: sqlite3.Connection) -> DecisionRow | None:
+            found = head_row(connection, bandit)
+            made = 0 if found is None else found[0].decisions
+            return decision_row(connection, bandit, id) if 0 <= id < made else None
+
+        return self._read(find)
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         end = time.monotonic() + timeout
@@ -286,18 +329,28 @@ class SQLiteStore:
         return True
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
+        sum_ = digest(bandit, seq, form.encode() + body)
         with self._transaction() as connection:
             for given in (body, b""):  # the second changes nothing, but has the statement let go of the first
-                connection.execute(_SAVE, [bandit, form, seq, given])
+                connection.execute(_SAVE, [bandit, form, seq, given, sum_])
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
-        found: tuple[int, bytes] | None = self._read(lambda connection: connection.execute(
-            "SELECT seq, body FROM snapshot WHERE bandit = ? AND form = ?", [bandit, form]
+        found = self._read(lambda connection: connection.execute(
+            "SELECT seq, body, digest FROM snapshot WHERE bandit = ? AND form = ?", [bandit, form]
         ).fetchone())  # fmt: skip
-        return found
+        return None if found is None else sound_snapshot(bandit, form, found)
+
+    def clock(self) -> float:
+        """This machine's time."""
+        return time.time()
+
+    def probe(self) -> None:
+        with self._transaction() as connection:
+            connection.execute("UPDATE seal SET sum = sum")
 
     def _read(self, job: Callable[[sqlite3.Connection], _T]) -> _T:
         """What `job` finds, all of it as of one moment."""
+        self._check_process()
         with self._reading:
             if self._closed:
                 raise Closed("the store has been closed")
@@ -307,39 +360,70 @@ class SQLiteStore:
                     return job(self._reader)
                 finally:
                     self._reader.execute("ROLLBACK")
-            except sqlite3.Error as error:
-                raise StoreError(f"{self.address} cannot be read: {error}") from error
+            except SQLITE_ERRORS as error:
+                raise _failure(f"{self.address} cannot be read", error) from error
+            except Damaged as error:
+                raise Damaged(f"{self.address}: {said(error)}") from None
 
     def close(self) -> None:
         """Let go of the file."""
+        if os.getpid() != self._process:
+            return  # it is another process's
         with self._writing, self._reading:
-            for connection in (getattr(self, "_reader", None), self._writer):
-                if connection is not None:
-                    connection.close()
+            reader = getattr(self, "_reader", None)
+            if reader is not None:
+                reader.close()
+            if self._writer is not None and self._turn is not None:
+                with self._turn.taken():  # the last to close moves the write-ahead log into the database
+                    self._writer.close()
             self._writer = None
             self._closed = True
+            if self._turn is not None:
+                self._turn.close()
             if self._lock is not None:
                 self._lock.release()
 
 
+def _failure(what: str, error: Exception) -> StoreError:
+    """The error to raise for one of SQLite's: it is out of reach for now, or damaged."""
+    text = said(error)
+    broken = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError) or text.startswith(
+        ("Could not decode", "no such")
+    )
+    return (Damaged if broken else StoreError)(f"{what}: {text}")
+
+
 def _find(connection: sqlite3.Connection, name: str) -> BanditRow | None:
-    row = connection.execute(
-        "SELECT number, name, config, rounds FROM bandit WHERE name = ?", [name]
-    ).fetchone()
-    return None if row is None else BanditRow(row[0], row[1], json.loads(row[2]), bool(row[3]))
+    row = connection.execute(f"SELECT {columns_of('bandit')} FROM bandit WHERE name = ?", [name]).fetchone()
+    if row is None:
+        counted(connection, "bandit")  # it may have been there
+        return None
+    number, found, config, rounds = sound("bandit", row, f"the bandit {name!r}")
+    if found != name:
+        raise damaged(f"the bandit {name!r} (index of table bandit)")
+    return BanditRow(number, name, json.loads(config), bool(rounds))
+
+
+def _names(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute(f"SELECT {columns_of('bandit')} FROM bandit NOT INDEXED ORDER BY 1").fetchall()
+    if all(bandit_sum(row[:-1]) == row[-1] for row in rows):
+        counted(connection, "bandit")  # one may be missing; one that is damaged, `find` refuses by its name
+    return [row[1] for row in rows]
 
 
 def _head(connection: sqlite3.Connection, bandit: int) -> int:
-    row = connection.execute("SELECT seq FROM head WHERE bandit = ?", [bandit]).fetchone()
-    return 0 if row is None else int(row[0])
+    found = head_row(connection, bandit)
+    return 0 if found is None else found[0].seq
 
 
 def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int) -> Events:
     upto = min(after + limit, _head(connection, bandit))  # positions have no gaps here
     parts, last = [], after
-    for seq, body in connection.execute(
-        "SELECT seq, body FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", [bandit, after]
+    for seq, body, was in connection.execute(
+        "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", [bandit, after]
     ):
+        if digest(bandit, seq, body) != was:
+            raise damaged(f"the block of events up to {seq}")
         parts.append(np.frombuffer(body, PACKED))
         last = seq
         if last >= upto:
@@ -349,4 +433,8 @@ def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int)
     if not parts:
         return unpack(np.zeros(0, PACKED))
     first = int(parts[0]["seq"][0])
-    return unpack(np.concatenate(parts)[after + 1 - first : upto + 1 - first])
+    found = unpack(np.concatenate(parts)[after + 1 - first : upto + 1 - first])
+    wrong = found.seq != np.arange(after + 1, after + 1 + len(found.seq))
+    if wrong.any() or len(found.seq) != max(upto - after, 0):
+        raise damaged(f"event {after + 1 + int(np.argmax(wrong)) if wrong.any() else upto} is missing")
+    return found

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 
-import numpy as np
-
 from accrual.store.base import StoreError
-from accrual.store.columns import PACKED, pack
+from accrual.store.columns import pack
+from accrual.store.key_index import KeyIndex, hashes_between
+from accrual.store.lock import SQLITE_ERRORS
 from accrual.store.plain import Reader, SQLiteReader
+from accrual.store.sums import SUMS, columns_of, counted, digest, sound
 from accrual.store.tables import event_rows
+
+_CHUNK = 20_000  # events
 
 _EVENTS = """(
     SELECT bandit, seq, at FROM decision UNION ALL SELECT bandit, seq, at FROM piece
@@ -85,6 +88,13 @@ _CHECKS = {
         SELECT count(*) FROM piece p JOIN decision d ON d.bandit = p.bandit AND d.id = p.decision
         WHERE NOT p.stated AND p.age <> p.at - d.at
     """,
+    "keys used twice": """
+        SELECT count(*) FROM (
+            SELECT 1 FROM piece WHERE key IS NOT NULL GROUP BY bandit, decision, key HAVING count(*) > 1
+            UNION ALL
+            SELECT 1 FROM decision WHERE key IS NOT NULL GROUP BY bandit, key, part HAVING count(*) > 1
+        ) AS x
+    """,
     "snapshots beyond the end of their log": """
         SELECT count(*) FROM snapshot s JOIN head h ON h.bandit = s.bandit WHERE s.seq > h.seq
     """,
@@ -103,16 +113,29 @@ def verify(reader: Reader) -> list[str]:
         if count:
             found.append(f"{count:,} {wrong}")
     if not found and isinstance(reader, SQLiteReader):
-        found += _blocks(reader)
+        try:
+            found += _blocks(reader) + _keys(reader)
+        except StoreError as error:
+            found.append(str(error))
     return found
 
 
 def _broken(reader: SQLiteReader) -> list[str]:
+    """What SQLite finds, and rows that are not what their checksums say."""
+    connection: sqlite3.Connection = reader.connection
     try:
         rows = next(reader.chunks("PRAGMA integrity_check"))
-    except StoreError as error:
+        found = [f"the file is damaged: {text}" for (text,) in rows if text != "ok"]
+        if found:
+            return found
+        for table in SUMS:
+            for row in connection.execute(f"SELECT {columns_of(table)} FROM {table}"):
+                sound(table, row, "a row")
+        counted(connection, "bandit")
+        counted(connection, "api_key")
+    except (StoreError, *SQLITE_ERRORS) as error:
         return [str(error)]
-    return [f"the file is damaged: {text}" for (text,) in rows if text != "ok"]
+    return []
 
 
 def _blocks(reader: SQLiteReader) -> list[str]:
@@ -120,8 +143,28 @@ def _blocks(reader: SQLiteReader) -> list[str]:
     connection: sqlite3.Connection = reader.connection
     wrong = 0
     after: dict[int, int] = {}
-    for bandit, seq, body in connection.execute("SELECT bandit, seq, body FROM block ORDER BY bandit, seq"):
+    query = "SELECT bandit, seq, body, digest FROM block ORDER BY bandit, seq"
+    for bandit, seq, body, was in connection.execute(query):
         events = pack(event_rows(connection, bandit, after.get(bandit, 0), seq))
-        wrong += not np.array_equal(events, np.frombuffer(body, PACKED))
+        wrong += events.tobytes() != body or digest(bandit, seq, body) != was
         after[bandit] = seq
+    for bandit, last in connection.execute("SELECT bandit, seq FROM head").fetchall():
+        start = after.get(bandit, 0)
+        if len(event_rows(connection, bandit, start, last)) != last - start:
+            return [f"event {last} of bandit {bandit} is missing"]
     return [f"{wrong:,} blocks of events that are not those of the tables"] if wrong else []
+
+
+def _keys(reader: SQLiteReader) -> list[str]:
+    """The index must find every key of the tables where it is."""
+    connection: sqlite3.Connection = reader.connection
+    wrong = 0
+    for (bandit,) in connection.execute("SELECT number FROM bandit").fetchall():
+        (last,) = connection.execute(
+            "SELECT coalesce(max(seq), 0) FROM key_run WHERE bandit = ?", (bandit,)
+        ).fetchone()
+        index = KeyIndex(connection, bandit, last)
+        for after in range(0, last, _CHUNK):
+            for hash_, kind, row in hashes_between(connection, bandit, after, min(after + _CHUNK, last)):
+                wrong += row not in index.find(hash_, kind)
+    return [f"{wrong:,} keys that their index does not find"] if wrong else []

@@ -28,7 +28,7 @@ export async function ask(path) {
 const of = (bandit, what) => `/v1/bandits/${encodeURIComponent(bandit)}/${what}`;
 
 export const about = () => ask("/dashboard/about.json");
-export const bandits = async () => (await ask("/v1/bandits")).bandits;
+export const bandits = () => ask("/v1/bandits");
 export const state = (bandit) => ask(of(bandit, "state"));
 export const history = (bandit) => ask(of(bandit, "history"));
 export const recent = async (bandit, limit) => (await ask(of(bandit, `decisions?limit=${limit}`))).decisions;

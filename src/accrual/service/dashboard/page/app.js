@@ -13,7 +13,7 @@ const REST_MOST = 15_000; // ... and at most, after failures
 const LIST = 10_000; // between two looks at which bandits there are
 
 let about = null;
-let listed = { at: -Infinity, bandits: [] };
+let listed = { at: -Infinity, bandits: [], broken: [] };
 let current = null; // the bandit that is shown
 let last = null; // what was shown of it
 let palette = new Palette();
@@ -56,12 +56,13 @@ async function look() {
     return;
   }
   if (performance.now() - listed.at > LIST || !listed.bandits.length) {
-    listed = { bandits: await api.bandits(), at: performance.now() };
+    const { bandits, not_served: broken } = await api.bandits();
+    listed = { bandits, broken, at: performance.now() };
     offer();
   }
   live();
   show($("forget"), Boolean(api.key.get()));
-  show($("empty"), !current);
+  show($("empty"), !current && !listed.broken.length);
   show($("opening"), Boolean(current) && !last);
   if (!current) return;
   const bandit = current;
@@ -86,6 +87,9 @@ function offer() {
     select.replaceChildren(...names.map((name) => { const option = h("option"); option.textContent = option.value = name; return option; }));
   }
   show($("chooser"), names.length > 0);
+  const broken = listed.broken.map(({ name, why }) => `The bandit ${name} is not served: ${why}.`);
+  say($("broken"), broken.join(" "));
+  show($("broken"), broken.length > 0);
   const wanted = decodeURIComponent(location.hash.slice(1)) || current?.name;
   choose(listed.bandits.find((bandit) => bandit.name === wanted) || listed.bandits[0] || null);
 }
@@ -195,9 +199,9 @@ async function askForKey(refusal) {
   const had = Boolean(api.key.get());
   api.key.forget();
   about = null;
-  listed = { at: -Infinity, bandits: [] };
+  listed = { at: -Infinity, bandits: [], broken: [] };
   choose(null);
-  for (const id of ["watch", "opening", "empty", "chooser", "forget", "trouble"]) show($(id), false);
+  for (const id of ["broken", "watch", "opening", "empty", "chooser", "forget", "trouble"]) show($(id), false);
   say($("facts"), "");
   say($("key-wrong"), refusal && had ? refusal.message : "");
   $("status").dataset.state = "key";

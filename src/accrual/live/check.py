@@ -1,0 +1,36 @@
+"""Whether events that were read can be folded: compiled code looks at no bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accrual.live.ledger import Ledger
+from accrual.store.base import Damaged, Events, Kind
+
+_CLOSE = int(Kind.CLOSE)
+
+
+def check_events(ledger: Ledger, after: int, events: Events) -> None:
+    """Complain of events beyond position `after` that cannot follow on what `ledger` has folded."""
+    seq, kind, at, decision, arm, value, age = events
+    made = kind == Kind.DECISION
+    added = kind == Kind.ADD_ARM
+    decisions = ledger.decisions + np.cumsum(made) - made  # before each event
+    arms = len(ledger.caps) + np.cumsum(added) - added
+    of_decision = (kind == Kind.PIECE) | (kind == _CLOSE)
+    rules = {
+        "is at a position before the one before it": np.diff(seq, prepend=after) < 1,
+        "is of no kind that there is": (kind < 0) | (kind > Kind.RETIRE_ARM),
+        "is before the one before it": ~(np.diff(at, prepend=max(ledger.now, -1e300)) >= 0)
+        | ~np.isfinite(at),
+        "is a decision out of order": made & (decision != decisions),
+        "is of no decision that there is": of_decision & ((decision < 0) | (decision >= decisions)),
+        "is of no arm that there is": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
+        "is an arm out of order": added & (arm != arms),
+        "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
+        "has a window that cannot be": (made | added) & ~((age > 0) & (age <= ledger.span)),
+        "has a cap that cannot be": added & ~(value > 0),
+    }
+    for wrong, where in rules.items():
+        if where.any():
+            raise Damaged(f"damaged: event {int(seq[np.argmax(where)])} {wrong}; see accrual db verify")

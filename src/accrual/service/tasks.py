@@ -1,0 +1,29 @@
+"""What runs beside the requests: watched, so that nothing stops without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from accrual.core.errors import InputError
+from accrual.service.metrics import Metrics
+from accrual.store.base import StoreError
+
+_PAUSE = 1.0  # seconds before a task that failed is started again
+
+log = logging.getLogger("accrual.service")
+
+
+async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metrics) -> None:
+    """Run `job` until it returns. Whatever it raises is logged and counted, and it is started again."""
+    while True:
+        try:
+            await job()
+            return
+        except Exception as error:
+            metrics.task_failures.labels(name).inc()
+            known = isinstance(error, InputError | StoreError)  # it says itself what is wrong
+            extra = {"task": name, "error": str(error)}
+            log.error("a background task failed", exc_info=None if known else error, extra=extra)
+            await asyncio.sleep(_PAUSE)

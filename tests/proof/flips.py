@@ -1,0 +1,128 @@
+"""A store of which every byte matters, and what a process finds in it after one of them was changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import accrual as ac
+from accrual.core.errors import InputError
+from accrual.live.commit import Decide
+from accrual.store import key_index, sqlite
+from accrual.store.base import Close, Pay, StoreError
+from accrual.store.recover import recover
+
+NAME = "plays"
+SMALL = {(sqlite, "_BLOCK"): 64, (key_index, "_RUN"): 96, (key_index, "_SLOTS"): 1 << 12}
+
+
+class Made(NamedTuple):
+    """A store, as bytes, and what is in it after each of its last transactions."""
+
+    database: bytes
+    log: bytes
+    histories: list[Any]
+
+
+def shrink(set_: Callable[[Any, str, Any], None]) -> None:
+    """Make blocks and runs small, so that a small store has several."""
+    for (module, name), value in SMALL.items():
+        set_(module, name, value)
+    set_(key_index, "_LOW", SMALL[key_index, "_SLOTS"] - 1)
+
+
+def batches(first: int, last: int) -> list[list[Any]]:
+    """The asks of some transactions: decisions, pieces with keys, closings."""
+    found: list[list[Any]] = []
+    for i in range(first, last):
+        pieces = [Pay(5 * i + j, 0.125 * j, 0.0, None, f"piece {i} {j}") for j in range(5)]
+        found.append([Decide(5, f"batch {i}"), *pieces, Close(5 * i)])
+    return found
+
+
+def look(folder: Path, said: int) -> Any:
+    """All that a bandit shows, and what it answers to what it has been told before."""
+    with ac.Bandit.open(f"sqlite:///{folder}/plays.db", NAME) as bandit:
+        state = bandit.state()
+        told = state.decisions // 5 if said < 0 else said
+        answers = [bandit.submit(asks) for asks in batches(0, told)]
+        events = bandit._store.read(1, 0, 1 << 30)
+        names = [bandit.explain(i).arm for i in range(0, state.decisions, 7)]
+    return repr(state), repr(answers), repr([column.tolist() for column in events]), names
+
+
+def make(folder: Path) -> tuple[Made, Made]:
+    """One that was closed, with a snapshot; and one that was not, with most of it in the write-ahead log."""
+    place = folder / "make"
+    place.mkdir()
+    with ac.Bandit(["jazz", "rock"], 40, 8, store=f"sqlite:///{place}/plays.db", name=NAME) as bandit:
+        for asks in batches(0, 40):
+            bandit.submit(asks)
+        bandit.add_arm("talk", cap=0.5)
+        bandit.retire_arm("rock")
+    closed = (place / "plays.db").read_bytes()
+    histories = []
+    with ac.Bandit.open(f"sqlite:///{place}/plays.db", NAME) as bandit:
+        for number, asks in enumerate(batches(40, 60)):
+            bandit.submit(asks)
+            if number in (18, 19):
+                other = folder / f"history {number}"
+                copy(place, other)
+                histories.append(look(other, -1))
+        opened = [(place / name).read_bytes() for name in ("plays.db", "plays.db-wal")]
+    whole = folder / "whole"
+    whole.mkdir()
+    (whole / "plays.db").write_bytes(closed)
+    return Made(closed, b"", [look(whole, -1)]), Made(opened[0], opened[1], histories)
+
+
+def copy(place: Path, to: Path) -> None:
+    to.mkdir()
+    for name in ("plays.db", "plays.db-wal"):
+        shutil.copyfile(place / name, to / name)
+
+
+def outcome(folder: Path, made: Made) -> str:
+    """What a new process makes of the store in a folder: the last history, an earlier one, or a refusal."""
+    pipe = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(pipe[0])
+            os.write(pipe[1], _found(folder, made).encode())
+        finally:
+            os._exit(0)
+    os.close(pipe[1])
+    with os.fdopen(pipe[0], "rb") as said:
+        found = said.read().decode()
+    _, status = os.waitpid(child, 0)
+    return found if os.WIFEXITED(status) else f"signal {os.WTERMSIG(status)}"
+
+
+def _found(folder: Path, made: Made) -> str:
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (the process ends)
+    try:
+        shown = look(folder, -1)
+    except (InputError, StoreError) as error:
+        return "refused" if str(error).count("\n") == 0 and str(error) else f"refused in lines: {error}"
+    except BaseException as error:
+        return f"uncaught: {error!r}"[:300]
+    if shown == made.histories[-1]:
+        return "same"
+    return "without the last transaction" if shown in made.histories else f"wrong: {shown[0][:200]}"
+
+
+def saved(folder: Path) -> tuple[int, list[Any]]:
+    """How many events `recover` saves of a damaged store, and these events."""
+    recover(f"sqlite:///{folder}/plays.db", folder / "saved.db")
+    with closing(sqlite.SQLiteStore(str(folder / "saved.db"))) as store:
+        row = store.find(NAME)
+        if row is None:
+            return 0, []
+        events = store.read(row.number, 0, 1 << 30)
+        return len(events.seq), [column.tolist() for column in events]

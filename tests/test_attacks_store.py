@@ -1,0 +1,483 @@
+"""Attacks on a store's files: other writers, files left behind, damage, old forms."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import pytest
+from tests.postgres import server
+
+import accrual as ac
+from accrual.cli.app import run
+from accrual.core.errors import InputError
+from accrual.service.keys import new_key
+from accrual.store import key_index, lock, schema, sqlite, sums
+from accrual.store.backup import backup, restore
+from accrual.store.base import AddArm, Choose, Close, Damaged, Item, Pay, Status, StoreError
+from accrual.store.keys import open_keys
+from accrual.store.plain import TABLES
+from accrual.store.recover import recover
+from accrual.store.sqlite import SQLiteStore
+from accrual.store.url import open_store
+from accrual.store.wal import lost
+
+ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 1.0, 80.0)]
+
+
+def filled(path, appends: int = 30) -> int:
+    """A store with some events; its bandit's number."""
+    store = SQLiteStore(str(path))
+    number = store.create("plays", {}, ARMS, rounds=True, now=0.0).number
+    for i in range(appends):
+        store.append(number, [Choose((i % 2,), (80.0,), key=f"d{i}"), Pay(i, 0.5, 0.0, None, f"p{i}")], 0.0)
+    store.close()
+    return number
+
+
+# Two writers.
+
+
+@pytest.mark.parametrize("way", ["same", "symlink", "hard link", "link to the folder"])
+def test_no_second_writer_by_any_path(tmp_path, way):
+    """The lock was beside the path that was given, so a link led round it."""
+    (tmp_path / "real").mkdir()
+    path = other = tmp_path / "real" / "plays.db"
+    filled(path)
+    if way == "symlink":
+        other = tmp_path / "link.db"
+        other.symlink_to(path)
+    elif way == "hard link":
+        other = tmp_path / "hard.db"
+        os.link(path, other)
+    elif way == "link to the folder":
+        (tmp_path / "again").symlink_to(tmp_path / "real")
+        other = tmp_path / "again" / "plays.db"
+    with closing(SQLiteStore(str(path))):
+        with pytest.raises(InputError, match="open for writing already"):
+            SQLiteStore(str(other))
+        code = f"from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(other)!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "is open for writing already" in done.stderr.splitlines()[-1]
+    SQLiteStore(str(other)).close()
+
+
+def test_no_second_writer_after_the_lock_file_was_removed(tmp_path):
+    number = filled(tmp_path / "plays.db")
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+        (tmp_path / "plays.db.lock").unlink()
+        code = f"from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "is open for writing already" in done.stderr.splitlines()[-1]
+        store.append(number, [Choose((0,), (80.0,))], 0.0)
+
+
+def test_a_second_writer_is_refused_at_its_first_commit(tmp_path, monkeypatch):
+    """Where no lock holds, such as on some network drives, the head row tells."""
+    number = filled(tmp_path / "plays.db")
+    first = SQLiteStore(str(tmp_path / "plays.db"))
+    monkeypatch.setattr(lock, "fcntl", None)
+    monkeypatch.setattr(lock, "_held", set())
+    second = SQLiteStore(str(tmp_path / "plays.db"))
+    first.append(number, [Choose((0,), (80.0,))], 0.0)
+    head = first.head(number)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="another process has written to it"):
+            second.append(number, [Choose((0,), (80.0,))], 0.0)
+    first.append(number, [Choose((0,), (80.0,))], 0.0)
+    assert first.head(number) == head + 1
+    second.close()
+    first.close()
+
+
+def test_a_file_that_was_replaced_is_not_written_to(tmp_path):
+    number = filled(tmp_path / "plays.db")
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+        os.rename(tmp_path / "plays.db", tmp_path / "away.db")
+        with pytest.raises(StoreError, match="was removed"):
+            store.append(number, [Choose((0,), (80.0,))], 0.0)
+        shutil.copyfile(tmp_path / "away.db", tmp_path / "plays.db")
+        with pytest.raises(StoreError, match="was replaced"):
+            store.append(number, [Choose((0,), (80.0,))], 0.0)
+        os.replace(tmp_path / "away.db", tmp_path / "plays.db")
+        store.append(number, [Choose((0,), (80.0,))], 0.0)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_fork_is_refused_at_once(tmp_path, kind):
+    """On SQLite it lost events, on PostgreSQL it waited for a thread that is not there."""
+    url = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().tables()
+    with closing(open_store(url)) as store:
+        number = store.create("plays", {}, ARMS, True, 0.0).number
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                store.append(number, [Choose((0,), (80.0,))], 0.0)
+            except InputError as error:
+                code = 0 if "before a fork" in str(error) else 2
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert store.append(number, [Choose((0,), (80.0,))], 0.0)[0].seq == 3
+
+
+# Files that are left behind.
+
+
+def crashed(folder) -> None:
+    """A store whose process died: with a write-ahead log that no one has moved into it."""
+    filled(folder / "s.db")
+    code = (
+        "import os, sys\nfrom accrual.store.base import Choose\n"
+        "from accrual.store.sqlite import SQLiteStore\n"
+        "s = SQLiteStore(sys.argv[1])\n"
+        "for _ in range(50): s.append(1, [Choose((0,), (80.0,))], 0.0)\n"
+        "os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder / "s.db")], check=True)
+    assert (folder / "s.db-wal").stat().st_size > 0
+
+
+def test_a_log_left_behind_is_not_replayed_into_a_restored_file(tmp_path):
+    """After a crash, `mv s.db away` and a restore, SQLite replayed the old log: malformed in 4 of 4."""
+    number = filled(tmp_path / "good.db")
+    backup(f"sqlite:///{tmp_path}/good.db", tmp_path / "backup.db")
+    crashed(tmp_path)
+    (tmp_path / "s.db").rename(tmp_path / "away.db")
+    url = f"sqlite:///{tmp_path}/s.db"
+    for action in (
+        lambda: restore(url, tmp_path / "backup.db"),
+        lambda: backup(f"sqlite:///{tmp_path}/good.db", tmp_path / "s.db"),
+    ):
+        with pytest.raises(InputError, match="already") as refused:
+            action()
+        for name in ("s.db", "s.db-wal", "s.db-shm"):
+            assert f"{tmp_path}/{name}" in str(refused.value)
+    assert not (tmp_path / "s.db").exists()
+    for name in ("s.db-wal", "s.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    restore(url, tmp_path / "backup.db")
+    with closing(SQLiteStore(str(tmp_path / "s.db"))) as store:
+        assert store.head(number) == 62
+    assert run(["db", "verify", url]) == 0
+
+
+def test_a_backup_does_not_take_the_place_of_a_store_in_use(tmp_path):
+    filled(tmp_path / "plays.db")
+    filled(tmp_path / "used.db")
+    backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "monday.db")
+    backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "monday.db")  # in place of the last one
+    used = closing(SQLiteStore(str(tmp_path / "used.db")))
+    with used, pytest.raises(InputError, match=r"already|open for writing"):
+        backup(f"sqlite:///{tmp_path}/plays.db", tmp_path / "used.db")
+
+
+def test_files_are_for_their_owner_alone(tmp_path):
+    crashed(tmp_path)
+    backup(f"sqlite:///{tmp_path}/s.db", tmp_path / "b.db")
+    restore(f"sqlite:///{tmp_path}/r.db", tmp_path / "b.db")
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert {"s.db", "s.db-wal", "s.db.lock", "b.db", "r.db"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+# Turns.
+
+
+def test_the_log_is_written_again_under_the_lock(tmp_path):
+    """Opening a store rewrote the log while `accrual keys` wrote to it, and destroyed it 5 of 5 times."""
+    crashed(tmp_path)
+    url = f"sqlite:///{tmp_path}/s.db"
+    stop = threading.Event()
+    made = []
+
+    def make_keys() -> None:
+        table = open_keys(url)
+        while not stop.is_set():
+            row, _ = new_key("shop", ["read"], 0.0)
+            table.add(row)
+            made.append(row.id)
+        table.close()
+
+    thread = threading.Thread(target=make_keys)
+    thread.start()
+    try:
+        for _ in range(25):
+            with closing(SQLiteStore(str(tmp_path / "s.db"))) as store:
+                store.append(1, [Choose((0,), (80.0,))], 0.0)
+    finally:
+        stop.set()
+        thread.join()
+    table = open_keys(url)
+    assert {row.id for row in table.all()} == set(made)
+    table.close()
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert run(["db", "verify", url]) == 0
+
+
+def test_writers_take_turns(tmp_path):
+    """Neither writes while the other moves the log into the database (SQLite's WAL-reset bug)."""
+    number = filled(tmp_path / "plays.db")
+    turn = lock.Turn(str(tmp_path / "plays.db"))
+    done = threading.Event()
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+
+        def write() -> None:
+            store.append(number, [Choose((0,), (80.0,))], 0.0)
+            done.set()
+
+        thread = threading.Thread(target=write)
+        with turn.taken():
+            thread.start()
+            assert not done.wait(0.1)
+        assert done.wait(10)
+        thread.join()
+    turn.close()
+
+
+# Damage.
+
+
+def test_a_damaged_log_is_refused_if_transactions_would_be_lost(tmp_path):
+    """SQLite ends the log at the first wrong byte, and all that was acknowledged after it was gone."""
+    crashed(tmp_path)
+    body = (tmp_path / "s.db-wal").read_bytes()
+    assert lost(body) is None
+    frame = 24 + 4096
+    for at in (3, 9, 20, 30, 32 + frame + 10, 32 + 5 * frame + 17, 32 + 9 * frame + 2000):
+        wrong = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+        (tmp_path / "s.db-wal").write_bytes(wrong)
+        with pytest.raises(
+            Damaged, match=r"s\.db-wal, and there are transactions behind it; accrual db recover"
+        ):
+            SQLiteStore(str(tmp_path / "s.db"))
+    (tmp_path / "s.db-wal").write_bytes(wrong)
+    said = recover(f"sqlite:///{tmp_path}/s.db", tmp_path / "saved.db")
+    assert said[0].startswith("plays: ")
+    with closing(SQLiteStore(str(tmp_path / "saved.db"))) as store:
+        assert 62 <= store.head(1) < 112
+    assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
+    for end in (len(body) - 1, len(body) - frame, len(body) - 3 * frame - 100):  # as after a power cut
+        assert lost(body[:end]) is None
+        assert lost(body[:end] + bytes(len(body) - end)) is None
+
+
+DAMAGE = {
+    "a piece": ("UPDATE piece SET value = 0.25 WHERE seq = 20", "event 20"),
+    "a piece that is gone": ("DELETE FROM piece WHERE seq = 20", "event 20 is missing"),
+    "a decision": ("UPDATE decision SET arm = 0 WHERE id = 9", "event 21"),
+    "an arm": ("UPDATE arm SET cap = 3.0 WHERE number = 1", "arm 1"),
+    "an arm that is gone": ("DELETE FROM arm WHERE number = 1", "arm 1 "),
+    "the head": ("UPDATE head SET seq = 60", "the head of bandit 1"),
+    "the configuration": ("UPDATE bandit SET config = '{\"a\": 1}'", "the bandit 'plays'"),
+    "the name": ("UPDATE bandit SET name = 'playt'", "the list of bandits|one of the bandits"),
+    "the bandit": ("DELETE FROM bandit", "the list of bandits"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_refused_in_one_line_that_says_where(tmp_path, what):
+    filled(tmp_path / "plays.db")
+    statement, where = DAMAGE[what]
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+    def use() -> None:
+        with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+            row = store.find("plays")
+            assert row is not None
+            store.read(row.number, 0, 1000)
+            store.append(row.number, [Choose((0,), (80.0,))], 0.0)
+
+    with pytest.raises(Damaged, match=where) as refused:
+        use()
+    assert "\n" not in str(refused.value)
+    assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 1
+
+
+def test_one_damaged_bandit_leaves_the_others(tmp_path):
+    filled(tmp_path / "plays.db")
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+        store.create("songs", {}, ARMS, True, 0.0)
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute("UPDATE piece SET age = 2.0 WHERE bandit = 1 AND seq = 10")
+        connection.execute("UPDATE bandit SET config = '' WHERE number = 1")
+        connection.commit()
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+        assert store.names() == ["plays", "songs"]
+        with pytest.raises(Damaged, match="the bandit 'plays'"):
+            store.find("plays")
+        with pytest.raises(Damaged, match="event 10"):
+            store.read(1, 0, 100)
+        assert store.append(2, [Choose((0,), (80.0,))], 0.0)[0].status is Status.STORED
+
+
+def test_recover_saves_what_comes_before_the_damage(tmp_path, capsys):
+    filled(tmp_path / "plays.db")
+    url = f"sqlite:///{tmp_path}/plays.db"
+    table = open_keys(url)
+    table.add(new_key("shop", ["read"], 1.0)[0])
+    table.add(new_key("other", ["read"], 2.0)[0])
+    table.close()
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute("UPDATE piece SET age = 2.0 WHERE bandit = 1 AND seq = 42")
+        connection.execute("UPDATE api_key SET ends = 5.0 WHERE name = 'other'")
+        connection.commit()
+    assert run(["db", "recover", url, str(tmp_path / "saved.db")]) == 0
+    said = capsys.readouterr().out
+    assert "plays: 41 events, up to this: damaged: event 42" in said
+    assert "some keys are lost" in said
+    assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
+    with closing(SQLiteStore(str(tmp_path / "saved.db"))) as store:
+        answers = store.append(1, [Pay(18, 0.5, 0.0, None, "p18"), Pay(19, 0.5, 0.0, None, "p19")], 0.0)
+        assert [answer.status for answer in answers] == [Status.AGAIN, Status.STORED]
+    table = open_keys(f"sqlite:///{tmp_path}/saved.db")
+    assert [row.name for row in table.all() if row.ends is None] == ["shop"]
+    table.close()
+    assert run(["db", "recover", url, str(tmp_path / "saved.db")]) == 2  # something is there
+    assert "already" in capsys.readouterr().err
+
+
+def test_a_flipped_snapshot_is_not_used(tmp_path):
+    """One in 12,000 was taken for whole."""
+    url = f"sqlite:///{tmp_path}/plays.db"
+    with ac.Bandit(["a", "b"], 40, 8, store=url) as bandit:
+        bandit.decide(n=100)
+        state = bandit.state()
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        (body,) = connection.execute("SELECT body FROM snapshot").fetchone()
+        for at in (100, len(body) // 2, len(body) - 100):
+            connection.execute(
+                "UPDATE snapshot SET body = ?", [body[:at] + bytes([body[at] ^ 4]) + body[at + 1 :]]
+            )
+            connection.commit()
+            with ac.Bandit.open(url) as bandit:
+                assert bandit.state() == state
+                bandit._follower._kept = bandit._follower.position  # it is not to be replaced
+
+
+# The index of keys.
+
+
+@pytest.fixture
+def short_runs(monkeypatch):
+    monkeypatch.setattr(key_index, "_RUN", 50)
+
+
+def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
+    """Each key is counted once, however long ago that was, and after any number of starts."""
+    store = SQLiteStore(str(tmp_path / "plays.db"))
+    number = store.create("plays", {}, ARMS, rounds=True, now=0.0).number
+    items: list[list[Item]] = [
+        [
+            Choose((0, 1), (80.0, 80.0), key=f"d{i}"),
+            *(Pay(2 * i, j / 4, 0.0, None, f"p{j}") for j in range(4)),
+            Close(2 * i + 1),
+        ]
+        for i in range(700)
+    ]
+    first = [store.append(number, one, 0.0) for one in items]
+    store.close()
+    store = SQLiteStore(str(tmp_path / "plays.db"))
+    (runs,) = store._reader.execute("SELECT count(*) FROM key_run").fetchone()
+    assert runs > 64  # more than one bank of the filter
+    again = [store.append(number, one, 0.0) for one in items]
+    for before, after in zip(first, again, strict=True):
+        assert [answer._replace(status=Status.AGAIN) for answer in before] == after
+    conflict = store.append(number, [Pay(0, 9.0, 0.0, None, "p1"), Choose((0,), (80.0,), key="d3")], 0.0)
+    assert {answer.status for answer in conflict} == {Status.CONFLICT}
+    late = store.append(number, [Pay(1, 0.5, 0.0, None, "new")], 0.0)  # its decision was closed long ago
+    assert late[0].late
+    store.close()
+    assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 0
+
+
+def test_the_index_is_made_again_from_the_tables(tmp_path, short_runs):
+    number = filled(tmp_path / "plays.db", 300)
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute("DELETE FROM key_run")
+        connection.execute("DELETE FROM key_page")
+        connection.commit()
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+        answers = store.append(number, [Pay(i, 0.5, 0.0, None, f"p{i}") for i in range(300)], 0.0)
+        assert {answer.status for answer in answers} == {Status.AGAIN}
+
+
+def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch, short_runs):
+    from accrual.store import tables
+
+    for module in (key_index, tables):
+        monkeypatch.setattr(module, "hash_of", lambda kind, subject, key: 7)
+    number = filled(tmp_path / "plays.db", 60)
+    with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
+        asks = [Pay(i, 0.5, 0.0, None, f"p{i}") for i in range(60)]
+        answers = store.append(
+            number, [*asks, Pay(3, 0.5, 0.0, None, "p4"), Choose((0,), (80.0,), key="d5")], 0.0
+        )
+        statuses = [answer.status for answer in answers]
+        assert statuses == [Status.AGAIN] * 60 + [Status.STORED, Status.AGAIN]
+
+
+def test_a_damaged_page_of_keys_is_refused(tmp_path, short_runs):
+    number = filled(tmp_path / "plays.db", 100)
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute("UPDATE key_page SET body = zeroblob(length(body))")
+        connection.commit()
+    with (
+        closing(SQLiteStore(str(tmp_path / "plays.db"))) as store,
+        pytest.raises(Damaged, match=r"page .* of the keys"),
+    ):
+        store.append(number, [Pay(i, 0.5, 0.0, None, f"p{i}") for i in range(100)], 0.0)
+
+
+# Old forms.
+
+
+def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch):
+    """Its tables as they were, without checksums: upgraded, it answers and folds as before."""
+    monkeypatch.setattr(sqlite, "_BLOCK", 100)
+    url = f"sqlite:///{tmp_path}/new.db"
+    with ac.Bandit({"a": 1.0, "b": 2.0}, 40, 8, store=url) as bandit:
+        for i in range(60):
+            made = bandit.decide(n=5, key=f"batch {i}")
+            bandit.observe_many([d.id for d in made], [0.25] * 5, keys=[f"k{d.id}" for d in made])
+        bandit.close(3)
+        bandit.add_arm("c")
+        state, events = bandit.state(), bandit._store.read(1, 0, 10**6)
+    old = tmp_path / "old.db"
+    monkeypatch.setattr(schema, "NEEDED", "0003")
+    statements = schema.missing
+    monkeypatch.setattr(schema, "missing", lambda kind, found, where: statements(kind, found, where, "0003"))
+    schema.upgrade(f"sqlite:///{old}")
+    monkeypatch.undo()
+    with closing(sqlite3.connect(old)) as connection:
+        connection.execute("ATTACH ? AS new", [str(tmp_path / "new.db")])
+        for table, columns in {**TABLES, "block": ("bandit", "seq", "body")}.items():
+            names = ", ".join(f'"{name}"' for name in columns if name != "digest" or table == "api_key")
+            connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
+        connection.commit()
+    with pytest.raises(InputError, match="accrual db upgrade"):
+        ac.Bandit.open(f"sqlite:///{old}")
+    assert run(["db", "upgrade", f"sqlite:///{old}"]) == 0
+    with ac.Bandit.open(f"sqlite:///{old}") as bandit:
+        assert bandit.state() == state
+        for one, other in zip(bandit._store.read(1, 0, 10**6), events, strict=True):
+            assert one.tolist() == other.tolist()
+        answer = bandit.observe(0, 0.25, key="k0")
+        assert answer.status is Status.AGAIN
+        assert bandit.decide(n=5, key="batch 0")[0].id == 0
+    assert run(["db", "verify", f"sqlite:///{old}"]) == 0
+
+
+def test_every_row_has_a_checksum_of_all_its_columns():
+    for table, (_, columns) in sums.SUMS.items():
+        assert columns == tuple(name for name in TABLES[table]), table
