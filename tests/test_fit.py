@@ -205,7 +205,7 @@ def test_groups_follow_the_shape_and_the_data():
     log = draw(np.random.default_rng(1), 5000, "uniform", CASES["even"])
     decisions, pieces, end = frames(log)
     with open_log(decisions, pieces, end=end) as opened:
-        fine = trace_curve(opened, FineGrid(40.0), Scale.of(10.0, 100_000), 2)
+        fine = trace_curve(opened, FineGrid(40.0), Scale.of(10.0, 100_000).first, 2)
     no_steps = Steps(0, 0.0, 40.0)
     assert recommended_groups(fine, 40.0, 3500, no_steps) > recommended_groups(fine, 40.0, 14, no_steps)
     assert recommended_groups(fine, 40.0, 4, no_steps) == 2

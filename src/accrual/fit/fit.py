@@ -131,7 +131,7 @@ def _curve(log: Known, last: float) -> Curve:
             f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
             f"larger unit, so that none is above {_VALUE_MOST:g}"
         )
-    scale = Scale.of(log.largest_value, log.counts.pieces)
+    scale = Scale.of(log.largest_value, log.counts.pieces).first
     grid = FineGrid(last, log.resolution)
     return merged_curve(log.each(trace_curve, grid, scale, len(log.arms)))
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.groups import NUDGE
-from accrual.fit.exact import Scale
 from accrual.fit.grids import Grid
 from accrual.fit.intervals import Sums
 from accrual.fit.tables import Log
@@ -54,14 +53,16 @@ class Curve:
     grid : Grid
     finished : ndarray
         How many decisions were followed through exactly 0, 1, 2, ... cells.
+    scale : float
+        What pay is multiplied by before it is rounded to whole numbers and added.
     paid : ndarray
-        2 x cells, scaled: what decisions paid in the cells that they were followed through.
+        What decisions paid in the cells that they were followed through, scaled.
     largest : ndarray
         The most that one decision of each arm paid in all, taking every piece as positive.
     """
 
     grid: Grid
-    scale: Scale
+    scale: float
     finished: Ints
     paid: Ints
     largest: Floats
@@ -83,14 +84,14 @@ class Curve:
     def means(self) -> Floats:
         """What a decision pays in each cell on average."""
         seen = np.cumsum(self.finished[::-1])[::-1][1:]
-        return np.asarray(self.scale.joined(self.paid) / np.maximum(seen, 1.0))
+        return np.asarray(self.paid / self.scale / np.maximum(seen, 1.0))
 
 
-def trace_curve(log: Log, grid: Grid, scale: Scale, arms: int) -> Curve:
+def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> Curve:
     """Give the mean cumulative function of all decisions."""
     cells = len(grid)
     found = Curve(
-        grid, scale, np.zeros(cells + 1, np.int64), np.zeros((2, cells), np.int64), np.zeros(arms)
+        grid, scale, np.zeros(cells + 1, np.int64), np.zeros(cells, np.int64), np.zeros(arms)
     )  # fmt: skip
     for block in walk(log):
         done = grid.place(block.followed)
@@ -101,8 +102,7 @@ def trace_curve(log: Log, grid: Grid, scale: Scale, arms: int) -> Curve:
             np.add.at(total, decision, np.abs(value))
             # A cell that the log's end cut off is left out; so is what came after the own window.
             fine = at < done[decision]
-            for sums, part in zip(found.paid, scale.split(value[fine]), strict=True):
-                np.add.at(sums, at[fine], part)
+            np.add.at(found.paid, at[fine], np.rint(value[fine] * scale).astype(np.int64))
         np.maximum.at(found.largest, block.arm, total)
     return found
 

@@ -105,11 +105,12 @@ class CoarseGrid:
     def __init__(self, cells: Grid, ends: npt.ArrayLike) -> None:
         wanted = np.asarray(ends, dtype=np.int64)
         self._cells = cells
-        self._bin = np.searchsorted(wanted, np.arange(len(cells) + 1), side="right")
+        # Looked up for every piece of a log, so it should stay near the core.
+        self._bin = np.searchsorted(wanted, np.arange(len(cells) + 1), side="right").astype(np.int32)
         self.edges = np.asarray(cells.edges[wanted - 1], dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.edges)
 
     def place(self, age: Floats) -> Ints:
-        return np.asarray(self._bin[self._cells.place(age)])
+        return np.asarray(self._bin[self._cells.place(age)], dtype=np.int64)

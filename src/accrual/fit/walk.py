@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,14 +102,13 @@ class _Pieces:
             _in_order(decision)
             end = int(np.searchsorted(decision, first + count))
             if end:
-                yield decision[:end].astype(np.int64) - first, age[:end], value[:end]
+                yield np.subtract(decision[:end], first, dtype=np.int64), age[:end], value[:end]
             if end < len(decision):
                 self._held = (decision[end:], age[end:], value[end:])
                 return
 
 
-def _in_order(numbers: npt.NDArray[np.generic], first: int | None = None) -> None:
+def _in_order(numbers: npt.NDArray[Any], first: int | None = None) -> None:
     """Everything here relies on tables being read in order; DuckDB does that, and this makes sure."""
-    rows = numbers.astype(np.int64)
-    if (np.diff(rows) < 0).any() or (first is not None and len(rows) and rows[0] != first):
+    if (numbers[1:] < numbers[:-1]).any() or (first is not None and len(numbers) and numbers[0] != first):
         raise RuntimeError("the log's tables were not read in order")
