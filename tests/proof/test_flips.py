@@ -13,7 +13,7 @@ from accrual.core.errors import InputError
 from accrual.store.base import StoreError
 
 LONG = int(os.environ.get("FLIPS", "20000"))  # fewer, where there is less time
-FLIPS = [pytest.param(60, id="quick"), pytest.param(LONG, id="long", marks=pytest.mark.slow)]
+FLIPS = [pytest.param(40, id="quick"), pytest.param(LONG, id="long", marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")

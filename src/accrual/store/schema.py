@@ -119,7 +119,7 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
 def _upgrade_sqlite(address: Address) -> None:
     if os.path.lexists(address.place):
         with closing(connect_sqlite(address, "rw")) as connection:
-            _upgrade_file(connection, address)
+            _upgrade_file(connection, address, "WAL")
         return
     # A new one appears whole or not at all, and only where there is none.
     place = os.path.realpath(address.place)
@@ -127,9 +127,14 @@ def _upgrade_sqlite(address: Address) -> None:
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(connect_sqlite(Address("sqlite", partial), "rw")) as connection:
-            _upgrade_file(connection, address)
+            _upgrade_file(connection, address, "MEMORY")  # so that no other files lie beside it
         with suppress(FileExistsError):  # another was faster
             os.link(partial, place)
+        folder = os.open(os.path.dirname(place), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise InputError(f"cannot open {address}: {error.strerror}") from None
     finally:
@@ -137,11 +142,11 @@ def _upgrade_sqlite(address: Address) -> None:
             os.unlink(partial)
 
 
-def _upgrade_file(connection: Connection, address: Address) -> None:
+def _upgrade_file(connection: Connection, address: Address, journal: str) -> None:
     if sqlite_version(connection, address) == NEEDED:
         return
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
         found = sqlite_version(connection, address)  # another may have been faster
