@@ -16,8 +16,7 @@ import pytest
 
 import accrual as ac
 from accrual.engine.record import record
-from accrual.live.bandit import _salt
-from accrual.live.commit import Decide, _Caller
+from accrual.live.commit import Decide, _Caller, salt_of
 from accrual.live.config import policy_text
 from accrual.live.follow import Follower
 from accrual.policy.base import Policy
@@ -131,7 +130,7 @@ def test_a_recorded_run_replayed_makes_the_same_choices(name):
         laws=[ac.BetaLaw(1.0, b, spread="begin_middle") for b in (0.6, 2.0, 1.2, 1.5)],
     )
     policy, horizon = policy_of(name), 600
-    recording = record(problem, policy, horizon, seed=4, run=_salt("bandit", shared=False))
+    recording = record(problem, policy, horizon, seed=4, run=salt_of("bandit", shared=False))
     names = ["a", "b", "c", "d"]
     window = 1 if policy.immediate else WINDOW
     bandit = ac.Bandit(dict(zip(names, problem.caps, strict=True)), window=window, policy=policy, seed=4)

@@ -6,19 +6,18 @@ import math
 import operator
 import secrets
 import warnings
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
 from accrual.live.clock import SteadyClock
-from accrual.live.commit import Ask, Commits, Decide
-from accrual.live.config import Config, cap_of, name_of
+from accrual.live.commit import Ask, Commits, Decide, salt_of
+from accrual.live.config import Config, Options, cap_of, name_of
 from accrual.live.explain import Explanation, explain
 from accrual.live.follow import Follower
 from accrual.live.following import Following, Staleness
@@ -39,26 +38,6 @@ _REFUSED = {
     Status.FUTURE: "decision {id} has not reached the age of that piece; nothing was stored",
     Status.EARLY: "that piece is from before decision {id} was made; nothing was stored",
 }
-
-
-class Options(TypedDict, total=False):
-    """What is seldom set.
-
-    seed : int
-        For policies that draw. Where none is given one is drawn, and kept with the bandit.
-    allow_negative : bool
-        Whether pieces may be negative: refunds, and corrections of earlier pieces.
-    clock : callable
-        Gives the time in seconds. Unless given, it is that of the store: of this machine, or of the
-        PostgreSQL server; while it leaps by more than an hour, nothing is stored. Rounds need none.
-    skew : float
-        By how many seconds a stated time may be ahead of the clock; 5 unless given.
-    """
-
-    seed: int
-    allow_negative: bool
-    clock: Callable[[], float]
-    skew: float
 
 
 class Bandit:
@@ -186,7 +165,7 @@ class Bandit:
             clock = lambda last: own()  # noqa: E731
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = Follower(store, row.number, given.ledger, self._step)
-        salt = _salt(row.name, store.shared)
+        salt = salt_of(row.name, store.shared)
         self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt)
         self._observer = Observer(store, row.number, given, self._follower)
         self._names = [arm.name for arm in store.arms(row.number)]
@@ -481,16 +460,6 @@ def _opened(store: str | Store | None) -> tuple[Store, bool]:
     if store is None:
         return MemoryStore(), True
     return (open_store(store), True) if isinstance(store, str) else (store, False)
-
-
-def _salt(name: str, shared: bool) -> int:
-    """Return what sets the draws of this bandit, in this worker, apart from others with the same seed.
-
-    Workers that share a log have the same statistics and the same number of decisions. Without a salt
-    of its own, each would draw what the others draw.
-    """
-    worker = secrets.randbelow(RUN_MOST) if shared else 0
-    return (zlib.crc32(name.encode()) ^ worker) & RUN_MOST
 
 
 def _index(id: Any) -> int:

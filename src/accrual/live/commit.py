@@ -6,13 +6,16 @@ stores all that is queued, in one transaction, and answers for everyone.
 
 from __future__ import annotations
 
+import secrets
 import threading
+import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from accrual.core.errors import InputError
+from accrual.core.random import RUN_MOST
 from accrual.live.follow import Follower
 from accrual.store.base import Answer, Choose, Item, Pay, Status, Store, StoreError
 
@@ -255,3 +258,13 @@ def _alike(error: BaseException) -> Exception:
     if isinstance(error, InputError | StoreError):
         return type(error)(*error.args)
     return StoreError(f"the commit that this was part of failed: {error!r}")
+
+
+def salt_of(name: str, shared: bool) -> int:
+    """Return what sets the draws of this bandit, in this worker, apart from others with the same seed.
+
+    Workers that share a log have the same statistics and the same number of decisions. Without a salt
+    of its own, each would draw what the others draw.
+    """
+    worker = secrets.randbelow(RUN_MOST) if shared else 0
+    return (zlib.crc32(name.encode()) ^ worker) & RUN_MOST

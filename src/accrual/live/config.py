@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,26 @@ from accrual.store.base import AddArm
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
 CAP_LEAST, CAP_MOST = 1e-50, 1e50
+
+
+class Options(TypedDict, total=False):
+    """What is seldom set.
+
+    seed : int
+        For policies that draw. Where none is given one is drawn, and kept with the bandit.
+    allow_negative : bool
+        Whether pieces may be negative: refunds, and corrections of earlier pieces.
+    clock : callable
+        Gives the time in seconds. Unless given, it is that of the store: of this machine, or of the
+        PostgreSQL server; while it leaps by more than an hour, nothing is stored. Rounds need none.
+    skew : float
+        By how many seconds a stated time may be ahead of the clock; 5 unless given.
+    """
+
+    seed: int
+    allow_negative: bool
+    clock: Callable[[], float]
+    skew: float
 
 
 class Config(NamedTuple):
