@@ -304,7 +304,7 @@ ALL_NAMES = "uniform, " + ", ".join(NAMES) + ", betabinom(2, 8), boltzmann(0.5),
         (lambda: regroup([0.5, 0.4], 2), "a spread must sum to 1; it sums to 0.9 (divide by that)"),
         (lambda: regroup([1.0], 0), "groups must be a whole number from 1 to 1000000, not 0"),
         (lambda: named("begn"), f"unknown spread 'begn'; did you mean 'begin'? (one of: {ALL_NAMES})"),
-        (lambda: as_spread("qqq"), f"unknown spread 'qqq'; (one of: {ALL_NAMES})"),
+        (lambda: as_spread("qqq"), f"unknown spread 'qqq' (one of: {ALL_NAMES})"),
         (
             lambda: parse("zip(2)"),
             "unknown spread 'zip'; did you mean 'zipf'? (one of: betabinom, boltzmann, hypergeom, zipf)",

@@ -27,8 +27,8 @@ def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
     """
     names = list(options)
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return InputError(f"unknown {what} {given!r}; {hint}(one of: {', '.join(names)})")
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return InputError(f"unknown {what} {given!r}{hint} (one of: {', '.join(names)})")
 
 
 def only(what: str, given: Iterable[str], options: Iterable[str]) -> None:
