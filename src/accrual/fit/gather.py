@@ -153,10 +153,9 @@ class Totals:
         self._limit = limit * _SPARE
         self._most = max(_KEEP_MOST, 2 * arms * self._limit)
         self.count = np.zeros(arms, np.int64)
-        self.hash = np.zeros(0, np.uint64)
-        self.arm = np.zeros(0, np.int64)
-        self.total = np.zeros(0)
-        self.at = np.zeros(0)
+        # Hashes, arms, totals and times, in pieces: to join them block by block would copy all each time.
+        self._kept: list[tuple[Hashes, Ints, Floats, Floats]] = []
+        self._held = 0
 
     def add(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
         """Add decisions."""
@@ -166,28 +165,37 @@ class Totals:
     def merge(self, other: Totals) -> None:
         """Add the decisions of another part of the log."""
         self.count = self.count + other.count
-        self._take(other.hash, other.arm, other.total, other.at)
+        self._take(*other._joined())
 
     def of(self, arm: int) -> tuple[Hashes, Floats, Floats]:
         """Hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
-        mine = np.flatnonzero(self.arm == arm)
+        hashed, arms, total, at = self._joined()
+        mine = np.flatnonzero(arms == arm)
         if self.count[arm] > self._limit and self.count.sum() > self._most:
-            mine = mine[np.argsort(self.hash[mine])[: self._limit]]  # those of the lowest hash stand for all
-        order = mine[np.lexsort((self.hash[mine], self.total[mine]))]
-        return self.hash[order], self.total[order], self.at[order]
+            mine = mine[np.argsort(hashed[mine])[: self._limit]]  # those of the lowest hash stand for all
+        order = mine[np.lexsort((hashed[mine], total[mine]))]
+        return hashed[order], total[order], at[order]
+
+    def _joined(self) -> tuple[Hashes, Ints, Floats, Floats]:
+        if len(self._kept) != 1:
+            empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+            hashed, arm, total, at = (
+                np.concatenate(column) for column in zip(empty, *self._kept, strict=True)
+            )
+            self._kept = [(hashed, arm, total, at)]
+        return self._kept[0]
 
     def _take(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
-        self.hash = np.concatenate([self.hash, hashed])
-        self.arm = np.concatenate([self.arm, arm])
-        self.total = np.concatenate([self.total, total])
-        self.at = np.concatenate([self.at, at])
-        if len(self.hash) > self._most:
-            order = np.lexsort((self.hash, self.arm))
-            by_arm = self.arm[order]
-            rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
-            kept = order[rank < self._limit]
-            self.hash, self.arm = self.hash[kept], self.arm[kept]
-            self.total, self.at = self.total[kept], self.at[kept]
+        self._kept.append((hashed, arm, total, at))
+        self._held += len(hashed)
+        if self._held <= self._most:
+            return
+        hashed, arm, total, at = self._joined()
+        order = np.lexsort((hashed, arm))
+        by_arm = arm[order]
+        rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
+        kept = order[rank < self._limit]
+        self._kept, self._held = [(hashed[kept], arm[kept], total[kept], at[kept])], len(kept)
 
 
 @dataclass(frozen=True)
