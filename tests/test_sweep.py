@@ -112,7 +112,7 @@ BAD = {
     HEAD + "grid = {'a b' = [1]}\n" + POLICY: (
         "s.toml: a parameter's name is letters, figures and underscores, not 'a b'"
     ),
-    HEAD + "grid = {b = [5]}\n" + POLICY: "s.toml: unknown parameter 'a'; (one of: b)",
+    HEAD + "grid = {b = [5]}\n" + POLICY: "s.toml: unknown parameter 'a' (one of: b)",
     HEAD + "grid = {a = [5], b = [1]}\n" + POLICY: (
         "s.toml: no problem and no policy has a {b} where the values of b could go"
     ),
