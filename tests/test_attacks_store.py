@@ -109,6 +109,7 @@ def test_a_file_that_was_replaced_is_not_written_to(tmp_path):
         store.append(number, [Choose((0,), (80.0,))], 0.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12 on: there are threads
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_fork_is_refused_at_once(tmp_path, kind):
     """On SQLite it lost events, on PostgreSQL it waited for a thread that is not there."""

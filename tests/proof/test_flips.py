@@ -23,6 +23,7 @@ def stores(tmp_path_factory):
         yield flips.make(tmp_path_factory.mktemp("flips"))
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12 on: there are threads
 @pytest.mark.parametrize("count", FLIPS)
 def test_a_wrong_byte_is_never_a_wrong_number(stores, count, folder, say):
     """Half of them in a closed store, with its snapshot; the rest in a database and its log after a kill."""
