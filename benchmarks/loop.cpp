@@ -127,9 +127,10 @@ static void advance_totals(const Problem& p, Chain& c, const Feed& feed, int sta
         const int arm = t <= ARMS ? t - 1 : best_arm(c, feed.log[i]);
         arms[i] = arm;
         c.pulls[arm]++;
+        if (c.closed[arm] == 0) c.inverse[arm] = 1.0 / (1.0 + c.pulls[arm]);
         if (t > c.lag) {
             const int s = i - c.lag, a = arms[s];
-            c.closed[a]++;
+            if (c.closed[a]++ == 0) c.observed[a] = 0.0;
             c.observed[a] += p.cap[a] * feed.total[p.window + s];
             c.inverse[a] = 1.0 / c.closed[a];
             c.width[a] = p.cap[a] * std::sqrt(c.inverse[a]);
@@ -177,7 +178,9 @@ static std::vector<Chain> read_chains(const Problem& p) {
             for (double& owed : c.owed) std::cin >> owed;
         } else {
             std::cin >> c.lag;
-            std::fill_n(c.width, ARMS, INFINITE);  // an arm without a known total comes first
+            // Arms without a known total come first, in turn: the fewest decisions, the largest index.
+            std::fill_n(c.observed, ARMS, 1e300);
+            std::fill_n(c.inverse, ARMS, 1.0);
         }
         c.arms.assign(p.window + SPAN, 0);
     }

@@ -158,7 +158,7 @@ def regrets(
         for label, policy in policies.items()
     }
     found = [
-        simulate(problem, compared, horizon, runs=20, seed=5).final_regret.mean(axis=1)
+        simulate(problem, compared, horizon, runs=60, seed=5).final_regret.mean(axis=1)
         for problem, compared in ((truth, true), (setup.problem, policies))
     ]
     return list(policies), found[0], found[1]
@@ -167,7 +167,7 @@ def regrets(
 @pytest.mark.parametrize("kind", [*SPREADS, "leaving"])
 def test_policies_are_ranked_as_on_the_true_problem(kind):
     """A fit to 6,000 decisions of four arms with gaps of 0.15 and more. The log misjudges a mean by
-    about 0.013 (its standard error) and so a gap by a tenth, and 20 runs leave a regret uncertain by
+    about 0.013 (its standard error) and so a gap by a tenth, and 60 runs leave a regret uncertain by
     another tenth. So two policies whose true regrets are further apart than 1 to 1.5 must come in the
     right order, and each regret must be right to a factor of 1.6."""
     truth = problem_of(kind)

@@ -81,7 +81,9 @@ class Model:
             return Answer(Status.CONFLICT)
         made = len(self.of(Kind.DECISION))
         batch = [
-            Event(Kind.DECISION, made + i + 1 if self.rounds else time, made + i, arm, 0.0, window)
+            Event(
+                Kind.DECISION, made + i + 1 if self.rounds else time, made + i, arm, float(item.salt), window
+            )
             for i, (arm, window) in enumerate(zip(item.arms, item.windows, strict=True))
         ]
         return self._add(

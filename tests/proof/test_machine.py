@@ -132,7 +132,7 @@ class BanditMachine(RuleBasedStateMachine):
         if not isinstance(ask, Decide):
             return ask
         arms = answer.arms or (0,) * ask.n
-        return Choose(arms, (float(WINDOW),) * len(arms), 0, ask.key)
+        return Choose(arms, (float(WINDOW),) * len(arms), 0, ask.key, self.bandit._commits._salt)
 
     @rule(data=st.data())
     def say_again(self, data) -> None:

@@ -434,7 +434,7 @@ class Bandit:
         """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
         if not _finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if abs(value) > _VALUE_MOST:
+        if abs(float(value)) > _VALUE_MOST:
             raise InputError(f"a piece's value must be at most {_VALUE_MOST:g} in size, not {value!r}")
         if value < 0 and not self._config.allow_negative:
             raise InputError(

@@ -93,6 +93,8 @@ class Ledger:
         self._windows = np.array([self._own(own) for own in windows])
         self._playing = np.ones(len(caps), np.bool_)
         edges = policy.edges(self.window).astype(np.float64)
+        self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
+        """The ages at which the policy's groups end."""
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
         self._pending = none_pending(len(edges), len(self._ends))
@@ -140,11 +142,6 @@ class Ledger:
     def caps(self) -> Floats:
         """The arms' caps."""
         return self._caps
-
-    @property
-    def edges(self) -> Floats:
-        """The ages at which the policy's groups end."""
-        return self._edges
 
     @property
     def seed(self) -> int:

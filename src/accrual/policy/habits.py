@@ -16,6 +16,7 @@ from accrual.core.beta import beta
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.jit import njit
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.estimate import in_turn
 
 
 class Params(NamedTuple):
@@ -26,11 +27,14 @@ class Stats(NamedTuple):
     pulls: Ints
     counted: Floats  # arms: what was counted as a pull
     total: Floats  # arms: the rewards of those, in caps
+    informed: Floats  # arms: groups that a decision has finished; until then nothing is known
 
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     """cap * a draw from Beta(1 + rewards, 1 + pulls - rewards)"""
+    if stats.informed[arm] == 0.0:
+        return in_turn(stats.pulls[arm])
     good = min(max(stats.total[arm], 0.0), stats.counted[arm])
     bad = stats.counted[arm] - good
     draw = beta(1.0 + good, 1.0 + bad, (moment.seed, moment.run), moment.round, arm)
@@ -44,6 +48,7 @@ def decided(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def piece_counted(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+    stats.informed[arm] += 1.0
     if after > before:
         stats.counted[arm] += 1.0
         stats.total[arm] += (after - before) / params.cap[arm]
@@ -51,6 +56,7 @@ def piece_counted(params: Params, stats: Stats, arm: int, group: int, before: fl
 
 @njit
 def part_counted(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+    stats.informed[arm] += 1.0
     stats.counted[arm] += 1.0
     stats.total[arm] += (after - before) / params.cap[arm]
 
@@ -72,7 +78,7 @@ class _Habit(Policy):
 
     def stats(self, params: Any) -> Stats:
         arms = len(params.cap)
-        return Stats(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms))
+        return Stats(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
 
 
 @dataclass(frozen=True)
