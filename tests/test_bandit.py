@@ -3,6 +3,8 @@
 import math
 import os
 import runpy
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -151,6 +153,47 @@ def test_a_recorded_run_replayed_makes_the_same_choices(name):
     ledger.tick(horizon + 1)
     for field, value in recording.stats._asdict().items():
         np.testing.assert_allclose(getattr(ledger.stats, field), value, rtol=1e-9, atol=1e-12, err_msg=field)
+
+
+def test_arms_added_one_after_the_other_have_their_turns():
+    """Each of the two has one of any four decisions, however many the older one has had."""
+    bandit = ac.Bandit(["a", "b"], window="60d", clock=lambda: 0.0)
+    bandit.decide(n=100)
+    bandit.add_arm("c")
+    bandit.decide(n=300)
+    bandit.add_arm("d")
+    arms = [decision.arm for decision in bandit.decide(n=400)]
+    assert (arms.count("c"), arms.count("d")) == (100, 100)
+
+
+def test_what_differs_names_no_arm_that_does_not(store):
+    ac.Bandit(["a", "b"], window=80, store=store)
+    with pytest.raises(ac.InputError) as error:
+        ac.Bandit(["a", "b"], window=81, store=store)
+    assert "differs: window is 80 rounds, not 81 rounds; groups is 80, not 81;" in str(error.value)
+    with pytest.raises(ac.InputError, match=r"not \[a \(cap 1\), b \(cap 1\.0000001\)\]"):
+        ac.Bandit({"a": 1.0, "b": 1.0000001}, window=80, store=store)
+
+
+def test_a_grandchild_refuses_what_its_parent_opened():
+    """A bandit of the first process must not keep one of the second from being refused in the third."""
+    code = """
+import os, accrual as ac
+first = [ac.Bandit(["a", "b"], 10) for _ in range(20)]
+if os.fork() == 0:
+    second = ac.Bandit(["a", "b"], 10)
+    if os.fork() == 0:
+        try:
+            print("used", second.decide(), flush=True)
+        except ac.InputError as error:
+            print("refused", flush=True)
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("refused\n", "")
 
 
 # The fold: whichever way the events come, the same bits.
@@ -882,6 +925,7 @@ def test_unknown_options_are_refused_and_the_nearest_is_named(store):
         ({"flor": 0.5, "nonsense": 3}, "unknown option of Bandit 'flor'"),
         ({"sed": 1}, "unknown option of Bandit 'sed'; did you mean 'seed'? (one of: seed, allow_negative,"),
         ({"alow_negative": True}, "did you mean 'allow_negative'?"),
+        ({"plicy": "UCB1"}, "did you mean 'policy'?"),
     ]
     for options, text in wrong:
         with pytest.raises(ac.InputError) as error:

@@ -71,7 +71,8 @@ def durable():
 def test_nothing_acknowledged_is_lost(durable, failures, say):
     """Backends are killed, and the server is restarted in immediate mode."""
     url = durable.tables()
-    bandits = [ac.Bandit(["a", "b", "c"], window=50, groups=10, store=url) for _ in range(WORKERS)]
+    caps = dict.fromkeys("abc", 100.0)  # more than any decision is paid here
+    bandits = [ac.Bandit(caps, window=50, groups=10, store=url) for _ in range(WORKERS)]
     bandits[0].decide()  # compiled before the clock runs
     stop = threading.Event()
     clients = [Client(i, bandits[i % WORKERS], stop) for i in range(CLIENTS)]

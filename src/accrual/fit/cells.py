@@ -63,7 +63,9 @@ class Reading:
         """Check the names of the options, and those that are one of a few words."""
         for name in options:
             if name not in Options.__annotations__:
-                raise unknown("option", name, Options.__annotations__)
+                raise unknown(
+                    "option", name, ("columns", "window", "groups", "cap", *Options.__annotations__)
+                )
         made = cls(dict(columns or {}), **options)
         if made.bad_rows not in BAD_ROWS:
             raise unknown("way with bad rows", made.bad_rows, BAD_ROWS)

@@ -92,7 +92,7 @@ class Bandit:
         name: str = "bandit",
         **options: Unpack[Options],
     ) -> None:
-        only("option of Bandit", options, Options.__annotations__)
+        only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
             arms, window, groups, policy, seed, options.get("allow_negative", False)

@@ -147,7 +147,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
         for key in ("arms", "window", "groups", "policy", "seed", "allow_negative")
-        if wanted[key] != written[key] or (key == "window" and wanted["rounds"] != written["rounds"])
+        if _short(key, wanted) != _short(key, written)
     ]
     if differing:
         raise InputError(
@@ -159,7 +159,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
 def _short(key: str, written: Mapping[str, Any]) -> str:
     """One setting of a configuration as the store keeps it, for people."""
     if key == "arms":
-        return "[" + ", ".join(f"{name} (cap {cap:g})" for name, cap, _ in written["arms"]) + "]"
+        return "[" + ", ".join(f"{name} (cap {cap:.15g})" for name, cap, _ in written["arms"]) + "]"
     if key == "window":
         return window_text(written["rounds"], written["window"])
     return str(written[key])

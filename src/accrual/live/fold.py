@@ -134,15 +134,14 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         for k in range(rules.founding):
             if rules.playing[k] and stats.pulls[k] == 0:
                 return k
-        newcomers = 0
-        choice = CHOOSE
+        if rules.founding == len(rules.playing):
+            return CHOOSE
+        place = made % max(np.sum(rules.playing), 1)  # each new arm has one of the K places
         for k in range(rules.founding, len(rules.playing)):
             if rules.playing[k] and news[k] > now:
-                newcomers += 1
-                if choice == CHOOSE or stats.pulls[k] < stats.pulls[choice]:
-                    choice = k
-        if newcomers and made % np.sum(rules.playing) < newcomers:
-            return choice
+                if place == 0:
+                    return k
+                place -= 1
         return CHOOSE
 
     @njit

@@ -37,6 +37,8 @@ def refuse_in_children(bandit: Any) -> None:
 
 def _in_child() -> None:
     for bandit in _OPEN:
+        if isinstance(bandit, _Forked):  # by an earlier fork: this is a grandchild
+            continue
         bandit.__class__ = type(f"Forked{type(bandit).__name__}", (_Forked, type(bandit)), {})
 
 
