@@ -136,7 +136,12 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                 return k
         if rules.founding == len(rules.playing):
             return CHOOSE
-        place = made % max(np.sum(rules.playing), 1)  # each new arm has one of the K places
+        arms = 0
+        for k in range(len(rules.playing)):
+            arms += int(rules.playing[k])
+        if arms == 0:
+            return CHOOSE
+        place = made % arms  # each new arm has one of as many places
         for k in range(rules.founding, len(rules.playing)):
             if rules.playing[k] and news[k] > now:
                 if place == 0:
