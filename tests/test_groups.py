@@ -28,7 +28,7 @@ def test_spread_problem_and_ledger_agree(age):
     problem = fitted.to_problem(window=100)
     assert int(np.argmax(problem.group_means[0])) == expected
     ledger = Ledger(ac.TPUCBEW(alpha=100), [1.0, 1.0], 100, span=1.0)
-    assert int(np.searchsorted(ledger.edges, age, side="right")) == expected
+    assert int(np.searchsorted(ledger._edges, age, side="right")) == expected
 
 
 @given(st.integers(1, 400), st.integers(0, 400), st.floats(1e-3, 1e9))
