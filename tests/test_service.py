@@ -284,6 +284,7 @@ def test_one_that_cannot_be_served_does_not_hurt_its_company(service):
 def test_closing(service):
     at = fresh(service, "closing")
     service.post(f"{at}/decisions")
+    assert problem(service.post(f"{at}/decisions/0/close", {"foo": 1})) == "invalid"
     assert service.post(f"{at}/decisions/0/close").json() == {"status": "stored"}
     assert service.post(f"{at}/decisions/0/close").json() == {"status": "again"}
     assert problem(service.post(f"{at}/decisions/1/close")) == "unknown-decision"

@@ -26,6 +26,8 @@ def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
     InputError("unknown spread 'begn'; did you mean 'begin'? (one of: begin, middle, end)")
     """
     names = list(options)
+    if not names:
+        return InputError(f"unknown {what} {given!r}; there is none to give")
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return InputError(f"unknown {what} {given!r}{hint} (one of: {', '.join(names)})")

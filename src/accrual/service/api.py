@@ -106,7 +106,7 @@ def router(bandits: Bandits) -> APIRouter:
     @routes.post(
         "/bandits/{bandit}/decisions/{id}/close", dependencies=[_scope("write")], operation_id="closeDecision"
     )
-    async def close(served: Found, id: Id) -> models.Done:
+    async def close(served: Found, id: Id, given: models.CloseIn | None = None) -> models.Done:
         """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
         answer = await _one(served, Close(id))
         if answer.status is Status.UNKNOWN:

@@ -112,6 +112,10 @@ class NewArmIn(_In):
     ] = None
 
 
+class CloseIn(_In):
+    """What closing a decision takes: nothing. A body may be left out."""
+
+
 class RetireIn(_In):
     """An arm to be retired."""
 
