@@ -151,7 +151,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
 
     @njit
     def look(state: State, stats: Any, news: Floats, now: float, made: int, salt: int) -> int:
-        """Do what comes before a decision, whoever makes it; return what `turn` does.
+        """Do what comes before a decision, made here or elsewhere; return what `turn` does.
 
         What this writes is part of the fold, so it happens to every decision, one made elsewhere too.
         """
@@ -280,7 +280,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
-                # The value of a decision's event is the salt of whoever made it.
+                # The value of a decision's event is the salt of the worker that made it.
                 look(state, state.stats, state.news, ats[i], state.pending.counts[NEXT], int(values[i]))
                 note(state, ats[i], arms[i], ages[i])
             i += 1
