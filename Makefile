@@ -14,12 +14,12 @@ paper: venv
 
 # Twenty SIGKILLs, then the same bytes as without.
 paper-kills: venv
-	$(BIN)/pytest -m slow tests/test_paper_runner.py
+	$(BIN)/pytest -m slow tests/experiments/test_paper_runner.py
 	$(BIN)/python benchmarks/paper_kills.py
 
 # Nodes of a Ray cluster killed twenty times, and its head; then the same bytes as without Ray.
 ray-kills: venv
-	$(BIN)/pytest -m slow tests/test_on_ray.py tests/test_fit_parts.py
+	$(BIN)/pytest -m slow tests/experiments/test_on_ray.py tests/fit/test_fit_parts.py
 	$(BIN)/python benchmarks/ray_kills.py
 
 # How the cost of a round grows with arms, window, groups, horizon and runs.
@@ -36,7 +36,7 @@ test: venv lint
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
 # bytes than 20,000.
 proof: venv
-	$(BIN)/pytest -m slow tests/proof tests/test_attacks_service.py
+	$(BIN)/pytest -m slow tests/proof tests/service/test_attacks_service.py
 
 lint: venv
 	$(BIN)/ruff check .

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.test_service_kill import killed
-from tests.test_service_schema import probe
+from tests.service.test_service_kill import killed
+from tests.service.test_service_schema import probe
 
 
 @pytest.mark.slow

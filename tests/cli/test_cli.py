@@ -18,7 +18,7 @@ import pytest
 import accrual as ac
 from accrual.cli import app
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples" / "two-arms.toml")
 SMALL = ["--horizon", "300", "--runs", "3"]
 PNG = b"\x89PNG\r\n"

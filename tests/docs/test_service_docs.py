@@ -16,7 +16,7 @@ from accrual.service.metrics import Metrics
 from accrual.service.problems import KINDS
 from accrual.service.settings import PREFIX, Settings
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
 
 

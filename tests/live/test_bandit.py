@@ -961,7 +961,7 @@ def test_submit_stores_what_observe_stores(store):
 
 
 def test_the_example_runs(capsys):
-    runpy.run_path(str(Path(__file__).parent.parent / "examples" / "live.py"), run_name="__main__")
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "live.py"), run_name="__main__")
     assert len(capsys.readouterr().out.splitlines()) > 8
 
 

@@ -16,7 +16,7 @@ import pytest
 import accrual as ac
 from accrual.experiments.bench import compared, compile_for
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def _python(code: str, **environment: str) -> str:

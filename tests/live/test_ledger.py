@@ -589,5 +589,5 @@ def test_plain_python_gives_the_same_bits():
 
 @pytest.mark.parametrize("example", ["own_windows", "arms_come_and_go"])
 def test_examples_run(example, capsys):
-    runpy.run_path(str(Path(__file__).parent.parent / "examples" / f"{example}.py"), run_name="__main__")
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / f"{example}.py"), run_name="__main__")
     assert len(capsys.readouterr().out.splitlines()) > 4

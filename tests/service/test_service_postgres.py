@@ -11,8 +11,8 @@ import httpx
 import psutil
 import pytest
 from tests.postgres import server
+from tests.service.test_service import value
 from tests.serving import BODY, Process, wait_until
-from tests.test_service import value
 
 from accrual.client import Client
 from accrual.core.errors import InputError

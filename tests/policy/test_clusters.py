@@ -16,7 +16,7 @@ from accrual.policy.catalog import parse
 from accrual.policy.clusters import Cluster, ClusteredTPUCBFRG, find_clusters
 from accrual.testing import PolicySuite
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 class TestClusteredTPUCBFRG(PolicySuite):

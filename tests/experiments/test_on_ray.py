@@ -28,7 +28,7 @@ from pathlib import Path
 from ray.cluster_utils import Cluster
 from accrual.experiments.on_ray import OnRay
 from accrual.experiments.runner import run_cells
-from tests.test_on_ray import few_cells
+from tests.experiments.test_on_ray import few_cells
 
 out, killed = Path(sys.argv[1]), []
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})

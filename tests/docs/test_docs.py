@@ -13,7 +13,7 @@ import typer
 
 from accrual.cli import app
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 GUIDE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 

@@ -98,7 +98,7 @@ def test_jackpots_are_best_by_rare_large_totals():
 
 def test_development_and_final_problems_have_nothing_in_common(monkeypatch):
     """But for the gallery's older problems, and those with other seeds."""
-    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     bench: Any = importlib.import_module("default_policy")
     first, last = bench.development(), bench.held_out()
     assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 from tests.postgres import server
+from tests.service.test_service_keys import bearer, made, url
 from tests.serving import BODY, problem, serving, wait_until
-from tests.test_service_keys import bearer, made, url
 
 import accrual as ac
 from accrual.cli.app import run

@@ -24,7 +24,7 @@ from accrual.policy.catalog import CATALOG
 from accrual.problem import Problem
 from accrual.spread import Continuous, Tail, estimate_tail, payments, window_for
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 WINDOW = 100
 AGE = AgeIMED().edges(WINDOW).astype(float)  # uneven
 EVEN = np.linspace(0, WINDOW, 21)[1:]
