@@ -141,7 +141,7 @@ def durable(folder: Path) -> None:
     for threads in (1, 8, 32):
         print(f"  one by one, {threads:2d} threads {together(bandit, threads):8,.0f}")
     bare.close()
-    bandit.release()
+    bandit.close()
 
 
 def together(bandit: ac.Bandit, threads: int) -> float:

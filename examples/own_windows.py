@@ -37,7 +37,7 @@ for day in range(DAYS + 30):
                 orders.setdefault(day + age, []).append((decision.id, value, age))
                 earned[decision.arm] += value
     for id_ in leavers.pop(day, []):
-        ledger.close(id_, now=day)
+        ledger.close_decision(id_, now=day)
     for id_, value, age in orders.pop(day, []):
         assert ledger.observe(id_, value, age)
     if day < DAYS and day % 20 == 19:

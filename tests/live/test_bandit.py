@@ -113,7 +113,7 @@ def play(bandit: ac.Bandit, rounds: int, seed: int = 0) -> list[str]:
                 age = int(dice.integers(0, back + 1))
                 bandit.observe(int(d.id - back), float(dice.random() / 4), age=age)
         if d.id % 7 == 3:
-            bandit.close(d.id - 2)
+            bandit.close_decision(d.id - 2)
     return arms
 
 
@@ -265,7 +265,7 @@ def test_late_is_the_same_to_the_store_and_to_the_ledger(store):
         for _ in range(3):
             id_ = int(dice.integers(max(made - 60, 0), made + 1))
             if dice.integers(4) == 0:
-                bandit.close(id_)
+                bandit.close_decision(id_)
             row = store.decision(bandit._row.number, id_)
             when = clock.now - float(dice.integers(0, 3))
             answer = bandit.observe(id_, 0.1, at=when if when >= row.at else None)
@@ -315,7 +315,7 @@ def test_a_piece_past_the_window_is_stored_and_counted_and_not_learned(store):
     assert answer.status is Status.STORED
     assert answer.late
     assert bandit.observe(0, 0.5, key="late") == answer._replace(status=Status.AGAIN)
-    bandit.close(5)
+    bandit.close_decision(5)
     assert bandit.observe(5, 0.5, age=0).late
     state = bandit.state()
     assert state.late == 2
@@ -615,7 +615,7 @@ def test_state_by_hand(store, policy):
     assert [arm.expected for arm in bandit.state().arms] == [None, None]
     bandit.observe(0, 0.5, age=0)
     bandit.observe(1, 0.75, age=0)
-    bandit.close(1)
+    bandit.close_decision(1)
     clock.now += 4.0
     assert bandit.observe(0, 0.25).late  # time has passed
     state = bandit.state()
@@ -672,7 +672,7 @@ def test_what_is_still_expected_counts_all_ages(policy):
         assert arm.expected == pytest.approx(left[arm.name], rel=0.01)
         assert arm.estimate == pytest.approx(pay[arm.name] * arm.reached, rel=0.01)
     for d in made[:6]:
-        bandit.close(d.id)
+        bandit.close_decision(d.id)
     open_ = {arm: sum(79 - (made[-1].at - d.at) for d in made[6:] if d.arm == arm) for arm in pay}
     for arm in bandit.state().arms:  # nothing more comes of those that were closed
         assert arm.expected == pytest.approx(pay[arm.name] * open_[arm.name], rel=0.01)
@@ -837,7 +837,7 @@ def test_a_forked_child_refuses_a_bandit_of_its_parent(tmp_path, where):
             bandit.decide,
             lambda: bandit.observe(0, 0.5),
             lambda: bandit.submit([Decide()]),
-            lambda: bandit.close(0),
+            lambda: bandit.close_decision(0),
             bandit.state,
             lambda: bandit.explain(0),
             bandit.follow,
@@ -854,7 +854,7 @@ def test_a_forked_child_refuses_a_bandit_of_its_parent(tmp_path, where):
                 except ac.InputError as error:
                     said = str(error)
                 os.write(writing, f"{said}\n".encode())
-            bandit.release()
+            bandit.close()
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading) as file:
@@ -892,7 +892,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_stores_nothing(store):
         (lambda: bandit.observe(0, 0.5, key="\ud800"), "text of 1 to 200 characters"),
         (lambda: bandit.decide(n=0), "n must be a whole number from 1 to 100000, not 0"),
         (lambda: bandit.decide(key=7), "text of 1 to 200 characters, not 7"),  # type: ignore[call-overload]
-        (lambda: bandit.close(1), "no decision has the id 1"),
+        (lambda: bandit.close_decision(1), "no decision has the id 1"),
         (lambda: bandit.add_arm(""), "text of 1 to 200 characters"),
         (lambda: bandit.add_arm("x", cap=0), "a cap must be a number from 1e-50 to 1e+50, not 0"),
         (lambda: bandit.add_arm("x", window="3s"), "the bandit counts rounds, unlike '3s'"),

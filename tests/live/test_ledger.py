@@ -179,7 +179,7 @@ def play(ledger: Any, events: list[Any], caps: list[float]) -> History:
             ledger.retire_arm(more[0] % len(caps))
         elif kind == "close" and history.arm:
             id_ = max(len(history.arm) - 1 - more[0], 0)
-            assert ledger.close(id_, history.now) == (
+            assert ledger.close_decision(id_, history.now) == (
                 history.end[id_] > history.now and id_ not in history.closed
             )
             history.closed.add(id_)
@@ -344,8 +344,8 @@ def test_windows_of_arms_and_decisions_by_hand():
     assert seen.tolist() == [[2, 2, 1, 1], [1, 1, 1, 1]]
     assert ledger.stats.paid[1].tolist() == [0, 0, 0.5, 0]
     assert (ledger.pending, ledger.late) == (1, 2)
-    assert ledger.close(0, now=8)
-    assert not ledger.close(0, now=8)
+    assert ledger.close_decision(0, now=8)
+    assert not ledger.close_decision(0, now=8)
     assert not ledger.observe(0, 1.0, age=1)
     assert (ledger.pending, ledger.late) == (0, 3)
     assert seen[0].tolist() == [2, 2, 1, 1]  # closing finishes nothing ...
@@ -360,7 +360,7 @@ def test_the_total_of_a_closed_decision_counts_when_its_window_is_over():
     ledger.decide(now=0, n=2)
     ledger.observe(0, 0.25, age=0)
     ledger.observe(0, 0.25, age=11)
-    ledger.close(0, now=1)
+    ledger.close_decision(0, now=1)
     assert not ledger.observe(0, 0.25, age=1)
     ledger.tick(11.9)
     assert ledger.stats.closed.tolist() == [0, 0]
@@ -378,7 +378,7 @@ def visits(name: str, closing: bool) -> tuple[list[int], dict[str, Any]]:
     paying: dict[int, list[tuple[int, float, int]]] = {}
     for now in range(400):
         for id_ in leaving.pop(now, []) if closing else []:
-            assert ledger.close(id_, now)
+            assert ledger.close_decision(id_, now)
         for id_, value, age in paying.pop(now, []):
             assert ledger.observe(id_, value, age)
         (decision,) = ledger.decide(now)
@@ -430,7 +430,7 @@ def test_memory_grows_with_what_is_pending():
     for now in range(5000):
         (decision,) = ledger.decide(now)
         if now % 3:
-            ledger.close(decision.id, now)
+            ledger.close_decision(decision.id, now)
     assert ledger.pending == WINDOW // 3
     assert len(ledger._pending.queues.rows) == len(ledger._pending.where) == 64
     ledger.decide(now=5000, n=1000)
@@ -516,7 +516,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
         (lambda: ledger.observe_many([0], [0.5, 0.5], [0, 0]), "of one length"),
         (lambda: ledger.observe_many([0, 0], [0.5, math.inf], [0, 0]), "finite"),
         (lambda: ledger.observe_many([0, 0], [0.5, 0.5], [0, -1]), "0 or more"),
-        (lambda: ledger.close(1, now=9), "no decision has the id 1"),
+        (lambda: ledger.close_decision(1, now=9), "no decision has the id 1"),
         (lambda: ledger.add_arm(0.0), "a cap must be a positive number, not 0.0"),
         (lambda: ledger.add_arm(1.0, window=20), "at most the ledger's 12"),
         (lambda: ledger.retire_arm(7), "arm must be a whole number from 0 to 2, not 7"),
@@ -571,7 +571,7 @@ def bits() -> dict[str, dict[str, list[str]]]:
             for decision in ledger.decide(now, n=2, window=(None, 5)[now % 2]):
                 ledger.observe(max(decision.id - 9, 0), 0.1 + 0.01 * now, age=now % 7)
             if now % 5 == 0:
-                ledger.close(decision.id, now)
+                ledger.close_decision(decision.id, now)
         found[name] = {field: [float(x).hex() for x in v.ravel()] for field, v in arrays(ledger).items()}
     return found
 

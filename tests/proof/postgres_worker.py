@@ -116,7 +116,7 @@ def share(url: str, worker: int, rounds: int) -> dict[str, Any]:
     while bandit._follower.position < total:  # nothing but following
         time.sleep(0.01)
     found = {name: array.tobytes().hex() for name, array in learned(bandit._follower.ledger).items()}
-    bandit.release()
+    bandit.close()
     return {"learned": found, "lags": lags, "seconds": seconds}
 
 

@@ -39,7 +39,7 @@ class Load:
         while not self._stop.is_set():
             made = self.bandit.decide(n=20)
             self.bandit.observe_many([d.id for d in made], [(d.id * 7 + number) % 5 / 4 for d in made])
-            self.bandit.close(made[0].id)
+            self.bandit.close_decision(made[0].id)
 
     def stop(self) -> None:
         self._stop.set()
@@ -80,7 +80,7 @@ def test_a_backup_is_the_database_at_one_moment(kind, times, apart, tmp_path, sa
         assert same_bits(learned(folded), learned(bandit._follower.at(position)))
         restored.close()
         positions.append(position)
-    bandit.release()
+    bandit.close()
     assert len(set(positions)) == times
     say(
         f"{times} backups of {kind} under load, at {positions[0]:,} to {positions[-1]:,} events: each "
@@ -101,7 +101,7 @@ def test_control_copying_the_file(tmp_path, say):
         except sqlite3.Error:
             wrong += 1
     load.stop()
-    load.bandit.release()
+    load.bandit.close()
     assert wrong > 0
     say(f"control, copying SQLite's file: {wrong} of 5 copies lack what was acknowledged")
 
@@ -122,6 +122,6 @@ def test_control_reading_tables_at_different_moments(tmp_path, monkeypatch, say)
         with reading(f"sqlite:///{tmp_path}/{i}.db") as reader:
             wrong += bool(verify(reader))
     load.stop()
-    load.bandit.release()
+    load.bandit.close()
     assert wrong > 0
     say(f"control, reading PostgreSQL's tables at different moments: {wrong} of 5 backups are wrong")

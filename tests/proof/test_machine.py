@@ -148,7 +148,7 @@ class BanditMachine(RuleBasedStateMachine):
         if how == "crash":
             self.crash()
         else:
-            self.bandit.release()  # which keeps a snapshot
+            self.bandit.close()  # which keeps a snapshot
         if how == "migrate":
             with tempfile.TemporaryDirectory() as folder:
                 backup(self.url, f"{folder}/backup.db")

@@ -115,7 +115,7 @@ def test_nothing_acknowledged_is_lost(durable, failures, say):
         bandit.catch_up()
         whole = refold(store, row, bandit._config.ledger(), store.head(row.number))
         assert same_bits(learned(bandit._follower.ledger), learned(whole))
-        bandit.release()
+        bandit.close()
     store.close()
     retries = sum(client.retries for client in clients)
     assert retries > 0

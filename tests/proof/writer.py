@@ -36,7 +36,7 @@ def serve(bandit: ac.Bandit, connection: socket.socket, eager: bool) -> None:
 
 def main(place: str, url: str, eager: bool) -> None:
     """For each line of input: start a process, print its number, and wait for its end."""
-    open_bandit(url).release()  # what is compiled and imported here need not be in each of them
+    open_bandit(url).close()  # what is compiled and imported here need not be in each of them
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(place)
     listener.listen(64)

@@ -452,7 +452,7 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
         for i in range(60):
             made = bandit.decide(n=5, key=f"batch {i}")
             bandit.observe_many([d.id for d in made], [0.25] * 5, keys=[f"k{d.id}" for d in made])
-        bandit.close(3)
+        bandit.close_decision(3)
         bandit.add_arm("c")
         state, events = bandit.state(), bandit._store.read(1, 0, 10**6)
     old = tmp_path / "old.db"

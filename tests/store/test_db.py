@@ -58,7 +58,7 @@ def fill(url, events=5000):
         for _ in range(events // 500):
             made = bandit.decide(n=250)
             bandit.observe_many([d.id for d in made], [0.25] * 250, keys=[f"k{d.id}" for d in made])
-            bandit.close(made[0].id)
+            bandit.close_decision(made[0].id)
             bandit.observe(made[0].id, 0.5)  # late
         state = bandit.state()
     store = open_store(url)

@@ -307,7 +307,7 @@ class Bandit:
             return AddArm(ask.name, float(ask.cap), float(ask.window))
         return Close(_index(ask.decision)) if isinstance(ask, Close) else ask
 
-    def close(self, id: int) -> bool:
+    def close_decision(self, id: int) -> bool:
         """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
 
         What it has paid counts when it would have, at the ages of its groups and at the end of its window,
@@ -404,7 +404,7 @@ class Bandit:
             raise InputError("nobody measures staleness here; call follow() first")
         return self._following.staleness()
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Keep a snapshot for the next start, and let go of the store."""
         if self._following is not None:
             self._following.stop()
@@ -421,7 +421,7 @@ class Bandit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        self.close()
 
     def _name(self, number: int) -> str:
         if number >= len(self._names):

@@ -19,14 +19,14 @@ class _Forked:
     """
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("__") or name == "release":
+        if name.startswith("__") or name == "close":
             return super().__getattribute__(name)
         raise InputError(
             "this bandit was opened before this process was forked from another, which goes on with it; "
             "open one here, after the fork"
         )
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Do nothing: the store is the parent's to close."""
 
 

@@ -327,7 +327,7 @@ class Ledger:
         self._now = self._time(now)
         self._code.advance(self._held, self._now, 0, CHOOSE, OF_ARM, 0)
 
-    def close(self, id: int, now: float) -> bool:
+    def close_decision(self, id: int, now: float) -> bool:
         """Refuse further pieces of decision `id`. False if its window was over, or it had been closed.
 
         Nothing else changes: its groups finish, and its total counts, when they would have.

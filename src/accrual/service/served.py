@@ -102,7 +102,7 @@ class Served:
     def release(self) -> None:
         """Keep a snapshot."""
         try:
-            self.bandit.release()
+            self.bandit.close()
         except StoreError as error:  # the log has it all; the next start takes longer
             log.error("no snapshot was kept", extra={"error": str(error)})
 
