@@ -13,7 +13,17 @@ from accrual.service.history import history
 from accrual.service.models import BANDIT, finite
 from accrual.service.problems import Refusal
 from accrual.service.served import Bandits, Served
-from accrual.store.base import AddArm, Answer, BanditRow, Close, Events, Item, Kind, RetireArm, Status
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    Events,
+    Kind,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
 
 _ID_MOST = 2**53
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
@@ -108,7 +118,7 @@ def router(bandits: Bandits) -> APIRouter:
     )
     async def close(served: Found, id: Id, given: models.CloseIn | None = None) -> models.Done:
         """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
-        answer = await _one(served, Close(id))
+        answer = await _one(served, CloseDecision(id))
         if answer.status is Status.UNKNOWN:
             raise Refusal("unknown-decision", f"no decision has the id {id}")
         return _done(answer)
@@ -125,7 +135,7 @@ def router(bandits: Bandits) -> APIRouter:
     return routes
 
 
-async def _one(served: Served, item: Item) -> Answer:
+async def _one(served: Served, item: StoreRequest) -> Answer:
     (answer,) = await served.line.join((item,))
     return answer
 

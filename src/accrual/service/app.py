@@ -31,8 +31,8 @@ from accrual.service.served import Bandits
 from accrual.service.settings import Settings
 from accrual.service.tasks import supervise
 from accrual.store.address import parse
+from accrual.store.backends import open_store
 from accrual.store.base import StoreError
-from accrual.store.url import open_store
 
 _OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
 _READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest

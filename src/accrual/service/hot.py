@@ -15,7 +15,7 @@ from accrual.live.commit import Ask, Decide
 from accrual.service.numbers import reader
 from accrual.service.problems import Refusal
 from accrual.service.served import Served
-from accrual.store.base import Answer, Pay, Status
+from accrual.store.base import Answer, NewPiece, Status
 
 BATCH_MOST = 1_000
 KEY_MOST = 200
@@ -194,7 +194,7 @@ def check_key(key: str) -> None:
         raise Refusal("invalid", "a key must be of printable ASCII characters")
 
 
-def _pay(served: Served, piece: PieceIn) -> Pay:
+def _pay(served: Served, piece: PieceIn) -> NewPiece:
     try:
         return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key)
     except InputError as error:
