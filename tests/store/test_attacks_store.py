@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections import Counter
 from contextlib import closing
 
 import pytest
@@ -16,6 +17,7 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.cli.app import run
+from accrual.core import file_lock
 from accrual.core.errors import InputError
 from accrual.service.keys import new_key
 from accrual.store import checksums, key_index, lock, migrate, sqlite
@@ -93,17 +95,19 @@ def test_a_second_writer_is_refused_at_its_first_commit(tmp_path, monkeypatch):
     """Where no lock holds, such as on some network drives, the head row tells."""
     number = filled(tmp_path / "plays.db")
     first = SQLiteStore(str(tmp_path / "plays.db"))
-    monkeypatch.setattr(lock, "fcntl", None)
-    monkeypatch.setattr(lock, "_held", set())
-    second = SQLiteStore(str(tmp_path / "plays.db"))
-    first.append(number, [NewDecisions((0,), (80.0,))], 0.0)
-    head = first.head(number)
-    for _ in range(2):
-        with pytest.raises(StoreError, match="another process has written to it"):
-            second.append(number, [NewDecisions((0,), (80.0,))], 0.0)
-    first.append(number, [NewDecisions((0,), (80.0,))], 0.0)
-    assert first.head(number) == head + 1
-    second.close()
+    with monkeypatch.context() as second_process:
+        second_process.setattr(file_lock, "fcntl", None)
+        for name, kind in {"_held": set, "_descriptors": dict, "_connections": Counter}.items():
+            second_process.setattr(lock, name, kind())
+        second = SQLiteStore(str(tmp_path / "plays.db"))
+        first.append(number, [NewDecisions((0,), (80.0,))], 0.0)
+        head = first.head(number)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="another process has written to it"):
+                second.append(number, [NewDecisions((0,), (80.0,))], 0.0)
+        first.append(number, [NewDecisions((0,), (80.0,))], 0.0)
+        assert first.head(number) == head + 1
+        second.close()
     first.close()
 
 
