@@ -33,7 +33,7 @@ def bounds(
     from accrual.bounds import theorem1_factor
     from accrual.core.errors import InputError
     from accrual.core.random import ROUND_MOST
-    from accrual.experiments.files import load
+    from accrual.experiments.toml_files import load
     from accrual.spread import parse
 
     problem = load(setting).problem

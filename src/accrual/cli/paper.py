@@ -45,14 +45,14 @@ def paper(
     """Every table and figure of the paper, beside what it prints."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.reproduction import Options, run
-    from accrual.experiments.settings import HORIZON
+    from accrual.experiments.paper_settings import HORIZON
+    from accrual.experiments.reproduction import PaperOptions, run
     from accrual.report.build import build
 
     horizon, runs, device = extent
     if check and horizon != HORIZON:
         raise InputError(f"--check compares with numbers printed for {HORIZON} rounds; leave out --horizon")
-    options = Options(out, only or (), runs, horizon, executor, fresh, spotify, device)
+    options = PaperOptions(out, only or (), runs, horizon, executor, fresh, spotify, device)
     summary = run(options)
     if summary.policy_rounds:
         _say(

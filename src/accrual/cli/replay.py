@@ -37,10 +37,10 @@ def replay(
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
 ) -> None:
     """What a policy would have earned, on a log that was collected at random."""
-    from accrual.experiments.judging import named
-    from accrual.experiments.logged import from_log
+    from accrual.experiments.api import named
     from accrual.experiments.replay import judge_all
-    from accrual.experiments.replayed import Replayed
+    from accrual.experiments.replay_log import from_log
+    from accrual.experiments.replay_result import ReplayResult
 
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay walks through a log itself, not through what was fitted")
@@ -48,7 +48,7 @@ def replay(
         logged = from_log(log, source.fit(log), uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
-    found = Replayed(logged, lines, method)
+    found = ReplayResult(logged, lines, method)
     for said in found.summary().splitlines():
         typer.echo(said)
     typer.echo("")

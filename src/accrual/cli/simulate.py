@@ -42,8 +42,8 @@ def simulate(
 ) -> None:
     """Play a problem with several policies and print their regret."""
     from accrual.engine.simulate import simulate as play
-    from accrual.experiments.files import load
-    from accrual.experiments.registry import usual_policies
+    from accrual.experiments.named_problems import usual_policies
+    from accrual.experiments.toml_files import load
 
     setup = load(setting)
     policies = _parsed(policy) if policy else setup.policies

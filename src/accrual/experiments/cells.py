@@ -1,7 +1,7 @@
 """Cells: policies on a few runs of a problem, known by the hash of all that determines their numbers.
 
 `cut` makes cells of any problem and policies, `accrual.experiments.runner.run_cells` computes
-those that are not on disk yet, and `gather` puts them together again:
+those that are not on disk yet, and `gather_results` puts them together again:
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -169,7 +169,7 @@ def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
     return [replace(cell, identity={**cell.identity, "device": device}) for cell in cells]
 
 
-def gather(cells: Sequence[Cell], out: Path) -> Result:
+def gather_results(cells: Sequence[Cell], out: Path) -> Result:
     """Put cells of one problem together: what `simulate` would have given for all of them.
 
     Every policy must have cells for the same runs. A cell that is missing or damaged is refused.
