@@ -11,7 +11,7 @@ import typer
 
 from accrual.cli.log import LogOptions, with_log
 from accrual.cli.options import Device, Runs, count, expanded, with_executor
-from accrual.cli.output import number, show_table, writable
+from accrual.cli.output import number, say, show_table, writable
 from accrual.core.errors import need
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ def compare(
         "out/compare"
     ),
 ) -> None:
-    """Simulate policies on decisions that pay what logged ones did, when they did."""
+    """Simulate policies on what a log has paid.
+
+    Simulated decisions pay what logged ones did, at the ages at which they did.
+    """
     need("matplotlib", "plot")
     from accrual.experiments import comparison_setup
     from accrual.experiments.cells import gather_results
@@ -92,13 +95,14 @@ def compare(
     result.save(out / "comparison.parquet")
     write_csv(figures, found)
     page = write_report(out, found)
-    typer.echo(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
-    for line in found.summary().splitlines():
-        typer.echo(line)
-    typer.echo("")
+    say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
+    *sentences, python = found.summary().splitlines()
+    for line in sentences:
+        say(line)
+    typer.echo(f"{python}\n")  # in one piece, to be copied
     _show(found, all_arms)
     for note in comparison_setup.notes(setup):
-        typer.echo(note)
+        say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
 

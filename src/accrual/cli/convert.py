@@ -44,7 +44,7 @@ def convert(
     ] = None,
     column: Columns = None,
 ) -> None:
-    """Make a log of a table of transactions or of music sessions."""
+    """Make a log of transactions or of sessions."""
     from accrual.fit import convert as files
     from accrual.fit import sessions, transactions
 

@@ -39,7 +39,10 @@ def gallery(
         "out/gallery"
     ),
 ) -> None:
-    """Policies on problems that are hard in different ways, against learners without delay."""
+    """Play policies on a gallery of hard problems.
+
+    Their regret is shown beside that of learners that see every total at once.
+    """
     need("matplotlib", "plot")
     need("pyarrow", "frames")
     from accrual.experiments.cells import gather_results

@@ -42,7 +42,7 @@ def paper(
         bool, typer.Option("--check", help="Exit with 1 and a list if a printed number disagrees.")
     ] = False,
 ) -> int:
-    """Every table and figure of the paper, beside what it prints."""
+    """Reproduce the paper's tables and figures."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
     from accrual.experiments.paper_settings import HORIZON

@@ -40,7 +40,7 @@ def simulate(
         ),
     ] = None,
 ) -> None:
-    """Play a problem with several policies and print their regret."""
+    """Play policies on a problem."""
     from accrual.engine.simulate import simulate as play
     from accrual.experiments.named_problems import usual_policies
     from accrual.experiments.toml_files import load

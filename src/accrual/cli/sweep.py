@@ -36,7 +36,7 @@ def sweep(
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where results and picture go.")] = None,
 ) -> None:
-    """Policies over a grid of parameters: the best of them, a table and a picture."""
+    """Try policies over a grid of parameters."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
     from accrual.experiments.cells import gather_results

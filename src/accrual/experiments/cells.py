@@ -10,7 +10,7 @@ those that are not on disk yet, and `gather_results` puts them together again:
 >>> cells = cut("mine", ac.paper.setting1(), {"UCB1": ac.UCB1()}, horizon=500, runs=4, size=2)
 >>> with tempfile.TemporaryDirectory() as out:
 ...     done = run_cells(cells, Path(out), Local(jobs=1))
-...     result = gather(cells, Path(out))
+...     result = gather_results(cells, Path(out))
 >>> done.cells, result.final_regret.shape
 (2, (1, 4))
 """

@@ -46,6 +46,8 @@ def fit(
     ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
     ... })
     >>> fitted = ac.fit(rows, window=10, groups=2)
+    >>> fitted
+    Fitted(2 arms, 60 decisions, 60 pieces, window 10 in 2 groups)
     >>> fitted.spread.value
     (1.0, 0.0)
     """
