@@ -22,8 +22,8 @@ from accrual.core.file_lock import try_lock
 from accrual.core.progress import no_progress_bar, stop_when_set
 from accrual.engine.simulate import simulate
 from accrual.experiments import rows
+from accrual.experiments.cell_progress import CellProgress
 from accrual.experiments.cells import Cell
-from accrual.experiments.view import View
 
 _LOCK = ".lock"
 JOBS_MOST = 100_000
@@ -141,7 +141,7 @@ def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = F
     todo.sort(key=lambda cell: -cell.work)
     kept = done = len(cells) - len(todo)
     try:
-        with View(todo, kept) as view, contextlib.closing(_started(executor, todo, store)) as work:
+        with CellProgress(todo, kept) as view, contextlib.closing(_started(executor, todo, store)) as work:
             for cell in work:
                 view.finished(cell)
                 done += 1
@@ -175,10 +175,10 @@ def _stored(store: Path, cell: Cell) -> bool:
     try:
         found = rows.read_cell(store / cell.name)
         if found.identity != cell.identity:
-            raise rows.Damaged(f"{store / cell.name} is damaged (it is another cell's)")
+            raise rows.DamagedCell(f"{store / cell.name} is damaged (it is another cell's)")
     except FileNotFoundError:
         return False
-    except rows.Damaged as error:
+    except rows.DamagedCell as error:
         raise InputError(
             f"{error}; delete it and run again: that cell alone is computed anew, the others are kept"
         ) from error

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.groups import NUDGE
+from accrual.fit.decision_blocks import decision_blocks, paid_in
 from accrual.fit.grids import Grid
 from accrual.fit.intervals import Sums
 from accrual.fit.tables import Log
-from accrual.fit.walk import paid_in, walk
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ def count_followed(log: Log, grid: Grid) -> Ints:
 
 
 @dataclass
-class Curve:
+class ArrivalCurve:
     """How reward comes in, arms together: fine, without intervals.
 
     Attributes
@@ -67,7 +67,7 @@ class Curve:
     paid: Ints
     largest: Floats
 
-    def merge(self, other: Curve) -> None:
+    def merge(self, other: ArrivalCurve) -> None:
         """Add what another part of the log says."""
         self.finished = (
             self.finished + other.finished
@@ -87,13 +87,13 @@ class Curve:
         return np.asarray(self.paid / self.scale / np.maximum(seen, 1.0))
 
 
-def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> Curve:
+def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> ArrivalCurve:
     """Give the mean cumulative function of all decisions."""
     cells = len(grid)
-    found = Curve(
+    found = ArrivalCurve(
         grid, scale, np.zeros(cells + 1, np.int64), np.zeros(cells, np.int64), np.zeros(arms)
     )  # fmt: skip
-    for block in walk(log):
+    for block in decision_blocks(log):
         done = grid.place(block.followed)
         found.finished += np.bincount(done, minlength=cells + 1)
         total = np.zeros(len(done))
@@ -107,7 +107,7 @@ def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> Curve:
     return found
 
 
-def merged_curve(parts: Sequence[Curve]) -> Curve:
+def merged_curve(parts: Sequence[ArrivalCurve]) -> ArrivalCurve:
     """The curve of a whole log."""
     first, *others = parts
     for other in others:
@@ -116,7 +116,7 @@ def merged_curve(parts: Sequence[Curve]) -> Curve:
 
 
 @dataclass
-class Gathered:
+class FinalPass:
     """Everything the last pass finds.
 
     Attributes
@@ -137,7 +137,7 @@ class Gathered:
     late: int
     closed: Totals
 
-    def merge(self, other: Gathered) -> None:
+    def merge(self, other: FinalPass) -> None:
         """Add what another part of the log says."""
         self.sums.merge(other.sums)
         self.course.merge(other.course)
@@ -199,7 +199,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Plan:
+class FinalPassPlan:
     """What the last pass needs to know of the whole log.
 
     Attributes
@@ -222,14 +222,14 @@ class Plan:
     decisions: int
 
 
-def gather(log: Log, plan: Plan) -> Gathered:
+def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
     """Add up over the groups of the window, by arm, and over the bins of the course of arrival."""
     largest, most = plan.largest, plan.largest.max(keepdims=True)
-    found = Gathered(
+    found = FinalPass(
         Sums(len(plan.groups), largest, plan.decisions), Sums(len(plan.bins), most, plan.decisions),
         np.full(plan.arms, -np.inf), 0, Totals(plan.arms, plan.sample),
     )  # fmt: skip
-    for block in walk(log):
+    for block in decision_blocks(log):
         (paid, course), late = paid_in(block, plan.groups, plan.bins)
         found.late += late
         total = paid[:, :-1].sum(axis=1)
@@ -242,7 +242,7 @@ def gather(log: Log, plan: Plan) -> Gathered:
     return found
 
 
-def merged(parts: Sequence[Gathered]) -> Gathered:
+def merged(parts: Sequence[FinalPass]) -> FinalPass:
     """What was gathered from a whole log."""
     first, *others = parts
     for other in others:

@@ -28,7 +28,7 @@ ALTERNATIVES = {
 }
 
 
-class Learner(NamedTuple):
+class PaperLearner(NamedTuple):
     """A policy as data."""
 
     policy: str
@@ -48,34 +48,34 @@ class Learner(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block:
+class PaperBlock:
     """Learners that play one problem together, on the same draws."""
 
     id: str
     problem: str  # its name for `make_problem`
-    learners: tuple[Learner, ...]
+    learners: tuple[PaperLearner, ...]
     runs_per_cell: int = 10
 
 
 @dataclass(frozen=True)
-class Setting:
+class PaperSetting:
     """One table or figure of the paper."""
 
     id: str
     title: str
     blocks: tuple[str, ...]
-    learners: tuple[Learner, ...]  # in the order of the table
-    printed: dict[Learner, float] = field(default_factory=dict)  # final regret
+    learners: tuple[PaperLearner, ...]  # in the order of the table
+    printed: dict[PaperLearner, float] = field(default_factory=dict)  # final regret
     bounds: bool = False  # draw the upper bounds of TPUCBFR and TPUCBFRG
 
 
-def family(alpha: int) -> tuple[Learner, ...]:
+def family(alpha: int) -> tuple[PaperLearner, ...]:
     """The paper's learners at one alpha: the even spread, the eight named ones, and TPUCBEW."""
-    named = tuple(Learner("TPUCBFRG", alpha, name) for name in SPREADS)
-    return (Learner("TPUCBFR", alpha), *named, Learner("TPUCBEW", alpha))
+    named = tuple(PaperLearner("TPUCBFRG", alpha, name) for name in SPREADS)
+    return (PaperLearner("TPUCBFR", alpha), *named, PaperLearner("TPUCBEW", alpha))
 
 
-YARDSTICKS = (Learner("UCB1"), Learner("DelayedUCB1"))
+YARDSTICKS = (PaperLearner("UCB1"), PaperLearner("DelayedUCB1"))
 
 SCENARIOS = {"uniform": "uniform", "late": "2.1 (late)", "early": "2.2 (early)"}
 AUDITS = {
@@ -97,43 +97,43 @@ PRINTED_2 = {
     "uniform": {1: (1.04e6, 9.28e5), 2: (7.18e5, 4.65e5), 3: (2.94e6, 1.98e6), 4: (2.44e6, 1.27e6)},
 }
 PRINTED_SPOTIFY = {
-    Learner("TPUCBFR", 20): 2.55e4,
-    Learner("TPUCBFRG", 20, "extreme_begin"): 4.40e4,
-    Learner("TPUCBFRG", 20, "very_begin"): 2.40e4,
-    Learner("TPUCBFRG", 20, "begin"): 1.88e4,
-    Learner("TPUCBFRG", 20, "begin_middle"): 2.11e4,
+    PaperLearner("TPUCBFR", 20): 2.55e4,
+    PaperLearner("TPUCBFRG", 20, "extreme_begin"): 4.40e4,
+    PaperLearner("TPUCBFRG", 20, "very_begin"): 2.40e4,
+    PaperLearner("TPUCBFRG", 20, "begin"): 1.88e4,
+    PaperLearner("TPUCBFRG", 20, "begin_middle"): 2.11e4,
 }
 
 
-def _pair(alpha: int, spread: str, printed: tuple[float, float]) -> dict[Learner, float]:
-    return {Learner("TPUCBFR", alpha): printed[0], Learner("TPUCBFRG", alpha, spread): printed[1]}
+def _pair(alpha: int, spread: str, printed: tuple[float, float]) -> dict[PaperLearner, float]:
+    return {PaperLearner("TPUCBFR", alpha): printed[0], PaperLearner("TPUCBFRG", alpha, spread): printed[1]}
 
 
-def _alternatives(name: str) -> tuple[Learner, ...]:
+def _alternatives(name: str) -> tuple[PaperLearner, ...]:
     word, values = ALTERNATIVES[name]
-    return tuple(Learner("TPUCBFRG", 20, f"{word}({value:g})") for value in values)
+    return tuple(PaperLearner("TPUCBFRG", 20, f"{word}({value:g})") for value in values)
 
 
-def _blocks() -> dict[str, Block]:
-    blocks = [Block("setting1/yardsticks", "setting1", YARDSTICKS)]
-    blocks += [Block(f"setting1/alpha{alpha}", "setting1", family(alpha)) for alpha in ALPHAS]
-    blocks += [Block(f"setting1/{name}", "setting1", _alternatives(name)) for name in ALTERNATIVES]
+def _blocks() -> dict[str, PaperBlock]:
+    blocks = [PaperBlock("setting1/yardsticks", "setting1", YARDSTICKS)]
+    blocks += [PaperBlock(f"setting1/alpha{alpha}", "setting1", family(alpha)) for alpha in ALPHAS]
+    blocks += [PaperBlock(f"setting1/{name}", "setting1", _alternatives(name)) for name in ALTERNATIVES]
     for config, (_, alpha) in CONFIGS.items():
         for scenario in SCENARIOS:
             name = f"setting2/c{config}/{scenario}"
             # Many groups take longer to draw; smaller cells keep each to a few seconds.
             size = 5 if alpha >= 50 else 10
             learners = (*family(alpha), *YARDSTICKS)
-            blocks.append(Block(name, name, learners, size))
-    blocks.append(Block("spotify", "spotify", (*family(20), *YARDSTICKS)))
+            blocks.append(PaperBlock(name, name, learners, size))
+    blocks.append(PaperBlock("spotify", "spotify", (*family(20), *YARDSTICKS)))
     for name in AUDITS:
-        blocks.append(Block(f"audit/{name}", f"audit/{name}", (Learner("GroupKLUCB", 20, name),)))
+        blocks.append(PaperBlock(f"audit/{name}", f"audit/{name}", (PaperLearner("GroupKLUCB", 20, name),)))
     return {block.id: block for block in blocks}
 
 
-def _settings() -> dict[str, Setting]:
+def _settings() -> dict[str, PaperSetting]:
     settings = [
-        Setting(
+        PaperSetting(
             f"setting1/alpha{alpha}",
             f"Setting 1, α_est = {alpha}",
             ("setting1/yardsticks", f"setting1/alpha{alpha}"),
@@ -144,7 +144,7 @@ def _settings() -> dict[str, Setting]:
         for alpha in ALPHAS
     ]
     settings += [
-        Setting(
+        PaperSetting(
             f"setting2/c{config}/{scenario}",
             f"Setting {'2, ' if scenario == 'uniform' else ''}{word}, τ_max = {window}, α = {alpha}",
             (f"setting2/c{config}/{scenario}",),
@@ -155,29 +155,31 @@ def _settings() -> dict[str, Setting]:
         for config, (window, alpha) in CONFIGS.items()
         for scenario, word in SCENARIOS.items()
     ]
-    settings.append(Setting("spotify", "Spotify", ("spotify",), (*family(20), *YARDSTICKS), PRINTED_SPOTIFY))
-    begins = tuple(Learner("TPUCBFRG", 20, name) for name in BEGINS)
+    settings.append(
+        PaperSetting("spotify", "Spotify", ("spotify",), (*family(20), *YARDSTICKS), PRINTED_SPOTIFY)
+    )
+    begins = tuple(PaperLearner("TPUCBFRG", 20, name) for name in BEGINS)
     settings += [
-        Setting(
+        PaperSetting(
             name,
             f"{name.capitalize()} spreads, Setting 1, α_est = 20",
             ("setting1/alpha20", f"setting1/{name}"),
-            (Learner("TPUCBFR", 20), *begins, *_alternatives(name)),
+            (PaperLearner("TPUCBFR", 20), *begins, *_alternatives(name)),
         )
         for name in ALTERNATIVES
     ]
     settings += [
-        Setting(f"audit/{name}", title, (f"audit/{name}",), (Learner("GroupKLUCB", 20, name),))
+        PaperSetting(f"audit/{name}", title, (f"audit/{name}",), (PaperLearner("GroupKLUCB", 20, name),))
         for name, title in AUDITS.items()
     ]
     return {setting.id: setting for setting in settings}
 
 
 BLOCKS = _blocks()
-SETTINGS = _settings()
+PAPER_SETTINGS = _settings()
 
 
-def select(only: Sequence[str]) -> list[Setting]:
+def select(only: Sequence[str]) -> list[PaperSetting]:
     """The settings of these ids or beginnings of ids (``setting2/c4``); all of them for none.
 
     Examples
@@ -186,14 +188,14 @@ def select(only: Sequence[str]) -> list[Setting]:
     ['setting1/alpha5', 'audit/last', 'audit/very_end']
     """
     if not only:
-        return list(SETTINGS.values())
+        return list(PAPER_SETTINGS.values())
     chosen: set[str] = set()
     for word in only:
         stem = word.strip().rstrip("/")
-        found = {id for id in SETTINGS if id == stem or id.startswith(f"{stem}/")}
+        found = {id for id in PAPER_SETTINGS if id == stem or id.startswith(f"{stem}/")}
         if not found:
-            tops = dict.fromkeys(id.split("/")[0] for id in SETTINGS)
-            options = [*tops, *(id for id in SETTINGS if id not in tops)]
+            tops = dict.fromkeys(id.split("/")[0] for id in PAPER_SETTINGS)
+            options = [*tops, *(id for id in PAPER_SETTINGS if id not in tops)]
             raise unknown("setting", word, options) if stem else InputError("a setting's id is empty")
         chosen |= found
-    return [setting for id, setting in SETTINGS.items() if id in chosen]
+    return [setting for id, setting in PAPER_SETTINGS.items() if id in chosen]

@@ -3,7 +3,7 @@
 A round is one decision. The window is as many rounds as the log makes decisions in that time, and
 a decision's pieces fall into the rounds of their ages, or into parts of a few rounds where the
 window is too long to keep every round apart. Every few runs the arms' means are drawn anew from what
-the log leaves possible (`accrual.experiments.worlds`).
+the log leaves possible (`accrual.experiments.possible_problems`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from accrual.core.durations import show_length
 from accrual.core.errors import InputError, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.experiments.cells import Cell, cut, on_device
-from accrual.experiments.worlds import Worlds
+from accrual.experiments.possible_problems import PossibleProblems
 from accrual.fit.schema import Fitted
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_ts import AgeTS
@@ -47,7 +47,7 @@ _TOTALS = AgeIMED(buckets=1)
 USUAL = ("AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
 
 
-class Scale(NamedTuple):
+class RoundScale(NamedTuple):
     """How a window becomes rounds.
 
     Attributes
@@ -65,43 +65,43 @@ class Scale(NamedTuple):
     part: int
 
 
-def scale(rounds: float, groups: int, arms: int) -> Scale:
+def scale(rounds: float, groups: int, arms: int) -> RoundScale:
     """A window of about so many rounds that about so many groups divide.
 
     Examples
     --------
     >>> scale(80, 20, arms=6)
-    Scale(window=80, alpha=20, part=1)
+    RoundScale(window=80, alpha=20, part=1)
     >>> scale(61, 60, arms=4)
-    Scale(window=61, alpha=61, part=1)
+    RoundScale(window=61, alpha=61, part=1)
     >>> scale(5000, 60, arms=4)
-    Scale(window=5000, alpha=50, part=50)
+    RoundScale(window=5000, alpha=50, part=50)
     """
     wanted = max(1, round(rounds))
     parts = int(np.clip(_BYTES // (32 * arms * (wanted + 128)), _PARTS_LEAST, _PARTS_MOST))
     part = -(-wanted // parts)
     if wanted <= groups + 1:
-        return Scale(wanted, wanted, 1)
+        return RoundScale(wanted, wanted, 1)
     # Nearby numbers of groups stretch the window more or less; a tenth of them is worth a hundredth of it.
     most = min(groups, parts)
     stretched = {
         alpha: alpha * part * -(-wanted // (alpha * part)) for alpha in range((most + 1) // 2, most + 1)
     }
     alpha = min(stretched, key=lambda alpha: stretched[alpha] / wanted - 0.1 * alpha / most)
-    return Scale(stretched[alpha], alpha, part)
+    return RoundScale(stretched[alpha], alpha, part)
 
 
 @dataclass(frozen=True)
-class Setup:
+class ComparisonSetup:
     """A fitted problem in rounds.
 
     Attributes
     ----------
     problem : Problem
         With the arms' means as the log has them.
-    worlds : Worlds
+    possible : PossibleProblems
         What the means may be instead, and whether arms differ at all.
-    scale : Scale
+    scale : RoundScale
     rate : float
         Decisions per unit of the log's time.
     slower : float
@@ -110,8 +110,8 @@ class Setup:
     """
 
     problem: Problem
-    worlds: Worlds
-    scale: Scale
+    possible: PossibleProblems
+    scale: RoundScale
     rate: float
     slower: float
     fitted: Fitted
@@ -128,7 +128,7 @@ def window_most(arms: int) -> int:
     return int(min(WINDOW_MOST, _BYTES_MOST // (32 * (_PARTS_LEAST + 1) * arms)))
 
 
-def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> Setup:
+def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> ComparisonSetup:
     """The problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise InputError(f"rate must be a positive number of decisions per unit of time, not {rate!r}")
@@ -138,10 +138,12 @@ def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> Setup:
     slower = max(1.0, rounds / window_most(len(fitted.known)))
     found = scale(rounds / slower, fitted.groups, len(fitted.known))
     problem = fitted.to_problem(found.window, found.window // found.part)
-    return Setup(problem, Worlds(fitted.known, problem, seed), found, pace, slower, fitted)
+    return ComparisonSetup(
+        problem, PossibleProblems(fitted.known, problem, seed), found, pace, slower, fitted
+    )
 
 
-def horizon_notes(setup: Setup, horizon: int) -> list[str]:
+def horizon_notes(setup: ComparisonSetup, horizon: int) -> list[str]:
     """How long the horizon is in the log's own time, and what follows where the pace was slowed."""
     fitted = setup.fitted
     time, window = horizon / setup.rate, fitted.window
@@ -164,13 +166,13 @@ def horizon_notes(setup: Setup, horizon: int) -> list[str]:
     return said
 
 
-def _pace(setup: Setup) -> str:
+def _pace(setup: ComparisonSetup) -> str:
     if setup.fitted.unit != "seconds":
         return f"{setup.rate:.3g} a unit of time"
     return f"{86400 * setup.rate:.3g} a day"
 
 
-def notes(setup: Setup) -> list[str]:
+def notes(setup: ComparisonSetup) -> list[str]:
     """What was simulated, in sentences."""
     fitted, (window, _, part) = setup.fitted, setup.scale
     timed = fitted.unit == "seconds"
@@ -207,7 +209,7 @@ def notes(setup: Setup) -> list[str]:
     return said
 
 
-def policies(setup: Setup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
+def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
     """The policies to compare, by label; `names` replaces the usual ones.
 
     A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
@@ -237,7 +239,7 @@ def policies(setup: Setup, names: Sequence[str | Policy] = ()) -> dict[str, Poli
     return found
 
 
-def usual_horizon(setup: Setup) -> int:
+def usual_horizon(setup: ComparisonSetup) -> int:
     """Ten windows, and at least 10,000 rounds."""
     return max(10_000, 10 * setup.problem.window)
 
@@ -251,7 +253,7 @@ def runs_of_draw(runs: int, device: str = "cpu") -> int:
 
 
 def cells(
-    setup: Setup,
+    setup: ComparisonSetup,
     compared: Mapping[str, Policy],
     horizon: int,
     runs: int,
@@ -267,10 +269,10 @@ def cells(
     each = runs_of_draw(runs, device)
     found = []
     for draw, first in enumerate(range(0, runs, each)):
-        world = setup.worlds.draw(draw)
+        drawn = setup.possible.draw(draw)
         last = min(first + each, runs)
         for problem, learners in (
-            (world.problem, {**compared, WAITING: _TOTALS}), (world.at_once, {AT_ONCE: _TOTALS})
+            (drawn.problem, {**compared, WAITING: _TOTALS}), (drawn.at_once, {AT_ONCE: _TOTALS})
         ):  # fmt: skip
             (one,) = cut("compare", problem, learners, horizon, last - first, each, seed)
             found.append(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from accrual.experiments.compare import BASELINE, horizon_notes
-from accrual.experiments.comparison import Comparison
-from accrual.experiments.signal import RESAMPLES
+from accrual.experiments.arm_differences import RESAMPLES
+from accrual.experiments.comparison_result import Comparison
+from accrual.experiments.comparison_setup import BASELINE, horizon_notes
 from accrual.fit.schema import Interval
 
 
@@ -18,7 +18,7 @@ def conclusions(found: Comparison) -> list[str]:
 
 
 def _arms(found: Comparison) -> list[str]:
-    signal, first = found.setup.worlds.signal, found.arms[0]
+    signal, first = found.setup.possible.signal, found.arms[0]
     p = f"p = {signal.p:.3f}" if signal.p > 1 / (RESAMPLES + 1) else f"p ≤ {signal.p:.3f}"
     test = f"resampling test of equal means over {signal.arms:,} arms: {p}"
     size = (
@@ -28,8 +28,8 @@ def _arms(found: Comparison) -> list[str]:
     if not signal.found:
         return [
             f"No sign that arms differ in what they pay ({test}). {size}, and with probability "
-            f"{found.setup.worlds.posterior.alike:.2f} not at all: a ranking of arms, or of policies, would "
-            "mostly rank luck. A longer log would tell."
+            f"{found.setup.possible.posterior.alike:.2f} not at all: a ranking of arms, or of policies, "
+            "would mostly rank luck. A longer log would tell."
         ]
     rivals = sorted((line for line in found.arms if line.best > 0.05), key=lambda line: -line.best)
     if first.best >= 0.95:

@@ -9,8 +9,8 @@ from typing import Any
 
 from accrual.core.errors import need
 from accrual.core.files import replacing
-from accrual.experiments.logged import Logged
-from accrual.experiments.replay import Line
+from accrual.experiments.replay import ReplayLine
+from accrual.experiments.replay_log import ReplayLog
 from accrual.fit.schema import Interval
 
 _READ = {
@@ -22,20 +22,20 @@ _READ = {
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """What `accrual.replay` found.
 
     Attributes
     ----------
-    log : Logged
-    lines : list of Line
+    log : ReplayLog
+    lines : list of ReplayLine
         The first is the log itself, then one for each policy that learns and three for each fixed one.
     method : str
         By which policies that learn were judged.
     """
 
-    log: Logged = field(repr=False)
-    lines: list[Line]
+    log: ReplayLog = field(repr=False)
+    lines: list[ReplayLine]
     method: str
 
     def summary(self) -> str:
@@ -112,7 +112,7 @@ def _around(value: Interval) -> str:
     return f"{value.value:.4g} (95 % {value.low:.4g} to {value.high:.4g})"
 
 
-def _versus(line: Line) -> str:
+def _versus(line: ReplayLine) -> str:
     low, high = line.more.low, line.more.high
     if low > 0.0 or high < 0.0:
         word = "more" if low > 0.0 else "less"

@@ -2,7 +2,7 @@
 
 How well an arm's mean is known differs from log to log, and nobody knows the true ones. So a
 comparison is not played on one problem but on several, each with means drawn from what the log leaves
-possible (`accrual.experiments.signal.Posterior`). What policies lose varies between them by as much
+possible (`accrual.experiments.arm_differences.Posterior`). What policies lose varies between them by as much
 as the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the
 problems drawn here are those in which arms differ.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.experiments.signal import Means, Posterior, Signal, differ, means
+from accrual.experiments.arm_differences import Means, Posterior, Signal, differ, means
 from accrual.fit.schema import Arm, Sample
 from accrual.laws import EmpiricalLaw
 from accrual.problem import Problem
@@ -28,7 +28,7 @@ _BORROWED = 20.0  # rows that an arm borrows, beside its own
 _STEPS = 60
 
 
-class World(NamedTuple):
+class ProblemPair(NamedTuple):
     """A problem that the log may have come from.
 
     Attributes
@@ -42,7 +42,7 @@ class World(NamedTuple):
     at_once: Problem
 
 
-class Worlds:
+class PossibleProblems:
     """What a log says of its arms, and problems drawn from that.
 
     Parameters
@@ -79,7 +79,7 @@ class Worlds:
         """The arms' means in the first `count` problems: count x arms."""
         return np.array([self._draw(number) for number in range(count)])
 
-    def draw(self, number: int) -> World:
+    def draw(self, number: int) -> ProblemPair:
         """Draw problem `number`: always the same for the same fit, seed and number."""
         fitted, wanted = self._fitted, self._draw(number)
         numbers = len(self._rows) * fitted.groups
@@ -91,7 +91,7 @@ class Worlds:
         caps = [max(cap, float(rows.sum(axis=1).max())) for cap, rows in zip(fitted.caps, drawn, strict=True)]
         laws = [EmpiricalLaw(rows / cap) for rows, cap in zip(drawn, caps, strict=True)]
         at_once = [EmpiricalLaw(np.asarray(law.rows).sum(axis=1, keepdims=True)) for law in laws]
-        return World(
+        return ProblemPair(
             Problem(caps, fitted.window, fitted.groups, laws, arms=fitted.arms),
             Problem(caps, 1, 1, at_once, arms=fitted.arms),
         )

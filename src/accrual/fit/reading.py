@@ -14,8 +14,8 @@ from typing import Any, TypedDict
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, unknown
 from accrual.fit.columns import is_whole, text_expression
-from accrual.fit.moments import Told
-from accrual.fit.source import Source, run
+from accrual.fit.moments import TimeOptions
+from accrual.fit.source import TableSource, run
 from accrual.fit.tables import Log
 
 _SHOWN = 60  # characters of a bad cell
@@ -24,7 +24,7 @@ _SHOWN = 60  # characters of a bad cell
 BAD_ROWS = ("refuse", "skip")
 
 
-class Options(TypedDict, total=False):
+class ReadingOptions(TypedDict, total=False):
     """What may be said of how a log is read; see `open_log`."""
 
     end: float | str | None
@@ -62,9 +62,9 @@ class Reading:
     def made(cls, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> Reading:
         """Check the names of the options, and those that are one of a few words."""
         for name in options:
-            if name not in Options.__annotations__:
+            if name not in ReadingOptions.__annotations__:
                 raise unknown(
-                    "option", name, ("columns", "window", "groups", "cap", *Options.__annotations__)
+                    "option", name, ("columns", "window", "groups", "cap", *ReadingOptions.__annotations__)
                 )
         made = cls(dict(columns or {}), **options)
         if made.bad_rows not in BAD_ROWS:
@@ -74,9 +74,9 @@ class Reading:
         return made
 
     @property
-    def times(self) -> Told:
+    def times(self) -> TimeOptions:
         """What is said of the log's times."""
-        return Told(self.time_format, self.time_unit, self.timezone)
+        return TimeOptions(self.time_format, self.time_unit, self.timezone)
 
     def in_part(self, id_sql: str) -> str:
         """SQL that tells whether a decision of that id belongs to the part that is read."""
@@ -92,8 +92,8 @@ class Reading:
 class Tables:
     """The sources of a log and the column of each role in them; one source, if it is joined."""
 
-    decisions: Source
-    pieces: Source
+    decisions: TableSource
+    pieces: TableSource
     decision_columns: dict[str, int]
     piece_columns: dict[str, int]
 
@@ -110,13 +110,13 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Cell:
+class CheckedColumn:
     """A column of a source, how it is read, and what must hold of it (of `{x}`, in SQL).
 
     `join` is what reading it needs beside the source, and `among` says which rows count.
     """
 
-    source: Source
+    source: TableSource
     column: int
     role: str
     sql: str
@@ -162,7 +162,7 @@ class Cell:
 
 
 def check_zones(
-    log: Log, source: Source, aware: bool | None, naive: bool | None, zone_told: str | None = None
+    log: Log, source: TableSource, aware: bool | None, naive: bool | None, zone_told: str | None = None
 ) -> None:
     """Note what was done about time zones, or complain of a mixture."""
     if aware and naive:

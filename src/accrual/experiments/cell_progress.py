@@ -13,7 +13,7 @@ from typing import Any
 from accrual.experiments.cells import Cell
 
 
-class View:
+class CellProgress:
     """Shows the progress of a run on stderr."""
 
     def __init__(self, cells: list[Cell], kept: int) -> None:
@@ -26,7 +26,7 @@ class View:
         self._started = time.monotonic()
         self._bar: Any = None
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> CellProgress:
         more = f", {self._kept} already done" if self._kept else ""
         _say(f"{self._cells} cells to compute{more}")
         if self._cells and sys.stderr.isatty():

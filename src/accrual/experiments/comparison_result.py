@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
 from accrual.engine.result import Result
-from accrual.experiments.compare import AT_ONCE, BASELINE, WAITING, Setup, runs_of_draw
-from accrual.experiments.ranges import Law, ratio_interval, t_factor
+from accrual.experiments.bounded_intervals import BoundedLaw, ratio_interval, t_factor
+from accrual.experiments.comparison_setup import AT_ONCE, BASELINE, WAITING, ComparisonSetup, runs_of_draw
 from accrual.fit.schema import Interval
 from accrual.policy.base import Policy
 from accrual.policy.catalog import parse, policy_text
@@ -28,7 +28,7 @@ _ARMS_WRITTEN = 20
 _WIDEST = 1.0  # of the interval of a share that is worth printing
 
 
-class Line(NamedTuple):
+class PolicyLine(NamedTuple):
     """What is said of one policy.
 
     Intervals of 95 % carry what the log does not know of the arms' means, and the simulation's chance.
@@ -42,7 +42,9 @@ class Line(NamedTuple):
     runs: int
 
 
-def lines(result: Result, play: Play, best: npt.NDArray[np.bool_], baseline: str = BASELINE) -> list[Line]:
+def lines(
+    result: Result, play: Play, best: npt.NDArray[np.bool_], baseline: str = BASELINE
+) -> list[PolicyLine]:
     """One line for each policy that was compared, the least regret first.
 
     Parameters
@@ -58,7 +60,7 @@ def lines(result: Result, play: Play, best: npt.NDArray[np.bool_], baseline: str
     mine = best[np.arange(final.shape[1]) // play.each]
     shares = 100.0 * (result.pulls * mine[None]).sum(axis=2) / result.pulls.sum(axis=2)
     found = [
-        Line(
+        PolicyLine(
             label,
             interval(final[p], play, _POSITIVE),
             interval(per_mille * final[p], play, _POSITIVE),
@@ -109,13 +111,13 @@ def interval(
     chance = float(np.mean([one.var(ddof=1) / len(one) if len(one) > 1 else 0.0 for one in draws]))
     # Few draws tell badly how much of their difference is chance: a quarter at least is the log's.
     variance = max(between - chance, 0.25 * between) + between / len(averages)
-    law = Law.of(mean, math.sqrt(variance) * t_factor(len(averages) - 1), *within)
+    law = BoundedLaw.of(mean, math.sqrt(variance) * t_factor(len(averages) - 1), *within)
     below = (1.0 - alike) * law.below(if_alike)
     low, high = (_mixed(law, level, alike, below, if_alike) for level in (0.025, 0.975))
     return Interval(value, min(low, value), max(high, value))
 
 
-def _mixed(law: Law, level: float, alike: float, below: float, if_alike: float) -> float:
+def _mixed(law: BoundedLaw, level: float, alike: float, below: float, if_alike: float) -> float:
     """A quantile of a law that has `if_alike` with probability `alike`; `below` is what lies below that."""
     if level < below:
         return law.quantile(level / (1.0 - alike))
@@ -175,9 +177,9 @@ class ArmLine(NamedTuple):
     best: float  # the probability, given the log; arms that are alike share it
 
 
-def arm_lines(setup: Setup) -> list[ArmLine]:
+def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
     """One line for each arm, the best first."""
-    drawn = setup.worlds.posterior.draw(np.random.Generator(np.random.Philox(0)), _ARM_DRAWS)
+    drawn = setup.possible.posterior.draw(np.random.Generator(np.random.Philox(0)), _ARM_DRAWS)
     top = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-12)
     chance = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
@@ -198,16 +200,16 @@ class Comparison:
 
     Attributes
     ----------
-    setup : Setup
+    setup : ComparisonSetup
         What was simulated.
     result : Result
         Regret of every policy and run.
-    lines : list of Line
+    lines : list of PolicyLine
         One for each policy, the least regret first.
     arms : list of ArmLine
         One for each arm, the best first.
     waiting : Waiting
-    best : Line
+    best : PolicyLine
         Of the policies that can be played.
     rivals : tuple of str
         Policies that may lose as little: the difference in what is lost, run by run, may be 0.
@@ -217,19 +219,19 @@ class Comparison:
         That gives these numbers; empty where Python did.
     """
 
-    setup: Setup
+    setup: ComparisonSetup
     result: Result
-    lines: list[Line]
+    lines: list[PolicyLine]
     arms: list[ArmLine]
     waiting: Waiting
-    best: Line
+    best: PolicyLine
     rivals: tuple[str, ...]
     live: str
     command: str
 
     def summary(self) -> str:
         """What was found, in words: one sentence or two to a line."""
-        from accrual.experiments.conclusions import conclusions
+        from accrual.experiments.comparison_text import conclusions
 
         return "\n".join(conclusions(self))
 
@@ -264,13 +266,17 @@ class Comparison:
         return f"{said}<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>{body}</table>"
 
 
-def comparison(
-    setup: Setup, result: Result, policies: Mapping[str, Policy], command: str = "", device: str = "cpu"
+def make_comparison(
+    setup: ComparisonSetup,
+    result: Result,
+    policies: Mapping[str, Policy],
+    command: str = "",
+    device: str = "cpu",
 ) -> Comparison:
     """What a comparison's rows say."""
     runs = result.final_regret.shape[1]
-    play = Play(runs_of_draw(runs, device), setup.worlds.posterior.alike)
-    drawn = setup.worlds.drawn_means(-(-runs // play.each))
+    play = Play(runs_of_draw(runs, device), setup.possible.posterior.alike)
+    drawn = setup.possible.drawn_means(-(-runs // play.each))
     best = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-9)
     table = lines(result, play, best)
     first = next(line for line in table if not policies[line.policy].immediate)
@@ -287,7 +293,7 @@ def comparison(
     )  # fmt: skip
 
 
-def live(setup: Setup, policy: Policy) -> str:
+def live(setup: ComparisonSetup, policy: Policy) -> str:
     """The live bandit that plays as `policy` did here, as Python.
 
     A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; whoever

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from accrual.core.errors import InputError
-from accrual.experiments import compare as on_log
-from accrual.experiments.cells import gather
-from accrual.experiments.comparison import Comparison, comparison
+from accrual.experiments import comparison_setup
+from accrual.experiments.cells import gather_results
+from accrual.experiments.comparison_result import Comparison, make_comparison
 from accrual.experiments.fixed import Fixed, fixed
-from accrual.experiments.logged import Logged, from_log
 from accrual.experiments.replay import Method, judge_all
-from accrual.experiments.replayed import Replayed
+from accrual.experiments.replay_log import ReplayLog, from_log
+from accrual.experiments.replay_result import ReplayResult
 from accrual.experiments.runner import Local, run_cells
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
@@ -64,20 +64,20 @@ def compare(
     >>> decisions = pd.DataFrame({"id": range(600), "arm": ["a", "b"] * 300, "at": range(600)})
     >>> pieces = pd.DataFrame({"decision": range(600), "value": [1.0, 0.0, 1.0, 2.0] * 150, "age": 3})
     >>> found = compare((decisions, pieces), ["DelayedUCB1"], runs=8, horizon=500)
-    >>> found.setup.worlds.signal.found
+    >>> found.setup.possible.signal.found
     False
     >>> list(found.table().index)
     ['AgeIMED', 'DelayedUCB1']
     """
-    setup = on_log.set_up(_fitted(source), rate, seed)
-    compared = on_log.policies(setup, policies)
-    cells = on_log.cells(
-        setup, compared, on_log.usual_horizon(setup) if horizon is None else horizon, runs, seed
+    setup = comparison_setup.set_up(_fitted(source), rate, seed)
+    compared = comparison_setup.policies(setup, policies)
+    cells = comparison_setup.cells(
+        setup, compared, comparison_setup.usual_horizon(setup) if horizon is None else horizon, runs, seed
     )
     with tempfile.TemporaryDirectory(prefix="accrual-") as folder:
         run_cells(cells, Path(folder), Local())
-        result = gather(cells, Path(folder))
-    return comparison(setup, result, compared)
+        result = gather_results(cells, Path(folder))
+    return make_comparison(setup, result, compared)
 
 
 def replay(
@@ -88,7 +88,7 @@ def replay(
     window: float | str | None = None,
     groups: int | None = None,
     seed: int = 0,
-) -> Replayed:
+) -> ReplayResult:
     """Judge policies by a log that was collected at random.
 
     Parameters
@@ -123,10 +123,10 @@ def replay(
     with _opened(log) as opened:
         logged = from_log(opened, fit_log(opened, window, groups), uniform)
     given = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
-    return Replayed(logged, judge_all(logged, named(given, logged), method, seed), method)
+    return ReplayResult(logged, judge_all(logged, named(given, logged), method, seed), method)
 
 
-def named(given: Sequence[str | Policy | Mapping[str, float]], log: Logged) -> dict[str, Policy | Fixed]:
+def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -> dict[str, Policy | Fixed]:
     """Policies by their labels, for `judge_all`."""
     found: dict[str, Policy | Fixed] = {}
     for one in given:

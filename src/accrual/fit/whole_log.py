@@ -15,14 +15,14 @@ import numpy as np
 
 from accrual.core.durations import UNITS
 from accrual.core.errors import InputError
-from accrual.fit.cells import Reading, Tables
 from accrual.fit.load_decisions import check_arms, in_natural_order
-from accrual.fit.oddities import Facts, find_uneven, oddities
-from accrual.fit.tables import Counts, Known, Log
+from accrual.fit.oddities import OddityFacts, find_uneven, oddities
+from accrual.fit.reading import Reading, Tables
+from accrual.fit.tables import Counts, Log, LogFacts
 
 
 @dataclass
-class Found:
+class LogContents:
     """What the tables `decided` and `paid` of a log or of a part hold.
 
     Attributes
@@ -35,7 +35,7 @@ class Found:
     resolution : float
         What all times are multiples of; infinite where there are none.
     counts : Counts
-    facts : Facts
+    facts : OddityFacts
     notes : list of str
     zone : str
     """
@@ -46,13 +46,13 @@ class Found:
     latest: float
     resolution: float
     counts: Counts
-    facts: Facts
+    facts: OddityFacts
     notes: list[str] = field(default_factory=list)
     zone: str = ""
 
 
 @dataclass
-class Counted:
+class EndedCounts:
     """What is left of a log or of a part before the log's end."""
 
     end: float
@@ -66,7 +66,7 @@ class Counted:
     most: float
 
 
-def find(log: Log, facts: Facts) -> Found:
+def read_contents(log: Log, facts: OddityFacts) -> LogContents:
     """Say what an opened log or part holds."""
     unit = log.unit
     first, last, decisions = log.query("SELECT min(tick), max(tick), count(*) FROM decided")[0]
@@ -78,7 +78,7 @@ def find(log: Log, facts: Facts) -> Found:
     facts.last_piece = -math.inf if latest is None else latest / unit
     facts.uneven = find_uneven(log)
     counts = dataclasses.replace(log.counts, decisions=decisions, pieces=pieces)
-    return Found(
+    return LogContents(
         log.arms, _or(first, math.inf), _or(last, -math.inf), _or(latest, -math.inf),
         _resolution(log) if decisions else math.inf, counts, facts, list(log.notes), log.zone,
     )  # fmt: skip
@@ -88,14 +88,14 @@ def _or(value: float | None, other: float) -> float:
     return other if value is None else value
 
 
-def merge(parts: Sequence[Found]) -> Found:
+def merge_contents(parts: Sequence[LogContents]) -> LogContents:
     """Say what all parts hold together."""
     zones = {part.zone for part in parts} - {""}
     if len(zones) > 1:
         raise InputError("some times have a time zone and some have none; give all of them one, or none")
     uneven = [part.facts.uneven for part in parts if part.facts.uneven]
     ranges = (min(x[0] for x in uneven), max(x[1] for x in uneven)) if uneven else None
-    facts = Facts(
+    facts = OddityFacts(
         max(part.facts.last_decision for part in parts),
         max(part.facts.last_piece for part in parts),
         max(part.facts.longest_age for part in parts),
@@ -105,7 +105,7 @@ def merge(parts: Sequence[Found]) -> Found:
     )
     columns = zip(*(dataclasses.astuple(part.counts) for part in parts), strict=True)
     counts = Counts(*map(sum, columns))
-    return Found(
+    return LogContents(
         in_natural_order({arm for part in parts for arm in part.arms}),
         min(part.first for part in parts),
         max(part.last for part in parts),
@@ -118,7 +118,7 @@ def merge(parts: Sequence[Found]) -> Found:
     )
 
 
-def check(found: Found, tables: Tables) -> None:
+def check_contents(found: LogContents, tables: Tables) -> None:
     """Complain of a log from which nothing can be learned."""
     if not found.counts.decisions:
         raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
@@ -133,7 +133,7 @@ def check(found: Found, tables: Tables) -> None:
     raise InputError(f"{where} has no id that is a decision's; {why}")
 
 
-def settle(log: Log, whole: Found, reading: Reading) -> Counted:
+def cut_at_end(log: Log, whole: LogContents, reading: Reading) -> EndedCounts:
     """Leave out what is after the log's end, and make the views of a log or part."""
     unit = log.unit
     after_end = 0
@@ -155,13 +155,13 @@ def settle(log: Log, whole: Found, reading: Reading) -> Counted:
     decisions, last, longest = log.query("SELECT count(*), max(tick), max(own_window) FROM decided")[0]
     pieces, least, most = log.query("SELECT count(*), min(value), max(value) FROM paid")[0]
     unfollowed = log.query("SELECT count(*) FROM decisions WHERE followed <= 0")[0][0]
-    return Counted(
+    return EndedCounts(
         end, decisions, pieces, after_end, unfollowed,
         _or(last, -math.inf), _or(longest, 0.0), _or(least, 0.0), _or(most, 0.0),
     )  # fmt: skip
 
 
-def conclude(known: Known, found: Found, parts: Sequence[Counted]) -> None:
+def describe_whole(known: LogFacts, found: LogContents, parts: Sequence[EndedCounts]) -> None:
     """Write down what is known of a whole log."""
     known.arms, known.resolution = found.arms, found.resolution
     known.notes, known.zone = found.notes, found.zone

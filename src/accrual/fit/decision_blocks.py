@@ -21,7 +21,7 @@ _PIECES = 1 << 18
 
 
 @dataclass(frozen=True)
-class Block:
+class DecisionBlock:
     """Some decisions in a row, and their pieces.
 
     Attributes
@@ -41,7 +41,7 @@ class Block:
     pieces: Iterator[tuple[Ints, Floats, Floats]]
 
 
-def walk(log: Log) -> Iterator[Block]:
+def decision_blocks(log: Log) -> Iterator[DecisionBlock]:
     """All decisions of a log in order, with all their pieces."""
     pieces = _Pieces(log)
     place = 0
@@ -53,7 +53,7 @@ def walk(log: Log) -> Iterator[Block]:
             some = slice(low, low + _DECISIONS)
             _in_order(number[some], place)
             followed = followed_for((tick[some] - end) / unit, 0.0, own[some])
-            block = Block(
+            block = DecisionBlock(
                 log.arm_numbers[arm[some]], tick[some], followed, own[some], hashed[some],
                 pieces.take(place, len(arm[some])),
             )  # fmt: skip
@@ -63,7 +63,7 @@ def walk(log: Log) -> Iterator[Block]:
             place += len(arm[some])
 
 
-def paid_in(block: Block, *grids: Grid) -> tuple[list[Floats], int]:
+def paid_in(block: DecisionBlock, *grids: Grid) -> tuple[list[Floats], int]:
     """What each decision paid in the groups of each grid; and how many pieces came too late for the first.
 
     Too late is at the end of the last group or after it, and at the end of the decision's own window

@@ -22,7 +22,7 @@ _STEPS = 1000  # or more, into which a policy sees a window of time cut
 
 
 @dataclass(frozen=True)
-class Logged:
+class ReplayLog:
     """A log in order of time.
 
     Attributes
@@ -131,7 +131,7 @@ class Logged:
         return np.asarray(mean.sum(axis=1)[self.arm] + own - reached[self.arm, done])
 
 
-def from_log(log: Log, fitted: Fitted, uniform: bool) -> Logged:
+def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
     """An opened log, with the window and the caps of its fit.
 
     Parameters
@@ -160,7 +160,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> Logged:
     inside = is_within(age, own[decision.astype(np.int64)])
     lengths = np.bincount(decision[inside].astype(np.int64), minlength=len(arm))
     whole_rounds = not log.timestamps and float(fitted.window).is_integer()
-    return Logged(
+    return ReplayLog(
         arms=log.arms,
         caps=np.array([caps[name] for name in log.arms]),
         window=fitted.window,
@@ -184,12 +184,12 @@ def _columns(log: Log, query: str) -> list[npt.NDArray[Any]]:
     return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
 
-def resampled(log: Logged, payer: Ints) -> Logged:
+def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
     """The same times, at each of which another decision of the log pays, with its pieces."""
     counts = np.diff(log.first)[payer]
     first = np.concatenate([[0], np.cumsum(counts)])
     piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)
-    return Logged(
+    return ReplayLog(
         log.arms, log.caps, log.window, log.steps, log.end,
         log.arm[payer], log.at, log.propensity[payer], log.own[payer],
         first, log.age[piece], log.value[piece], log.groups, log.signed,

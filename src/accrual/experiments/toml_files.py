@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accrual.core.errors import InputError, only, unknown
-from accrual.experiments.registry import setting
+from accrual.experiments.named_problems import named_problem
 from accrual.laws import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, LeavingLaw, LumpLaw, UniformLaw
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
@@ -20,14 +20,14 @@ from accrual.problem import Problem
 Check = Callable[[str, Any], Any]  # (what it is called, what was given) -> the value, or an InputError
 
 
-class Setup(NamedTuple):
+class SimulationFile(NamedTuple):
     """What to simulate: a problem, and policies by label (none if the source names none)."""
 
     problem: Problem
     policies: dict[str, Policy]
 
 
-def load(source: str) -> Setup:
+def load(source: str) -> SimulationFile:
     """The setup of a named setting or of a TOML file.
 
     Examples
@@ -37,10 +37,10 @@ def load(source: str) -> Setup:
     """
     if source.endswith(".toml") or Path(source).is_file():
         return read(source)
-    return Setup(setting(source), {})
+    return SimulationFile(named_problem(source), {})
 
 
-def read(path: str | os.PathLike[str]) -> Setup:
+def read(path: str | os.PathLike[str]) -> SimulationFile:
     """The setup that a TOML file describes.
 
     Examples
@@ -55,7 +55,7 @@ def read(path: str | os.PathLike[str]) -> Setup:
     data = read_toml(path)
     try:
         top = table("the file", data, {"problem": problem_of, "policy": listed(policy_of)}, ["problem"])
-        return Setup(top["problem"], _labelled(top.get("policy", [])))
+        return SimulationFile(top["problem"], _labelled(top.get("policy", [])))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -93,7 +93,7 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
 def problem_of(name: str, value: Any) -> Problem:
     """The problem of a [problem] table, or of a named setting."""
     if isinstance(value, str):
-        return setting(value)
+        return named_problem(value)
     checks: dict[str, Check] = {
         "caps": listed(number),
         "window": number,

@@ -14,7 +14,7 @@ from accrual.policy.tpucbfrg import TPUCBFRG
 from accrual.policy.ucb1 import UCB1
 from accrual.problem import Problem
 
-SETTINGS: dict[str, Callable[[], Problem]] = {
+NAMED_PROBLEMS: dict[str, Callable[[], Problem]] = {
     "setting1": setting1,
     **{
         f"setting2/c{config}/{scenario}": partial(setting2, config, scenario)
@@ -24,7 +24,7 @@ SETTINGS: dict[str, Callable[[], Problem]] = {
 }
 
 
-def setting(name: str) -> Problem:
+def named_problem(name: str) -> Problem:
     """The problem of a named setting.
 
     Examples
@@ -32,9 +32,9 @@ def setting(name: str) -> Problem:
     >>> setting("setting2/c4/late").window
     200
     """
-    if name not in SETTINGS:
-        raise unknown("setting", name, SETTINGS)
-    return SETTINGS[name]()
+    if name not in NAMED_PROBLEMS:
+        raise unknown("setting", name, NAMED_PROBLEMS)
+    return NAMED_PROBLEMS[name]()
 
 
 def usual_policies(problem: Problem) -> list[Policy]:

@@ -126,7 +126,7 @@ def differ(seen: Means, totals: Sequence[Floats], posterior: Posterior, seed: in
 
     Examples
     --------
-    >>> from accrual.experiments.signal import Means, Posterior, differ
+    >>> from accrual.experiments.arm_differences import Means, Posterior, differ
     >>> totals = [np.tile([0.0, 1.0], 50), np.tile([0.0, 0.0, 0.0, 1.0], 25)]
     >>> seen = Means(np.full(2, 100.0), np.array([0.5, 0.25]), np.array([0.2525, 0.1894]))
     >>> differ(seen, totals, Posterior(seen)).p

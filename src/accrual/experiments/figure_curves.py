@@ -9,15 +9,17 @@ import numpy as np
 from accrual import bounds
 from accrual.experiments import audit
 from accrual.experiments.cells import checkpoints
-from accrual.experiments.rows import Curve
-from accrual.experiments.settings import ALTERNATIVES, BLOCKS, SPREADS, Setting
+from accrual.experiments.paper_settings import ALTERNATIVES, BLOCKS, SPREADS, PaperSetting
+from accrual.experiments.rows import FigureCurve
 from accrual.problem import Problem
 from accrual.spread import parse
 
 _GROUPS = 20  # of the pictures of spreads
 
 
-def curves_of(settings: Sequence[Setting], problems: Mapping[str, Problem], horizon: int) -> list[Curve]:
+def curves_of(
+    settings: Sequence[PaperSetting], problems: Mapping[str, Problem], horizon: int
+) -> list[FigureCurve]:
     """All curves that the figures of `settings` need."""
     rounds = np.array([t for t in checkpoints(horizon) if t > 1], np.float64)
     curves = _spreads()
@@ -30,20 +32,22 @@ def curves_of(settings: Sequence[Setting], problems: Mapping[str, Problem], hori
     return curves
 
 
-def _spreads() -> list[Curve]:
+def _spreads() -> list[FigureCurve]:
     """The spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
     groups = np.arange(1.0, _GROUPS + 1)
-    curves = [Curve("spread/named", "spread", name, groups, parse(name).pmf(_GROUPS)) for name in SPREADS]
+    curves = [
+        FigureCurve("spread/named", "spread", name, groups, parse(name).pmf(_GROUPS)) for name in SPREADS
+    ]
     fifty = np.arange(1.0, 51)
-    curves += [Curve("spread/named50", "spread", name, fifty, parse(name).pmf(50)) for name in SPREADS]
+    curves += [FigureCurve("spread/named50", "spread", name, fifty, parse(name).pmf(50)) for name in SPREADS]
     for family, (word, values) in ALTERNATIVES.items():
         for value in values:
             name = f"{word}({value:g})"
-            curves.append(Curve(f"spread/{family}", "spread", name, groups, parse(name).pmf(_GROUPS)))
+            curves.append(FigureCurve(f"spread/{family}", "spread", name, groups, parse(name).pmf(_GROUPS)))
     return curves
 
 
-def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[Curve]:
+def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurve]:
     """Theorem 2's bound for the even spread, and for the spread of what the problem pays on average.
 
     Both take the problem's own number of groups, as the paper does: a bound holds for the truth,
@@ -54,12 +58,12 @@ def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[Curve]:
     even = bounds.upper_tpucbfr(problem, rounds, problem.groups)
     shaped = bounds.upper_tpucbfrg(problem, rounds, problem.groups, shares)
     return [
-        Curve(figure, "upper", "upper bound, α-smooth", rounds, np.asarray(even)),
-        Curve(figure, "upper", "upper bound, β-spread", rounds, np.asarray(shaped)),
+        FigureCurve(figure, "upper", "upper bound, α-smooth", rounds, np.asarray(even)),
+        FigureCurve(figure, "upper", "upper bound, β-spread", rounds, np.asarray(shaped)),
     ]
 
 
-def _lower(figure: str, problem: Problem, rounds: np.ndarray) -> list[Curve]:
+def _lower(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurve]:
     """Theorem 1's printed bound and those of the two classes, the larger class first."""
     spread = audit.spread(figure.removeprefix("audit/"))
     lines = {
@@ -68,6 +72,8 @@ def _lower(figure: str, problem: Problem, rounds: np.ndarray) -> list[Curve]:
         "bound for one chance": bounds.lower,
     }
     return [
-        Curve(figure, "lower", label, rounds, np.asarray(bound(problem, rounds, problem.groups, spread)))
+        FigureCurve(
+            figure, "lower", label, rounds, np.asarray(bound(problem, rounds, problem.groups, spread))
+        )
         for label, bound in lines.items()
     ]

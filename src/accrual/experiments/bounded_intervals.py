@@ -65,7 +65,7 @@ def within(
     return Interval(value, float(least + width * low), float(least + width * high))
 
 
-class Law(NamedTuple):
+class BoundedLaw(NamedTuple):
     """A law with a given mean and standard deviation on what a figure can be: normal, gamma or beta."""
 
     least: float
@@ -74,7 +74,7 @@ class Law(NamedTuple):
     error: float
 
     @classmethod
-    def of(cls, mean: float, error: float, least: float, most: float) -> Law:
+    def of(cls, mean: float, error: float, least: float, most: float) -> BoundedLaw:
         """With the most variance that is possible, where more was given."""
         if math.isfinite(most):
             error = min(error, 0.999 * math.sqrt(max((mean - least) * (most - mean), 0.0)))
