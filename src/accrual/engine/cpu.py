@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.jit import kernel, machine_code
+from accrual.core.random import floor_coin
 from accrual.environment.feed import Feed
 from accrual.environment.laws import Laws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
+from accrual.policy.floor import Shares, drawn
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +36,7 @@ class Game(NamedTuple):
     window: int
     phi: int  # rounds per group
     even: bool
+    shares: Shares  # how much of the traffic each arm gets at least, and at most
 
 
 class Reader(NamedTuple):
@@ -49,6 +52,7 @@ class Memory(NamedTuple):
     """What a chain remembers of its pending decisions."""
 
     arms: npt.NDArray[np.uint16]  # of the window before the span, then of the span
+    picks: npt.NDArray[np.uint16]  # of the span: what the policy chose, before the floor's coin
     rate: Floats  # lanes x arms: what each arm's pending decisions pay per round
 
 
@@ -62,20 +66,21 @@ class Marks(NamedTuple):
 class Plan:
     """One policy on one problem: all that is the same in every run."""
 
-    def __init__(self, policy: Policy, problem: Problem, laws: Laws) -> None:
+    def __init__(self, policy: Policy, problem: Problem, laws: Laws, shares: Shares | None = None) -> None:
         caps = np.array(problem.caps)
         phi = problem.window // problem.groups
         even = problem.division == "even"
         ages = policy.edges(problem.window)
         self.policy = policy
         self.params = policy.params(caps, problem.window)
-        self.game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
+        everything = Shares(np.zeros(len(caps)), np.ones(len(caps)))
+        self.game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even, shares or everything)
         self.reader = Reader(
             0 if policy.immediate else problem.window - 1,
             ages,
             *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
         )
-        self.loop = loop(policy.functions, policy.feedback)
+        self.loop = loop(policy.functions, policy.feedback, shares is not None)
 
 
 class Chain:
@@ -86,7 +91,9 @@ class Chain:
         self._key = key  # seed and run
         self.stats = plan.policy.stats(plan.params)
         arms, window = len(plan.game.caps), plan.game.window
-        self._memory = Memory(np.zeros(window + span, np.uint16), np.zeros((_LANES, arms)))
+        self._memory = Memory(
+            np.zeros(window + span, np.uint16), np.zeros(span, np.uint16), np.zeros((_LANES, arms))
+        )
         self._loop = plan.loop
         self._last = 0  # the length of the last span, at whose end the next one's past begins
 
@@ -102,6 +109,10 @@ class Chain:
         self._last = length
         return arms[window : window + length]
 
+    def picks(self) -> npt.NDArray[np.uint16]:
+        """What the policy chose in the last span, before the floor's coin."""
+        return self._memory.picks[: self._last]
+
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
     """Where what is paid by each age lies among the cumulative pay at the group edges."""
@@ -114,7 +125,7 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 
 @functools.cache
-def loop(functions: Functions, feedback: Feedback) -> Function:
+def loop(functions: Functions, feedback: Feedback, floored: bool = False) -> Function:
     """The compiled loop for a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
@@ -129,7 +140,7 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
         span: tuple[int, int, int, int], marks: Marks,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
-        arms, rate = memory
+        arms, picks, rate = memory
         count = len(game.caps)
         window = game.window
         groups = feed.changes.shape[2] - 1
@@ -160,6 +171,9 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     # Looking for the best afterwards keeps guesses about it out of the loop above.
                     while choice < count - 1 and values[choice] != best:
                         choice += 1
+                if floored:
+                    picks[i] = choice
+                    choice = drawn(game.shares, choice, floor_coin(seed, run, start + i))
                 # Indices that cannot be negative, here and below: numba then drops its test for that.
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
