@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from accrual.core.errors import InputError, unknown
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
-from accrual.live.state import State
+from accrual.live.state import BanditState
 from accrual.service.commit_queue import CommitQueue, QueueLimit
 from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
@@ -56,7 +56,7 @@ class ServedBandit:
         self._number = row.number
         self._store = store
         self._arms = [arm.name for arm in store.arms(row.number)]
-        self._state: tuple[float, State] | None = None
+        self._state: tuple[float, BanditState] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Whether these arms' names are known."""
@@ -82,7 +82,7 @@ class ServedBandit:
             raise Refusal("unknown-arm", str(unknown("arm", name, self._arms[:100])))
         return self._arms.index(name)
 
-    def state(self) -> State:
+    def state(self) -> BanditState:
         """What is known of every arm, now or a moment ago."""
         kept = self._state
         if kept is None or time.monotonic() - kept[0] > _FRESH:
