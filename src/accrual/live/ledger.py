@@ -14,8 +14,8 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.groups import group_ends
-from accrual.core.held import hold
-from accrual.core.jit import plain, settled_for
+from accrual.core.jit import machine_code_for, python_function
+from accrual.core.native_tuple import native_tuple
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
 from accrual.live.fold import CHOOSE, OF_ARM, OVER, RECENT, Rules, State, fold
@@ -106,7 +106,7 @@ class Ledger:
         self._recent = np.zeros(RECENT, np.int64)
         self._founding = len(caps)
         self._news = np.full(len(caps), np.inf)
-        self.sums = np.zeros(len(caps))
+        self.observed = np.zeros(len(caps))
         self.above = np.zeros(len(caps), np.int64)
         self._made = 0
         self.params = policy.params(self._caps, self.window)
@@ -334,7 +334,7 @@ class Ledger:
         """
         number = self._number(id)
         self.tick(now)
-        return plain(close)(self._pending, number)
+        return python_function(close)(self._pending, number)
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """Add an arm; return its number.
@@ -348,7 +348,7 @@ class Ledger:
         self._caps = np.append(self._caps, float(cap))
         self._windows = np.append(self._windows, float(own))
         self._playing = np.append(self._playing, True)
-        self.sums = np.append(self.sums, 0.0)
+        self.observed = np.append(self.observed, 0.0)
         self._news = np.append(self._news, np.inf)
         self.above = np.append(self.above, 0)
         self._keep(self.policy.grow(self.stats, self.params))
@@ -371,7 +371,7 @@ class Ledger:
             "caps": self._caps,
             "windows": self._windows,
             "playing": self._playing,
-            "sums": self.sums,
+            "observed": self.observed,
             "above": self.above,
             "recent": self._recent,
             "news": self._news,
@@ -388,7 +388,7 @@ class Ledger:
         self._caps = arrays["caps"].copy()
         self._windows = arrays["windows"].copy()
         self._playing = arrays["playing"].copy()
-        self.sums = arrays["sums"].copy()
+        self.observed = arrays["observed"].copy()
         self.above = arrays["above"].copy()
         self._recent = arrays["recent"].copy()
         self._news = arrays["news"].copy()
@@ -410,10 +410,10 @@ class Ledger:
         rules = Rules(
             self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps
         )
-        self._held = hold(
+        self._held = native_tuple(
             State(
                 self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
-                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self.above,
+                self.spare, self._memory, self._spare_memory, self._draft, self.observed, self.above,
                 self._recent, self._news, np.full(len(self._caps), np.inf),
             )
         )  # fmt: skip
@@ -428,7 +428,7 @@ class Ledger:
         """A kernel's first call by this ledger; later ones need not look up what has been compiled."""
         dispatcher = getattr(self.kernels, name)
         found = dispatcher(held, *more)
-        self._code = self._code._replace(**{name: settled_for(dispatcher, held)})
+        self._code = self._code._replace(**{name: machine_code_for(dispatcher, held)})
         return found
 
     def _keep(self, stats: Any) -> None:

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit, plain, seldom
+from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policy.base import Feedback, Floats, Function, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import bernoulli_count, regularised
 from accrual.spread import SpreadLike, as_spread
@@ -81,7 +81,7 @@ SCORE, SCALE, RANGE = range(3)
 
 
 @njit
-def noted(
+def cell_update(
     params: Params, stats: Stats, arm: int, group: int, before: float, after: float
 ) -> tuple[float, float, float, float, float]:
     unit = params.inverse_cap[arm]
@@ -112,12 +112,12 @@ def noted(
     )
 
 
-SUMS = ("sum", "sum2", "known", "known2", "counted")
+SUMMED_FIELDS = ("sum", "sum2", "known", "known2", "counted")
 
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
-    total, total2, known, known2, counted = noted(params, stats, arm, group, before, after)
+    total, total2, known, known2, counted = cell_update(params, stats, arm, group, before, after)
     a = np.uint64(arm)
     stats.sum[a] += total
     stats.sum2[a] += total2
@@ -186,7 +186,7 @@ def top_of(stats: Stats, arm: int) -> float:
     return stats.shared[RANGE] if stats.raw2[arm] > 0.0 else 1.0
 
 
-@seldom
+@njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
     """Learn what the arms share anew: the spreads, kappa and the range; then every cached sum."""
     buckets = len(params.prior)
@@ -363,8 +363,8 @@ def learning(index: Function, survey: Function = survey) -> Functions:
         finished=finished,
         amended=amended,
         refresh=refresh,
-        noted=noted,
-        sums=SUMS,
+        cell_update=cell_update,
+        summed_fields=SUMMED_FIELDS,
     )
 
 
@@ -415,7 +415,7 @@ class AgePolicy(Policy):
             "best expected total": float(stats.raw[stats.leader[0]] * params.cap[stats.leader[0]]),
             "full decisions that it stands on": float(stats.weight[arm]),
             "decisions": n,
-            "worth so many of 0 or the cap": plain(bernoulli_count)(n, mean, variance),
+            "worth so many of 0 or the cap": python_function(bernoulli_count)(n, mean, variance),
         }
 
     def edges(self, window: int) -> Ints:

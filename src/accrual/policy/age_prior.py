@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_learning import KAPPA_START, refresh
 from accrual.policy.age_model import (
     BETWEEN,
@@ -25,9 +25,9 @@ from accrual.policy.age_model import (
     Params,
     Stats,
     amended,
+    cell_update,
     estimate,
     finished,
-    noted,
     payments,
 )
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
@@ -58,7 +58,7 @@ def _cost(gap: float, mean: float, variance: float) -> float:
     return max(kl(p, q), _bernstein(gap, mean, variance))
 
 
-@seldom
+@njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
     """What it costs, in three ways, to hold that the arm is as good as the leader.
 
@@ -188,8 +188,8 @@ class AgePrior(Policy):
         finished=finished,
         amended=amended,
         refresh=refresh,
-        noted=noted,
-        sums=("news",),
+        cell_update=cell_update,
+        summed_fields=("news",),
     )
 
     def __post_init__(self) -> None:
