@@ -14,28 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, divides, unknown, whole
-from accrual.laws import (
-    BernoulliLaw,
-    BetaLaw,
-    EmpiricalLaw,
-    Law,
-    LeavingLaw,
-    LumpLaw,
-    ScaledLaw,
-    UniformLaw,
-)
-
-__all__ = [
-    "BernoulliLaw",
-    "BetaLaw",
-    "EmpiricalLaw",
-    "Law",
-    "LeavingLaw",
-    "LumpLaw",
-    "Problem",
-    "ScaledLaw",
-    "UniformLaw",
-]
+from accrual.laws import Law, UniformLaw
 
 Array = npt.NDArray[np.float64]
 Division = Literal["even", "first"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from accrual.core.jit import kernel, machine_code
 from accrual.environment.feed import Feed
-from accrual.environment.laws import Laws
+from accrual.environment.laws import PackedLaws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
 from accrual.problem import Problem
 
@@ -62,7 +62,7 @@ class Marks(NamedTuple):
 class Plan:
     """One policy on one problem: all that is the same in every run."""
 
-    def __init__(self, policy: Policy, problem: Problem, laws: Laws) -> None:
+    def __init__(self, policy: Policy, problem: Problem, laws: PackedLaws) -> None:
         caps = np.array(problem.caps)
         phi = problem.window // problem.groups
         even = problem.division == "even"

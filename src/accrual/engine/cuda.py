@@ -26,7 +26,7 @@ from accrual.engine import cuda_kernels as kernels
 from accrual.engine import cuda_parts as parts
 from accrual.engine.cpu import Plan
 from accrual.engine.cuda_kernels import cuda
-from accrual.environment.laws import Laws
+from accrual.environment.laws import LawArrays, PackedLaws
 from accrual.policy.base import no_survey
 from accrual.problem import Problem
 
@@ -59,7 +59,13 @@ _turn = threading.Lock()
 
 
 def play(
-    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range
+    problem: Problem,
+    laws: PackedLaws,
+    plans: Sequence[Plan],
+    rounds: Ints,
+    horizon: int,
+    seed: int,
+    runs: range,
 ) -> tuple[Floats, Ints]:
     """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
     with _turn:
@@ -113,12 +119,12 @@ class _Sizes(NamedTuple):
     paid: int
 
 
-def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
+def _sizes(problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
     """How to play so many runs; where they do not fit, as many as do, in shorter spans."""
     feedback = {plan.policy.feedback for plan in plans}
     changes = parts.AHEAD * (problem.groups // parts.AHEAD + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
-    a_round = 8 * len(laws.kind) * (changes + paid)
+    a_round = 8 * laws.count * (changes + paid)
     a_chain = 8 * len(rounds) + 2 * (problem.window + 1) + 32 * len(problem.caps)
     stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
     free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
@@ -157,19 +163,21 @@ def _to_device(array: Any, stream: Any) -> Any:
 class Source:
     """Draws the feed of all runs, span after span."""
 
-    def __init__(self, problem: Problem, laws: Laws, sizes: _Sizes, key: tuple[int, range]) -> None:
+    def __init__(self, problem: Problem, laws: PackedLaws, sizes: _Sizes, key: tuple[int, range]) -> None:
         self.problem, self.sizes = problem, sizes
         self.seed, self.runs = key
         # One for each simulation: a card has 32 queues, and streams in one queue wait for each other.
         self.stream = cuda.stream()
-        groups, rows, count = problem.groups, problem.window + sizes.span, len(laws.kind)
+        groups, rows, count = problem.groups, problem.window + sizes.span, laws.count
         self.one_law = count == 1
-        self._laws = Laws(*(_to_device(array, self.stream) for array in laws))
+        kind, ends, params = laws.arrays
+        joined = tuple(type(kind)(*(_to_device(each, self.stream) for each in kind)) for kind in params)
+        self._laws = LawArrays(_to_device(kind, self.stream), _to_device(ends, self.stream), joined)
         each = (groups + groups % 2) * (1 if self.one_law else 2)  # what a thread draws at a time
         block = next((size for size in (_BLOCK, _BLOCK // 2) if 8 * each * size <= _DRAW_NEAR), 0)
         near = (_GRID * _BLOCK // block, block, self.stream, 8 * each * block) if block else None
         self._scratch = cuda.device_array(1 if near else each * _GRID * _BLOCK, stream=self.stream)
-        self._draw = feeds.draw_kernel(near is not None)[near or (_GRID, _BLOCK, self.stream)]
+        self._draw = feeds.draw_kernel(laws.draw, near is not None)[near or (_GRID, _BLOCK, self.stream)]
         cells = rows * count * sizes.changes + 2 * parts.AHEAD
         self._changes = _zeros(cells * len(self.runs), np.float64, self.stream)
         self._paid = _zeros(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)

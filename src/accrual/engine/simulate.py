@@ -17,8 +17,8 @@ from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
 from accrual.engine.cpu import Chain, Marks, Plan
 from accrual.engine.result import Result
-from accrual.environment.feed import Source
-from accrual.environment.laws import Laws, pack
+from accrual.environment.feed import RunFeed
+from accrual.environment.laws import PackedLaws, pack
 from accrual.policy.base import Policy
 from accrual.problem import Problem
 
@@ -111,7 +111,7 @@ def simulate(
 
 
 def _play(
-    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range,
+    problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range,
     workers: int,
 ) -> tuple[Floats, Ints]:  # fmt: skip
     """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
@@ -147,10 +147,10 @@ class _Run:
     """Several policies on one run's draws."""
 
     def __init__(
-        self, problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, key: tuple[int, int]
+        self, problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: Ints, key: tuple[int, int]
     ) -> None:
         detail = any(plan.policy.feedback == "groups" for plan in plans)
-        self._source = Source(problem, laws, *key, detail)
+        self._source = RunFeed(problem, laws, *key, detail)
         self._chains = [Chain(plan, self._source.span, key) for plan in plans]
         self._rounds = rounds
         self.regret = np.zeros((len(plans), len(rounds)))
