@@ -164,7 +164,7 @@ def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: i
     plan = Plan(policy, problem, laws)
     none = np.array([horizon], np.int64)
     sizes = engine._sizes(problem, laws, [plan], none, runs)
-    source = engine.Source(problem, laws, sizes, (0, range(runs)))
+    source = engine.GpuFeed(problem, laws, sizes, (0, range(runs)))
     team = engine.Team([plan], none, source)
     engine.finish(source, [team], horizon, Progress(1))
     theirs = {name: team.of_chains(array) for name, array in team.stats._asdict().items()}

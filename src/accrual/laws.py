@@ -420,6 +420,17 @@ class ScaledLaw(Law):
         return self.scale * self.law.means(groups)
 
 
+LAWS: dict[str, type[Law]] = {
+    "uniform": UniformLaw,
+    "beta": BetaLaw,
+    "bernoulli": BernoulliLaw,
+    "lump": LumpLaw,
+    "leaving": LeavingLaw,
+    "empirical": EmpiricalLaw,
+}
+"""Laws by the name that a TOML file calls them."""
+
+
 def _number(name: str, value: float) -> float:
     try:
         return float(value)

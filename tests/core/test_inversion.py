@@ -29,7 +29,8 @@ def _probes() -> Floats:
 
 
 def _table(a: float, b: float) -> Floats:
-    return BetaLaw(a, b).params(1, 1.0).tables[0]
+    table: Floats = BetaLaw(a, b).params(1, 1.0).tables[0]
+    return table
 
 
 def _errors(table: Floats, a: float, b: float) -> tuple[Floats, Floats]:

@@ -24,7 +24,7 @@ from accrual.core.progress import Progress
 from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine import cuda_parts as parts
-from accrual.engine.cpu import Plan
+from accrual.engine.cpu import Plan, Task
 from accrual.engine.cuda_kernels import cuda
 from accrual.environment.laws import LawArrays, PackedLaws
 from accrual.policy.base import no_survey
@@ -58,30 +58,23 @@ _SHARE = 0.5  # of the card's free memory that one simulation takes at most
 _turn = threading.Lock()
 
 
-def play(
-    problem: Problem,
-    laws: PackedLaws,
-    plans: Sequence[Plan],
-    rounds: Ints,
-    horizon: int,
-    seed: int,
-    runs: range,
-) -> tuple[Floats, Ints]:
-    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
+def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
+    """Play on the GPU; what is returned is described in `accrual.engine.cpu.play`."""
     with _turn:
         _ready()
+    problem, laws, plans, rounds, horizon, seed, runs = task
     regret = np.zeros((len(plans), len(runs), len(rounds)))
     pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
     done = 0
-    # To free memory is to wait for the whole card, so it is put off while simulations run side by side.
-    with Progress(len(plans) * len(runs) * horizon) as bar, cuda.defer_cleanup():
+    # To free memory is to wait for the whole GPU, so it is put off while simulations run side by side.
+    with cuda.defer_cleanup():
         while done < len(runs):
             with _turn:
                 sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
                 part = runs[done : done + sizes.runs]
-                source = Source(problem, laws, sizes, (seed, part))
+                source = GpuFeed(problem, laws, sizes, (seed, part))
                 teams = [Team([plans[p] for p in alike], rounds, source) for alike in _alike(plans)]
-            finish(source, teams, horizon, bar)
+            finish(source, teams, horizon, progress)
             rows = slice(done, done + len(part))
             for alike, team in zip(_alike(plans), teams, strict=True):
                 regret[alike, rows], pulls[alike, rows] = team.results()
@@ -160,7 +153,7 @@ def _to_device(array: Any, stream: Any) -> Any:
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
 
 
-class Source:
+class GpuFeed:
     """Draws the feed of all runs, span after span."""
 
     def __init__(self, problem: Problem, laws: PackedLaws, sizes: _Sizes, key: tuple[int, range]) -> None:
@@ -206,7 +199,7 @@ class Source:
 class Team:
     """Chains that one kernel plays: policies of one kind, in every run."""
 
-    def __init__(self, plans: Sequence[Plan], rounds: Ints, source: Source) -> None:
+    def __init__(self, plans: Sequence[Plan], rounds: Ints, source: GpuFeed) -> None:
         policy, params, game = plans[0].policy, plans[0].params, plans[0].game
         self.stream = source.stream
         self.policies, self._runs = len(plans), len(source.runs)
@@ -281,7 +274,7 @@ class Team:
         return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
-def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -> None:
+def finish(source: GpuFeed, teams: Sequence[Team], horizon: int, progress: Progress) -> None:
     """Play to the horizon; while one span is under way, the next is asked for."""
     under_way: list[tuple[int, Any]] = []
     start, length = 1, min(_SPAN_LEAST, source.sizes.span)
@@ -291,7 +284,7 @@ def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -
         if len(under_way) == 2 or start > horizon:
             played, event = under_way.pop(0)
             _wait(event)
-            bar.advance(played * chains)
+            progress.advance(played * chains)
             took, ended = time.monotonic() - ended, time.monotonic()
             if took < _SHORT:
                 length = min(2 * length, source.sizes.span)
