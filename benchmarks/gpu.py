@@ -25,7 +25,7 @@ from accrual.environment.feed import Source
 from accrual.environment.laws import pack
 from accrual.experiments.bench import compared
 from accrual.experiments.blocks import make_policy, make_problem
-from accrual.experiments.settings import BLOCKS
+from accrual.experiments.paper_settings import BLOCKS
 from accrual.policy.base import Moment
 
 REFERENCE = Path("out/cuda-reference.npz")
@@ -156,8 +156,8 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
 
 def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 32) -> None:
     """How far statistics are apart where all choices were the same."""
+    from accrual.core.progress import Progress
     from accrual.engine import cuda as engine
-    from accrual.engine.progress import Progress
 
     horizon = 300
     laws = pack(problem)

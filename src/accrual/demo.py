@@ -24,7 +24,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 from accrual.core.errors import InputError
-from accrual.core.jit import plain
+from accrual.core.jit import python_function
 from accrual.environment.laws import draw_pay, pack
 from accrual.laws import LeavingLaw
 from accrual.live.ledger import Ledger
@@ -164,7 +164,7 @@ class Demo:
         pay = np.zeros((len(PROBLEM.caps), count, _WEEKS))
         chances = self._random.random((count, _WEEKS))
         for arm, cap in enumerate(PROBLEM.caps):
-            plain(draw_pay)(self._laws, int(self._laws.of_arm[arm]), chances, pay[arm])
+            python_function(draw_pay)(self._laws, int(self._laws.of_arm[arm]), chances, pay[arm])
             pay[arm] *= cap
         return pay
 

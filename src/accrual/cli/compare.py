@@ -11,16 +11,16 @@ import typer
 
 from accrual.cli.log import LogOptions, with_log
 from accrual.cli.options import Device, Runs, count, expanded, with_executor
-from accrual.cli.output import number, show_table, writable
+from accrual.cli.output import number, say, show_table, writable
 from accrual.core.errors import need
 
 if TYPE_CHECKING:
-    from accrual.experiments.comparison import Comparison
+    from accrual.experiments.comparison_result import Comparison
     from accrual.experiments.runner import Executor
     from accrual.fit.schema import Interval
 
 
-class Extent(NamedTuple):
+class CompareExtent(NamedTuple):
     """How much to play, and on what."""
 
     runs: int
@@ -41,7 +41,7 @@ _EXTENT = {
 
 
 def _with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
-    return expanded(command, "extent", _EXTENT, Extent)
+    return expanded(command, "extent", _EXTENT, CompareExtent)
 
 
 @with_log
@@ -50,7 +50,7 @@ def _with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
 def compare(
     source: LogOptions,
     executor: Executor,
-    extent: Extent,
+    extent: CompareExtent,
     policy: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="A policy, such as AgeTS or TPUCBFR(20); may be repeated."),
@@ -66,11 +66,14 @@ def compare(
         "out/compare"
     ),
 ) -> None:
-    """Simulate policies on decisions that pay what logged ones did, when they did."""
+    """Simulate policies on what a log has paid.
+
+    Simulated decisions pay what logged ones did, at the ages at which they did.
+    """
     need("matplotlib", "plot")
-    from accrual.experiments import compare as on_log
-    from accrual.experiments.cells import gather
-    from accrual.experiments.comparison import comparison
+    from accrual.experiments import comparison_setup
+    from accrual.experiments.cells import gather_results
+    from accrual.experiments.comparison_result import make_comparison
     from accrual.experiments.runner import run_cells
     from accrual.report.compare import PAGE, TABLE, write_csv, write_report
 
@@ -78,33 +81,34 @@ def compare(
     figures = out / TABLE
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
-    setup = on_log.set_up(source.fitted(), rate, seed)
-    compared = on_log.policies(setup, policy or ())
-    rounds = on_log.usual_horizon(setup) if horizon is None else horizon
-    cells = on_log.cells(setup, compared, rounds, runs, seed, device)
+    setup = comparison_setup.set_up(source.fitted(), rate, seed)
+    compared = comparison_setup.policies(setup, policy or ())
+    rounds = comparison_setup.usual_horizon(setup) if horizon is None else horizon
+    cells = comparison_setup.cells(setup, compared, rounds, runs, seed, device)
     run_cells(cells, out, executor)
-    result = gather(cells, out)
+    result = gather_results(cells, out)
     command = ["accrual", "compare", *source.words(), *(f"--policy={text}" for text in policy or ())]
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
     command += [] if device == "cpu" else [f"--device={device}"]
-    found = comparison(setup, result, compared, shlex.join(command), device)
+    found = make_comparison(setup, result, compared, shlex.join(command), device)
     result.save(out / "comparison.parquet")
     write_csv(figures, found)
     page = write_report(out, found)
-    typer.echo(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
-    for line in found.summary().splitlines():
-        typer.echo(line)
-    typer.echo("")
+    say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
+    *sentences, python = found.summary().splitlines()
+    for line in sentences:
+        say(line)
+    typer.echo(f"{python}\n")  # in one piece, to be copied
     _show(found, all_arms)
-    for note in on_log.notes(setup):
-        typer.echo(note)
+    for note in comparison_setup.notes(setup):
+        say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
 
 
 def _show(found: Comparison, all_arms: bool) -> None:
-    from accrual.experiments.compare import BASELINE
+    from accrual.experiments.comparison_setup import BASELINE
 
     shown = found.arms if all_arms else found.arms[:ARMS_SHOWN]
     title = "arms" if len(shown) == len(found.arms) else f"arms, the best {len(shown)} of {len(found.arms):,}"

@@ -15,9 +15,7 @@ from accrual.core.errors import InputError
 
 _WRONG = 1  # exit code of a database that is not as it should be
 
-app = typer.Typer(
-    help="Make, upgrade, back up, restore, check, recover or export a database of live bandits."
-)
+app = typer.Typer(help="Make, check, back up, recover or export a database.")
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file to write; it must be new.")]
@@ -97,7 +95,7 @@ def verify_(url: Url) -> int:
 
 def _upgrade(action: str, url: str) -> None:
     from accrual.store.address import parse
-    from accrual.store.schema import NEEDED, current, upgrade
+    from accrual.store.migrate import NEEDED, current, upgrade
 
     found = current(url)
     if action == "upgrade" and found is None:
@@ -143,13 +141,13 @@ def _moment(text: str) -> float:
 
 def _verify(url: str) -> int:
     from accrual.live.verify import verify_snapshots
-    from accrual.store.plain import reading
-    from accrual.store.url import open_store
+    from accrual.store.backends import open_store
+    from accrual.store.readers import open_reader
     from accrual.store.verify import verify
 
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         found = verify(reader)
-        events = reader.one("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
+        events = reader.value("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
     compared = 0
     if not found:
         store = open_store(url, readonly=True)

@@ -14,7 +14,7 @@ from accrual.core.errors import need
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
-    from accrual.report.gallery import Line
+    from accrual.report.gallery import GalleryLine
 
 
 @with_executor
@@ -39,10 +39,13 @@ def gallery(
         "out/gallery"
     ),
 ) -> None:
-    """Policies on problems that are hard in different ways, against learners without delay."""
+    """Play policies on a gallery of hard problems.
+
+    Their regret is shown beside that of learners that see every total at once.
+    """
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.cells import gather
+    from accrual.experiments.cells import gather_results
     from accrual.experiments.gallery import cut_entry, policies, select
     from accrual.experiments.runner import run_cells
     from accrual.report.gallery import draw, lines, write_csv
@@ -55,9 +58,9 @@ def gallery(
 
     cells = {entry.id: cut_entry(entry, compared[entry.id], horizon, runs, device) for entry in entries}
     run_cells([cell for part in cells.values() for cell in part], out, executor)
-    table: list[Line] = []
+    table: list[GalleryLine] = []
     for id, part in cells.items():
-        result = gather(part, out)
+        result = gather_results(part, out)
         result.save(out / f"{id}.parquet")
         table += lines(id, result)
     _show(table)
@@ -68,7 +71,7 @@ def gallery(
         typer.echo(f"picture: {picture}")
 
 
-def _show(table: Sequence[Line]) -> None:
+def _show(table: Sequence[GalleryLine]) -> None:
     learning = [line for line in table if line.over_floor > 0]
     _matrix("regret over the floor's (the better of IMED and Thompson sampling without delay)", learning,
             lambda line: _ratio(line.over_floor))  # fmt: skip
@@ -81,7 +84,7 @@ def _show(table: Sequence[Line]) -> None:
     )
 
 
-def _matrix(title: str, table: Sequence[Line], text: Callable[[Line], str]) -> None:
+def _matrix(title: str, table: Sequence[GalleryLine], text: Callable[[GalleryLine], str]) -> None:
     """Print problems x policies."""
     if not table:
         return

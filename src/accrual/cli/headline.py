@@ -28,7 +28,7 @@ def headline(
         "out/headline.png"
     ),
 ) -> None:
-    """The paper's main comparison, at full size."""
+    """Play the paper's main comparison."""
     need("matplotlib", "plot")
     writable(out, PICTURES, new_folder=True)
 

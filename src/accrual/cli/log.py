@@ -15,9 +15,9 @@ from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
-    from accrual.fit.cells import Options
+    from accrual.fit.reading import ReadingOptions
     from accrual.fit.schema import Fitted
-    from accrual.fit.tables import Known
+    from accrual.fit.tables import LogFacts
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -149,7 +149,7 @@ class LogOptions:
             yield log
 
     @property
-    def reading(self) -> Options:
+    def reading(self) -> ReadingOptions:
         """How the log is to be read."""
         return {
             "end": self.end, "age_unit": self.age_unit, "bandit": self.bandit,
@@ -172,7 +172,7 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: Known) -> Fitted:
+    def fit(self, log: LogFacts) -> Fitted:
         """What the opened log says."""
         from accrual.fit.fit import fit_log
 

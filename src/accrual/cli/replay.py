@@ -8,7 +8,7 @@ import typer
 
 from accrual.cli.compare import ARMS_SHOWN, between, signed
 from accrual.cli.log import LogOptions, with_log
-from accrual.cli.output import number, show_table
+from accrual.cli.output import number, say, show_table
 from accrual.core.errors import InputError
 
 
@@ -36,11 +36,11 @@ def replay(
     method: Annotated[str, typer.Option(metavar="NAME", help="rejection or weighting.")] = "rejection",
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
 ) -> None:
-    """What a policy would have earned, on a log that was collected at random."""
-    from accrual.experiments.judging import named
-    from accrual.experiments.logged import from_log
+    """Judge policies by a log collected at random."""
+    from accrual.experiments.api import named
     from accrual.experiments.replay import judge_all
-    from accrual.experiments.replayed import Replayed
+    from accrual.experiments.replay_log import from_log
+    from accrual.experiments.replay_result import ReplayResult
 
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay walks through a log itself, not through what was fitted")
@@ -48,10 +48,9 @@ def replay(
         logged = from_log(log, source.fit(log), uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
-    found = Replayed(logged, lines, method)
-    for said in found.summary().splitlines():
-        typer.echo(said)
-    typer.echo("")
+    found = ReplayResult(logged, lines, method)
+    for line in [*found.summary().splitlines(), ""]:
+        say(line)
     show_table(
         ["policy", "method", "reward", "95 %", "vs the log", "95 %", "worth"],
         [

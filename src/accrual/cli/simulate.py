@@ -40,10 +40,10 @@ def simulate(
         ),
     ] = None,
 ) -> None:
-    """Play a problem with several policies and print their regret."""
+    """Play policies on a problem."""
     from accrual.engine.simulate import simulate as play
-    from accrual.experiments.files import load
-    from accrual.experiments.registry import usual_policies
+    from accrual.experiments.named_problems import usual_policies
+    from accrual.experiments.toml_files import load
 
     setup = load(setting)
     policies = _parsed(policy) if policy else setup.policies

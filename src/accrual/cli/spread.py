@@ -29,7 +29,7 @@ def spread(
     ] = 50,
     plot: Plot = None,
 ) -> None:
-    """Print and draw how a cap is divided over the groups."""
+    """Show how a spread divides a cap over groups."""
     from accrual.spread import parse
     from accrual.spread.base import GROUPS_MOST
 

@@ -15,7 +15,7 @@ from accrual.core.errors import need
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
-    from accrual.report.sweep import Line
+    from accrual.report.sweep import SweepLine
 
 
 @with_executor
@@ -36,10 +36,10 @@ def sweep(
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where results and picture go.")] = None,
 ) -> None:
-    """Policies over a grid of parameters: the best of them, a table and a picture."""
+    """Try policies over a grid of parameters."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.cells import gather
+    from accrual.experiments.cells import gather_results
     from accrual.experiments.runner import run_cells
     from accrual.experiments.sweep import read
     from accrual.report.sweep import draw, lines, write_csv
@@ -51,7 +51,7 @@ def sweep(
         writable(path, [path.suffix], new_folder=True)
     cells = swept.cells(device)
     run_cells([cell for part in cells.values() for cell in part], folder, executor)
-    cases = lines(swept, {block: gather(part, folder) for block, part in cells.items()})
+    cases = lines(swept, {block: gather_results(part, folder) for block, part in cells.items()})
     for case in cases:
         _show(case, list(swept.grid), show)
     write_csv(figures, swept, cases)
@@ -61,7 +61,7 @@ def sweep(
         typer.echo(f"picture: {picture}")
 
 
-def _show(case: Sequence[Line], grid: Sequence[str], most: int) -> None:
+def _show(case: Sequence[SweepLine], grid: Sequence[str], most: int) -> None:
     """The best few of a case, and the policies that use no parameter of the grid."""
     from accrual.report.sweep import best, title
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from accrual.experiments import audit, spotify
 from accrual.experiments.cells import Cell, cut
-from accrual.experiments.registry import setting
-from accrual.experiments.settings import SEED, Block, Learner
+from accrual.experiments.named_problems import named_problem
+from accrual.experiments.paper_settings import SEED, PaperBlock, PaperLearner
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
 from accrual.problem import Problem
@@ -21,10 +21,10 @@ def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
         return spotify.load(spotify_path)
     if name.startswith("audit/"):
         return audit.problem(name.removeprefix("audit/"))
-    return setting(name)
+    return named_problem(name)
 
 
-def make_policy(learner: Learner) -> Policy:
+def make_policy(learner: PaperLearner) -> Policy:
     """The policy that a learner describes."""
     if learner.policy == "GroupKLUCB":
         assert learner.alpha is not None
@@ -36,12 +36,12 @@ def make_policy(learner: Learner) -> Policy:
     return make(learner.policy, **given)
 
 
-def cut_block(block: Block, problem: Problem, horizon: int, runs: int) -> list[Cell]:
+def cut_block(block: PaperBlock, problem: Problem, horizon: int, runs: int) -> list[Cell]:
     """The cells of a block.
 
     Examples
     --------
-    >>> from accrual.experiments.settings import BLOCKS
+    >>> from accrual.experiments.paper_settings import BLOCKS
     >>> block = BLOCKS["audit/last"]
     >>> len(cut_block(block, make_problem(block.problem), horizon=1000, runs=25))
     3

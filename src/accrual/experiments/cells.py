@@ -1,7 +1,7 @@
 """Cells: policies on a few runs of a problem, known by the hash of all that determines their numbers.
 
 `cut` makes cells of any problem and policies, `accrual.experiments.runner.run_cells` computes
-those that are not on disk yet, and `gather` puts them together again:
+those that are not on disk yet, and `gather_results` puts them together again:
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -10,7 +10,7 @@ those that are not on disk yet, and `gather` puts them together again:
 >>> cells = cut("mine", ac.paper.setting1(), {"UCB1": ac.UCB1()}, horizon=500, runs=4, size=2)
 >>> with tempfile.TemporaryDirectory() as out:
 ...     done = run_cells(cells, Path(out), Local(jobs=1))
-...     result = gather(cells, Path(out))
+...     result = gather_results(cells, Path(out))
 >>> done.cells, result.final_regret.shape
 (2, (1, 4))
 """
@@ -169,7 +169,7 @@ def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
     return [replace(cell, identity={**cell.identity, "device": device}) for cell in cells]
 
 
-def gather(cells: Sequence[Cell], out: Path) -> Result:
+def gather_results(cells: Sequence[Cell], out: Path) -> Result:
     """Put cells of one problem together: what `simulate` would have given for all of them.
 
     Every policy must have cells for the same runs. A cell that is missing or damaged is refused.

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown
-from accrual.experiments.logged import Floats, Logged
-from accrual.experiments.ranges import t_factor, within
+from accrual.experiments.bounded_intervals import t_factor, within
+from accrual.experiments.replay_log import Floats, ReplayLog
 from accrual.fit.schema import Interval
 
 _ALWAYS = "always "
@@ -95,7 +95,7 @@ class Judged(NamedTuple):
     effective: float  # what they are worth, in decisions of equal weight
 
 
-def judge(log: Logged, policy: Fixed) -> Iterator[Judged]:
+def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     """What the three methods say of a fixed policy."""
     reward, weight = log.rewards, policy.shares[log.arm] / log.propensity
     count, mass = len(reward), float(weight.sum())

@@ -33,7 +33,7 @@ def service(arms: int, days: int, batch: int, seed: int, daily: int = 0, differ:
     return Batches(Problem([float(DAYS)] * total, DAYS, DAYS, laws), days, batch, comes, goes)
 
 
-class History:
+class ListeningHistory:
     """What old arms say of new ones: the mean of each day, how arms differ, how decisions differ.
 
     Parameters
@@ -73,7 +73,7 @@ class GaussianFilter:
     depends on no earlier day. So counts and sums of innovations, arms x days, are all there is to keep.
     """
 
-    def __init__(self, history: History, service: Batches, key: tuple[int, int]) -> None:
+    def __init__(self, history: ListeningHistory, service: Batches, key: tuple[int, int]) -> None:
         arms = len(service.problem.caps)
         lower = np.linalg.cholesky(history.within)
         scale = np.diag(lower)
@@ -106,24 +106,28 @@ class GaussianFilter:
         self._sum[:, age - 1] += np.bincount(arms, pay @ self._innovations[age - 1, :age], count)
 
 
-def gaussian_filter(history: History) -> Any:
+def gaussian_filter(history: ListeningHistory) -> Any:
     """A maker of players for `accrual.engine.batches.play_batches`."""
     return lambda service, key: GaussianFilter(history, service, key)
 
 
-class Entry(NamedTuple):
+class ListeningService(NamedTuple):
     """One service, who the old arms are, and the seed of the runs."""
 
     service: Batches
-    history: History
+    history: ListeningHistory
     seed: int
 
 
-def listening(seed: int = 1, differ: float = 0.4) -> Entry:
+def listening(seed: int = 1, differ: float = 0.4) -> ListeningService:
     """200 shows, 50 decisions a day for 180 days."""
-    return Entry(service(200, 180, 50, 100 + seed, 0, differ), History(200 + seed, differ), seed)
+    return ListeningService(
+        service(200, 180, 50, 100 + seed, 0, differ), ListeningHistory(200 + seed, differ), seed
+    )
 
 
-def listening_new(seed: int = 1, differ: float = 0.4) -> Entry:
+def listening_new(seed: int = 1, differ: float = 0.4) -> ListeningService:
     """60 shows of which the oldest gives way to a new one every day; 50 decisions a day for 180 days."""
-    return Entry(service(60, 180, 50, 300 + seed, 1, differ), History(400 + seed, differ), seed)
+    return ListeningService(
+        service(60, 180, 50, 300 + seed, 1, differ), ListeningHistory(400 + seed, differ), seed
+    )

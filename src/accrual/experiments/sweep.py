@@ -20,7 +20,7 @@ import numpy as np
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.experiments.cells import Cell, cut, on_device
-from accrual.experiments.files import anything, listed, number, policy_of, problem_of, read_toml, table
+from accrual.experiments.toml_files import anything, listed, number, policy_of, problem_of, read_toml, table
 from accrual.policy.base import Policy
 from accrual.problem import Problem
 

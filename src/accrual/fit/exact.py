@@ -19,20 +19,20 @@ Ints = npt.NDArray[np.int64]
 _BITS = 61  # of an integer that a sum may take
 
 
-class Scale(NamedTuple):
+class ExactScale(NamedTuple):
     """By what a number is multiplied before it is rounded, and then its remainder."""
 
     first: float
     second: float
 
     @classmethod
-    def of(cls, largest: float, count: int) -> Scale:
+    def of(cls, largest: float, count: int) -> ExactScale:
         """For at most `count` numbers, none beyond `largest` in size.
 
         Examples
         --------
-        >>> Scale.of(1.0, 1 << 20)
-        Scale(first=2199023255552.0, second=2199023255552.0)
+        >>> ExactScale.of(1.0, 1 << 20)
+        ExactScale(first=2199023255552.0, second=2199023255552.0)
         """
         many = math.ceil(math.log2(max(count, 1)))
         size = math.ceil(math.log2(largest)) if largest > 0.0 else 0

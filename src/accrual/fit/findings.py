@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.fit.intervals import ArmSums, Estimate
+from accrual.fit.intervals import ArmSums, GroupEstimate
 from accrual.fit.schema import Finding
 
 Floats = npt.NDArray[np.float64]
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 LEVEL = 0.05
 
 
-def arms_differ_in_speed(estimates: Sequence[Estimate]) -> Finding:
+def arms_differ_in_speed(estimates: Sequence[GroupEstimate]) -> Finding:
     """Welch's test of equal means, on the mean age at which each arm's reward comes.
 
     That age is a ratio; its variance is by the delta method, with Satterthwaite's degrees of

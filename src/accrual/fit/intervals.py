@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.core.grouped import add_grouped
-from accrual.fit.exact import Scale
+from accrual.fit.exact import ExactScale
+from accrual.fit.group_sums import add_grouped
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,8 +58,8 @@ class Sums:
         sizes = np.asarray(largest, dtype=np.float64)
         arms = len(sizes)
         # A scale for each arm: one payment that is wrong by far spoils no other arm.
-        self._pay = [Scale.of(float(size), decisions) for size in sizes]
-        self._both = [Scale.of(float(size * size), decisions) for size in sizes]
+        self._pay = [ExactScale.of(float(size), decisions) for size in sizes]
+        self._both = [ExactScale.of(float(size * size), decisions) for size in sizes]
         self.count = np.zeros((arms, groups + 1), np.int64)
         # What they paid in each group, and the squares of it: 2 x arms x r x groups. Pay in one group
         # times pay in another, the second not before the first: 2 x arms x groups x groups.
@@ -130,7 +130,7 @@ class ArmSums(NamedTuple):
         return cls(completed, among(completed), among(paid), among(square), product)
 
 
-class Estimate:
+class GroupEstimate:
     """Means of groups and how sure they are; needs two decisions that have completed every group.
 
     Attributes

@@ -8,7 +8,7 @@ from typing import Any
 
 from accrual.core.errors import InputError, unknown
 from accrual.fit.columns import NUMBERS, TIMED, ZONED, empty
-from accrual.fit.source import Source, run
+from accrual.fit.source import TableSource, run
 from accrual.fit.tables import TICKS
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
@@ -38,7 +38,7 @@ _FORMATS = tuple(date + clock for clock in _CLOCKS for date in _DATES)
 
 
 @dataclass(frozen=True)
-class Told:
+class TimeOptions:
     """What the user says of the log's times; see `accrual.fit.log.open_log`."""
 
     format: str | None = None
@@ -57,7 +57,7 @@ class Told:
                 raise InputError(f"unknown time zone {self.zone!r}; write it like Europe/Berlin or UTC")
 
 
-class Moments:
+class TimeColumn:
     """How a column of times is read.
 
     Where what it holds can be read in two ways, the way `like`, that of the decisions' times, is taken.
@@ -78,13 +78,13 @@ class Moments:
     def __init__(
         self,
         connection: Any,
-        source: Source,
+        source: TableSource,
         column: int,
         role: str,
-        told: Told | None = None,
+        told: TimeOptions | None = None,
         like: str = "",
     ) -> None:
-        told = told or Told()
+        told = told or TimeOptions()
         self._connection, self._source, self._column, self._told = connection, source, column, told
         self._where = f"{source.label}: column {source.names[column]!r} ({role})"
         self._type = source.types[column]
@@ -225,12 +225,12 @@ class Moments:
         return [row[0] for row in run(self._connection, query, self._source).fetchall()]
 
     def _castable(self, text: str) -> bool:
-        said = Source(self._source.label, (), (), "", {"text": text})
+        said = TableSource(self._source.label, (), (), "", {"text": text})
         query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
         return bool(run(self._connection, query, said).fetchone()[0])
 
     def _parses(self, style: str, cells: list[str]) -> bool:
-        said = Source(self._source.label, (), (), "", {"texts": cells})
+        said = TableSource(self._source.label, (), (), "", {"texts": cells})
         query = (
             f"SELECT bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL) FROM (SELECT unnest($texts) AS x)"
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from accrual.core.durations import show_length
-from accrual.fit.tables import Known, Log
+from accrual.fit.tables import Log, LogFacts
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces
@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 @dataclass
-class Facts:
+class OddityFacts:
     """What is asked of each part of a log to find what is odd about the whole.
 
     Attributes
@@ -52,12 +52,12 @@ def find_uneven(log: Log) -> tuple[float, float] | None:
     return min(row[0] for row in rows), max(row[1] for row in rows)
 
 
-def oddities(log: Known, facts: Facts) -> list[str]:
+def oddities(log: LogFacts, facts: OddityFacts) -> list[str]:
     """Say what is odd about a log."""
     return [*_ends(log, facts), *_pieces(log, facts), *_ages(log, facts), *_arms(log.arms)]
 
 
-def _ends(log: Known, facts: Facts) -> Iterator[str]:
+def _ends(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
     gap, length = min(facts.last_decision, log.end) - facts.last_piece, log.end - log.first
     if gap > _GAP * length > 0.0:
         yield (
@@ -67,7 +67,7 @@ def _ends(log: Known, facts: Facts) -> Iterator[str]:
         )
 
 
-def _pieces(log: Known, facts: Facts) -> Iterator[str]:
+def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
     counts = log.counts
     everything = counts.pieces + counts.orphans
     if facts.alike:
@@ -93,7 +93,7 @@ def _pieces(log: Known, facts: Facts) -> Iterator[str]:
         )
 
 
-def _ages(log: Known, facts: Facts) -> Iterator[str]:
+def _ages(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
     """Ages in days would be tiny if they are read as seconds, and fit in the log if they are read as days."""
     day = 86_400.0
     length = log.end - log.first

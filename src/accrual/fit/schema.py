@@ -146,7 +146,7 @@ class Finding:
     yes: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """What `fit_log` found.
 
@@ -191,6 +191,11 @@ class Fitted:
     def load(path: str | os.PathLike[str]) -> Fitted:
         """Read and check a `problem.json`."""
         return load(path)
+
+    def __repr__(self) -> str:
+        unit = " s" if self.unit == "seconds" else ""
+        log = f"{self.log['decisions']:,} decisions, {self.log['pieces']:,} pieces"
+        return f"Fitted({len(self.arms)} arms, {log}, window {self.window:g}{unit} in {self.groups} groups)"
 
     @property
     def known(self) -> tuple[Arm, ...]:

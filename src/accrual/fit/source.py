@@ -34,7 +34,7 @@ _SIGNS = {
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """One table that DuckDB can read.
 
     Attributes
@@ -45,7 +45,7 @@ class Source:
         Its columns: their own names, and DuckDB's names of their types.
     scan : str
         What to write after FROM; `parameters` go with it.
-    parts : sequence of Source
+    parts : sequence of TableSource
         Each file by itself, where there are several.
     """
 
@@ -54,11 +54,13 @@ class Source:
     types: Sequence[str]
     scan: str
     parameters: dict[str, Any]
-    parts: Sequence[Source] = field(default=(), repr=False)
+    parts: Sequence[TableSource] = field(default=(), repr=False)
 
 
-def open_source(connection: Any, given: Any, what: str, folder: Path, label: str | None = None) -> Source:
-    """Open a path, a folder, a pattern or a data frame as a `Source`.
+def open_source(
+    connection: Any, given: Any, what: str, folder: Path, label: str | None = None
+) -> TableSource:
+    """Open a path, a folder, a pattern or a data frame as a `TableSource`.
 
     `folder` is a temporary one for links and unpacked files; `label` is what a person calls the table.
     """
@@ -70,7 +72,7 @@ def open_source(connection: Any, given: Any, what: str, folder: Path, label: str
     return _open_frame(connection, given, what)
 
 
-def run(connection: Any, query: str, *sources: Source) -> Any:
+def run(connection: Any, query: str, *sources: TableSource) -> Any:
     """Execute a query on sources; what DuckDB finds wrong with them becomes an `InputError`."""
     duckdb = need("duckdb", "fit")
     parameters = {name: value for source in sources for name, value in source.parameters.items()}
@@ -83,7 +85,7 @@ def run(connection: Any, query: str, *sources: Source) -> Any:
         raise InputError(_explained(label, sources, str(error))) from None
 
 
-def _open_files(connection: Any, label: str, files: list[File], what: str, folder: Path) -> Source:
+def _open_files(connection: Any, label: str, files: list[File], what: str, folder: Path) -> TableSource:
     kinds = {file.kind: file for file in files}
     if len(kinds) > 1:
         a, b = (Path(kinds[kind].label).name for kind in sorted(kinds)[:2])
@@ -105,10 +107,10 @@ def _open_files(connection: Any, label: str, files: list[File], what: str, folde
     scan = _scan(connection, reader.replace("$what", f"${what}"), len(names), files, links, keys)
     names, types = [*names, *keys], [*types, *(["VARCHAR"] * len(keys))]
     parts = [
-        Source(file.label, names, types, scan, {what: [link]})
+        TableSource(file.label, names, types, scan, {what: [link]})
         for file, link in zip(files, links, strict=True)
     ]
-    return Source(label, names, types, scan, {what: links}, parts)
+    return TableSource(label, names, types, scan, {what: links}, parts)
 
 
 def _scan(
@@ -136,7 +138,7 @@ def _described(connection: Any, file: File, what: str, link: str) -> tuple[list[
             f"read_json($what{{more}}, format='{layout}', sample_size=-1, maximum_object_size={LINE_MOST}, "
             "hive_partitioning=false)"
         )
-    bare = Source(file.label, (), (), "", {what: [link]})
+    bare = TableSource(file.label, (), (), "", {what: [link]})
     query = f"DESCRIBE SELECT * FROM {reader.replace('$what', f'${what}').replace('{more}', '')}"
     rows = run(connection, query, bare).fetchall()
     return [row[0] for row in rows], [row[1] for row in rows], reader
@@ -204,7 +206,7 @@ def _split(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _open_frame(connection: Any, given: Any, what: str) -> Source:
+def _open_frame(connection: Any, given: Any, what: str) -> TableSource:
     label = f"the {what} frame"
     narwhals, pyarrow = need("narwhals", "fit"), need("pyarrow", "fit")
     try:
@@ -222,12 +224,12 @@ def _open_frame(connection: Any, given: Any, what: str) -> Source:
         raise InputError(f"{label}: it has no columns")
     table = table.rename_columns([f"c{i}" for i in range(len(names))])
     connection.register(f"frame_{what}", table)
-    bare = Source(label, (), (), "", {})
+    bare = TableSource(label, (), (), "", {})
     types = [row[1] for row in run(connection, f"DESCRIBE SELECT * FROM frame_{what}", bare).fetchall()]
-    return Source(label, names, types, f"frame_{what}", {})
+    return TableSource(label, names, types, f"frame_{what}", {})
 
 
-def _explained(label: str, sources: Sequence[Source], error: str) -> str:
+def _explained(label: str, sources: Sequence[TableSource], error: str) -> str:
     """DuckDB's error in one line, with the file's own name for our link to it."""
     for source in sources:
         for part in source.parts or [source]:

@@ -65,7 +65,7 @@ def grounds(fitted: Fitted) -> list[str]:
     share = 100 * fitted.open / max(log["decisions"], 1)
     lines.append(
         f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
-        f"({share:.1f} %) were still open at the end; they count as far as they were followed"
+        f"({share:.1f} %) were still open at the end; they count in the groups that they completed"
     )
     if log.get("unfollowed"):
         lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
@@ -78,8 +78,8 @@ def _arrival(fitted: Fitted) -> str:
     arrived = np.maximum.accumulate([0.0, *fitted.arrived["value"]])
     half, most = (float(np.interp(share, arrived, ages)) for share in (0.5, 0.9))
     return (
-        f"half of a decision's reward has come by age {time(fitted, half)}, 90 % by {time(fitted, most)}, "
-        f"of what comes within {time(fitted, fitted.recommended.watched)}"
+        f"half of a decision's reward has come by age {time(fitted, half)} and 90 % by age "
+        f"{time(fitted, most)}, counting all that comes up to age {time(fitted, fitted.recommended.watched)}"
     )
 
 
@@ -87,18 +87,19 @@ def _waiting(fitted: Fitted) -> str:
     advice = fitted.recommended
     low, high = time(fitted, advice.window.low), time(fitted, advice.window.high)
     said = (
-        f"{time(fitted, advice.window.value)}, by when 99 % has come (95 % interval {low} to {high}); "
-        f"{advice.groups} groups show its course"
+        f"a window of {time(fitted, advice.window.value)} catches 99 % of that "
+        f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
     )
     share, least, most = (
         f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
     )
     watched = time(fitted, advice.watched)
     if advice.faded:
-        return f"{said}; {share} % ({least} to {most}) may come after {watched}, if it goes on fading"
+        more = f"another {share} % ({least} to {most}) may come after {watched}"
+        return f"{said}; {more}, if reward goes on fading"
     return (
-        f"{said}; but the reward has not faded by {watched}, as far as a tenth of the decisions were "
-        f"followed: {share} % ({least} to {most}) may come later, so this is too short"
+        f"{said}; but this is too short: the reward has not faded by age {watched}, up to which at least a "
+        f"tenth of the decisions were followed, and {share} % of it ({least} to {most}) may come later"
     )
 
 
@@ -143,7 +144,7 @@ def _chance(one: Interval, other: Interval) -> float:
 
 def _next(fitted: Fitted) -> str:
     if fitted.log.get("odd"):
-        return "settle what is odd above, and fit again"
+        return "mend or explain what is odd above, and fit again"
     if not fitted.recommended.faded:
         return "follow decisions for longer before you settle on a window"
     return "save this with -o problem.json and ask accrual compare problem.json which policy to use"

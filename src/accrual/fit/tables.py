@@ -63,7 +63,7 @@ class Counts:
     bad_rows: int = 0
 
 
-class Known(ABC):
+class LogFacts(ABC):
     """What is known of a whole log.
 
     Attributes
@@ -149,7 +149,7 @@ class Known(ABC):
         }
 
 
-class Log(Known):
+class Log(LogFacts):
     """What `accrual.fit.log.open_log` gives; close it, or use it in a ``with`` statement.
 
     Its tables, for `query` and `stream`:

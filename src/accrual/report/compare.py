@@ -13,8 +13,8 @@ import numpy as np
 
 from accrual.core.durations import show_length
 from accrual.core.files import replacing
-from accrual.experiments.compare import BASELINE, notes
-from accrual.experiments.comparison import Comparison
+from accrual.experiments.comparison_result import Comparison
+from accrual.experiments.comparison_setup import BASELINE, notes
 from accrual.fit.schema import Interval
 from accrual.report import style
 from accrual.report.drawing import Picture, Shape, axis, render, short

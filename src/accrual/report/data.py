@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Learner:
+class LearnerRows:
     """One learner of a setting, with its rows."""
 
     label: str
@@ -63,7 +63,7 @@ class Learner:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingRows:
     """One setting with its learners, by label."""
 
     id: str
@@ -72,10 +72,10 @@ class Setting:
     window: int
     groups: int
     means: tuple[float, ...]
-    learners: dict[str, Learner]
-    curves: tuple[rows.Curve, ...]  # its bounds
+    learners: dict[str, LearnerRows]
+    curves: tuple[rows.FigureCurve, ...]  # its bounds
 
-    def kind(self, kind: str) -> Learner | None:
+    def kind(self, kind: str) -> LearnerRows | None:
         """The learner of that kind, if the setting has it."""
         return next((learner for learner in self.learners.values() if learner.kind == kind), None)
 
@@ -85,10 +85,10 @@ class Data:
     """Everything a report is made from."""
 
     manifest: dict[str, Any] = field(repr=False)
-    settings: dict[str, Setting]
-    spreads: dict[str, list[rows.Curve]] = field(repr=False)
+    settings: dict[str, SettingRows]
+    spreads: dict[str, list[rows.FigureCurve]] = field(repr=False)
 
-    def starting(self, stem: str) -> list[Setting]:
+    def starting(self, stem: str) -> list[SettingRows]:
         """The settings whose id begins so."""
         return [setting for id, setting in self.settings.items() if id == stem or id.startswith(f"{stem}/")]
 
@@ -101,7 +101,7 @@ def load(folder: Path) -> Data:
     settings = {}
     for entry in manifest["settings"]:
         stored = {label: part for block in entry["blocks"] for label, part in blocks[block].items()}
-        settings[entry["id"]] = Setting(
+        settings[entry["id"]] = SettingRows(
             id=entry["id"],
             title=entry["title"],
             data=entry["data"],
@@ -109,14 +109,14 @@ def load(folder: Path) -> Data:
             groups=entry["groups"],
             means=tuple(entry["means"]),
             learners={
-                learner["label"]: Learner(
+                learner["label"]: LearnerRows(
                     learner["label"], learner["kind"], learner["printed"], *stored[learner["label"]]
                 )
                 for learner in entry["learners"]
             },
             curves=tuple(curve for curve in curves if curve.figure == entry["id"]),
         )
-    spreads: dict[str, list[rows.Curve]] = {}
+    spreads: dict[str, list[rows.FigureCurve]] = {}
     for curve in curves:
         if curve.kind == "spread":
             spreads.setdefault(curve.figure, []).append(curve)

@@ -25,7 +25,7 @@ _NAMED = 15  # values of a parameter that are all named on its axis
 _WRITTEN = 200  # a heat map of at most so many squares has its figures written in
 
 
-class Line(NamedTuple):
+class SweepLine(NamedTuple):
     """One point, with its regret at the horizon."""
 
     point: Point
@@ -36,7 +36,7 @@ class Line(NamedTuple):
     over_best_se: float
 
 
-def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[Line]]:
+def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
     """The points of each case, the best first; `results` are by block.
 
     The best is the point of the grid with the least mean. Policies that use no parameter of the
@@ -48,12 +48,12 @@ def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[Line]]:
     return [_compare(points, results) for points in cases.values()]
 
 
-def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Line]:
+def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[SweepLine]:
     finals = [_final(results[point.block], point.label) for point in points]
     on_grid = [i for i, point in enumerate(points) if point.place] or range(len(points))
     best = finals[min(on_grid, key=lambda i: finals[i].mean())]
     made = [
-        Line(
+        SweepLine(
             point,
             len(final),
             float(final.mean()),
@@ -66,17 +66,17 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Lin
     return sorted(made, key=lambda line: line.mean)
 
 
-def best(case: Sequence[Line]) -> Line:
+def best(case: Sequence[SweepLine]) -> SweepLine:
     """The best point of the grid."""
     return next((line for line in case if line.point.place), case[0])
 
 
-def write_csv(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[Line]]) -> None:
+def write_csv(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> None:
     """Write all points, whole or not at all."""
     each = list(cases[0][0].point.case)
     with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([*each, *sweep.grid, "policy", *Line._fields[1:]])
+        writer.writerow([*each, *sweep.grid, "policy", *SweepLine._fields[1:]])
         for line in (line for case in cases for line in case):
             values = [line.point.case[key] for key in each]
             values += [line.point.place.get(key, "") for key in sweep.grid]
@@ -88,7 +88,7 @@ def title(case: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in case.items())
 
 
-def draw(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[Line]]) -> None:
+def draw(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> None:
     """Draw regret over the one or two parameters of the grid, with a panel for each case.
 
     Two parameters make a heat map for each policy that uses both.
@@ -109,12 +109,12 @@ def draw(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[Li
         figure.savefig(partial, dpi=150)
 
 
-def _heat_panels(cases: Sequence[Sequence[Line]]) -> list[tuple[Sequence[Line], int | None]]:
+def _heat_panels(cases: Sequence[Sequence[SweepLine]]) -> list[tuple[Sequence[SweepLine], int | None]]:
     rows = sorted({line.point.row for case in cases for line in case if len(line.point.place) == 2})
     return [(case, row) for case in cases for row in rows]
 
 
-def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
+def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
     """Mean regret over the best's; a star on the best, rings on those within two standard errors of it."""
     (x_name, xs), (y_name, ys) = sweep.grid.items()
     first = case[0]
@@ -152,7 +152,7 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
     bar.set_ticks(apart, labels=[f"{tick:g}" for tick in apart])
 
 
-def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
+def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
     """Mean regret against the one parameter, with bands of two standard errors; others as dashed lines."""
     [(name, values)] = sweep.grid.items()
     rows = sorted({line.point.row for line in case if line.point.place})

@@ -7,7 +7,7 @@ import io
 import math
 from dataclasses import dataclass
 
-from accrual.report.data import Data, Learner, Setting
+from accrual.report.data import Data, LearnerRows, SettingRows
 
 # Three significant digits are good to 0.5 % at worst, and a mean over 100 runs to about another
 # 0.5 %, theirs and ours; 2.5 % leaves room for both and none for a different experiment.
@@ -15,7 +15,7 @@ TOLERANCE = 0.025
 
 
 @dataclass(frozen=True)
-class Line:
+class PaperLine:
     """One learner in one setting."""
 
     setting: str
@@ -39,16 +39,16 @@ class Line:
         return abs(self.difference) <= TOLERANCE
 
 
-def lines(data: Data) -> list[Line]:
+def lines(data: Data) -> list[PaperLine]:
     """Every learner of every setting."""
     return [
         line(setting, learner) for setting in data.settings.values() for learner in setting.learners.values()
     ]
 
 
-def line(setting: Setting, learner: Learner) -> Line:
+def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
     """The line of one learner."""
-    return Line(
+    return PaperLine(
         setting.id,
         setting.title,
         learner.label,
@@ -59,7 +59,7 @@ def line(setting: Setting, learner: Learner) -> Line:
     )
 
 
-def printed(data: Data) -> list[Line]:
+def printed(data: Data) -> list[PaperLine]:
     """The lines that have a figure of the paper to compare with."""
     return [one for one in lines(data) if one.agrees is not None]
 

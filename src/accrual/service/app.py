@@ -32,7 +32,7 @@ from accrual.service.settings import Settings
 from accrual.service.supervision import supervise
 from accrual.service.traffic_routes import TrafficRoutes
 from accrual.store.address import parse
-from accrual.store.url import open_store
+from accrual.store.backends import open_store
 
 _OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
 _READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest

@@ -24,13 +24,13 @@ from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
     AddArm,
     BanditRow,
-    Close,
-    Damaged,
+    CloseDecision,
     DecisionRow,
     Events,
-    Pay,
+    NewPiece,
     RetireArm,
     Store,
+    StoreDamaged,
     StoreError,
 )
 from accrual.store.memory import MemoryStore
@@ -156,7 +156,7 @@ class BanditPool:
             await self.read(lambda: _warm(_like(row)))
             self._add(row, bandit)
         except StoreError as error:
-            if not isinstance(error, Damaged):
+            if not isinstance(error, StoreDamaged):
                 raise  # out of reach for now
             raise self._failed(name, error) from None
         except Exception as error:
@@ -207,7 +207,7 @@ class BanditPool:
             for name in self._store.names():
                 try:
                     rows.append(self._store.find(name))
-                except Damaged as error:
+                except StoreDamaged as error:
                     self._failed(name, error)
             return [row for row in rows if row is not None]
 
@@ -290,9 +290,9 @@ def _warm(like: Bandit) -> None:
     What fails here would fail for the bandit's own requests.
     """
     like.submit([Decide(2)])
-    like.submit([Pay(0, 0.5, 0.0), Pay(1, 0.5, 0.0)])
+    like.submit([NewPiece(0, 0.5, 0.0), NewPiece(1, 0.5, 0.0)])
     with suppress(InputError):  # a policy may be made for just these arms
         like.add_arm("a new arm")
-    like.submit([Decide(1), RetireArm(0), Close(0)])
+    like.submit([Decide(1), RetireArm(0), CloseDecision(0)])
     like.state()
     like.explain(1)

@@ -32,7 +32,17 @@ from accrual.service.messages import (
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
-from accrual.store.base import AddArm, Answer, BanditRow, Close, Events, Item, Kind, RetireArm, Status
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    Events,
+    Kind,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
@@ -133,7 +143,7 @@ class BanditRoutes:
     async def close(self, call: Call) -> DoneOut:
         """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
         served, id_ = await self._find(call), decision_id(call)
-        answer = await _one(served, Close(id_))
+        answer = await _one(served, CloseDecision(id_))
         if answer.status is Status.UNKNOWN:
             raise Refusal("unknown-decision", f"no decision has the id {id_}")
         return _done(answer)
@@ -144,7 +154,7 @@ class BanditRoutes:
         return await self._bandits.read(lambda: _events(served, served.events(after, limit), after, limit))
 
 
-async def _one(served: ServedBandit, item: Item) -> Answer:
+async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
     (answer,) = await served.queue.submit((item,))
     return answer
 

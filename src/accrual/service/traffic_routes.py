@@ -16,7 +16,7 @@ from accrual.service.json_input import json_reader
 from accrual.service.messages import WHOLE_MOST
 from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
-from accrual.store.base import Answer, Pay, Status
+from accrual.store.base import Answer, NewPiece, Status
 
 BATCH_MOST = 1_000
 KEY_MOST = 200
@@ -190,7 +190,7 @@ def check_key(key: str) -> None:
         raise Refusal("invalid", "a key must be of printable ASCII characters")
 
 
-def _pay(served: ServedBandit, piece: PieceIn) -> Pay:
+def _pay(served: ServedBandit, piece: PieceIn) -> NewPiece:
     try:
         return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key)
     except InputError as error:
