@@ -72,10 +72,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "column": (Columns, None),
-    "window": (
-        Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")],
-        None,
-    ),
+    "window": (Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")], None),
     "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Parts of the window.")], None),
     "cap": (
         Annotated[
@@ -99,8 +96,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     **TIMES,
     "bad_rows": (
         Annotated[
-            str,
-            typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file."),
+            str, typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file.")
         ],
         "refuse",
     ),

@@ -76,10 +76,7 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def expanded(
-    command: Callable[..., Any],
-    name: str,
-    options: Mapping[str, tuple[Any, Any]],
-    make: Callable[..., Any],
+    command: Callable[..., Any], name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]
 ) -> Callable[..., Any]:
     """`command` with several options, each (annotation, default), in place of its parameter `name`.
 

@@ -16,8 +16,7 @@ from accrual.core.errors import InputError
 def replay(
     source: LogOptions,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated."),
+        list[str] | None, typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated.")
     ] = None,
     always: Annotated[
         list[str] | None,

@@ -106,11 +106,7 @@ def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     columns = tables.piece_columns
     keyed = "key" in columns
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
-    chosen = [
-        "decided.rowid::UINTEGER AS decision",
-        f"{cells.age.sql} AS age",
-        f"{cells.value.sql} AS value",
-    ]
+    chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
         # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")

@@ -165,15 +165,7 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
         colour, style = COLOURS[rank % len(COLOURS)], STYLES[rank // len(COLOURS) % len(STYLES)]
         least = min(mine, key=lambda line: line.mean).point.label
         label = least if len({line.point.label for line in mine}) == 1 else f"best: {least}"
-        ax.plot(
-            x,
-            mean,
-            color=colour,
-            linestyle=style,
-            marker="o",
-            markersize=4,
-            label=label,
-        )
+        ax.plot(x, mean, color=colour, linestyle=style, marker="o", markersize=4, label=label)
         ax.fill_between(x, mean - 2 * band, mean + 2 * band, color=colour, alpha=0.2, lw=0)
     for line in case:
         if not line.point.place:
