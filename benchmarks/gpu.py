@@ -156,8 +156,8 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
 
 def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 32) -> None:
     """How far statistics are apart where all choices were the same."""
+    from accrual.core.progress import Progress
     from accrual.engine import cuda as engine
-    from accrual.engine.progress import Progress
 
     horizon = 300
     laws = pack(problem)

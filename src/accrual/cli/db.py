@@ -61,7 +61,7 @@ def db(
 
 def _upgrade(action: str, url: str) -> None:
     from accrual.store.address import parse
-    from accrual.store.schema import NEEDED, current, upgrade
+    from accrual.store.migrate import NEEDED, current, upgrade
 
     found = current(url)
     if action == "upgrade" and found is None:
@@ -130,13 +130,13 @@ def _copy(action: str, url: str, path: Path, bandit: str | None, until: str | No
 
 def _verify(url: str) -> int:
     from accrual.live.verify import verify_snapshots
-    from accrual.store.plain import reading
-    from accrual.store.url import open_store
+    from accrual.store.backends import open_store
+    from accrual.store.readers import open_reader
     from accrual.store.verify import verify
 
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         found = verify(reader)
-        events = reader.one("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
+        events = reader.value("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
     compared = 0
     if not found:
         store = open_store(url, readonly=True)

@@ -47,8 +47,8 @@ def console() -> Console:
     """Give the console for stdout: with colours on a terminal, plain text elsewhere."""
     from rich.console import Console
 
-    colours: dict[str, None] = {} if sys.stdout.isatty() else {"color_system": None}
-    return Console(markup=False, highlight=False, emoji=False, width=line_width(), **colours)
+    system = "auto" if sys.stdout.isatty() else None
+    return Console(markup=False, highlight=False, emoji=False, width=line_width(), color_system=system)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -43,10 +43,11 @@ def njit(function: F) -> F:
     return numba.njit(forceinline=True, **_INNER)(function)  # type: ignore[no-any-return]
 
 
-def seldom(function: F) -> F:
-    """Compile `function` like `njit`, but let kernels call it: for work that they do seldom.
+def njit_noinline(function: F) -> F:
+    """Compile `function` like `njit`, but let kernels call it instead of inlining it.
 
-    Taken in whole, a large function crowds the loop around it even while it is not running.
+    This suits large functions that run now and then: inlined, they would slow down the loop around
+    them even while they are not running.
     """
     return numba.njit(**_INNER)(function)  # type: ignore[no-any-return]
 
@@ -66,22 +67,23 @@ def kernel(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
-def settled(dispatcher: Any) -> Any:
-    """The machine code of a kernel that has just been called, to be called again with the same types.
+def machine_code(dispatcher: Any) -> Any:
+    """Give the machine code of a kernel that has just been called, for more calls with the same types.
 
     numba looks up the type of every argument in every call, which for nested tuples takes longer
-    than a short call does. A kernel that was only ever compiled for one set of types needs no
-    looking up; any other, and plain Python, is returned as it is.
+    than a short call does. A kernel that was compiled for one set of types only needs no such
+    look-up. Any other kernel, and a function in plain Python, is returned as it is.
     """
     return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
 
 
-def settled_for(dispatcher: Any, held: Any) -> Any:
-    """The same for a kernel that takes a held tuple (`accrual.core.held`) first, and has just been called.
+def machine_code_for(dispatcher: Any, native: Any) -> Any:
+    """Give the machine code of a kernel whose first argument is `native`, and that has just been called.
 
-    It may have been compiled for other tuples as well; their code must never meet this one.
+    `native` comes from `accrual.core.native_tuple`. The kernel may have been compiled for native
+    tuples of other types too; only the code for this type may be called with it.
     """
-    kind = getattr(held, "_numba_type_", None)
+    kind = getattr(native, "_numba_type_", None)
     codes = [code for types, code in getattr(dispatcher, "overloads", {}).items() if types[0] == kind]
     return codes[0].entry_point if len(codes) == 1 else dispatcher
 
@@ -91,8 +93,8 @@ def _first_code(dispatcher: Any) -> Any:
     return next(iter(dispatcher.overloads.values())).entry_point
 
 
-def plain(function: F) -> F:
-    """The Python function that `function` was compiled from: for a call now and then, it costs less."""
+def python_function(function: F) -> F:
+    """Give the Python function that `function` was compiled from: quicker where it is called once."""
     python: F = getattr(function, "py_func", function)
     return python
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import kernel, settled
+from accrual.core.jit import kernel, machine_code
 from accrual.environment.feed import Feed
 from accrual.environment.laws import Laws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
@@ -98,7 +98,7 @@ class Chain:
             plan.params, self.stats, plan.game, plan.reader, self._memory, feed,
             (start, length, *self._key), marks,
         )  # fmt: skip
-        self._loop = settled(self._loop)
+        self._loop = machine_code(self._loop)
         self._last = length
         return arms[window : window + length]
 

@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
+from accrual.core.progress import Progress
 from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine import cuda_parts as parts
 from accrual.engine.cpu import Plan
 from accrual.engine.cuda_kernels import cuda
-from accrual.engine.progress import Progress
 from accrual.environment.laws import Laws
 from accrual.policy.base import no_survey
 from accrual.problem import Problem

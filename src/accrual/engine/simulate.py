@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown, whole
+from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
 from accrual.engine.cpu import Chain, Marks, Plan
-from accrual.engine.progress import Progress
 from accrual.engine.result import Result
 from accrual.environment.feed import Source
 from accrual.environment.laws import Laws, pack

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
-from accrual.core.jit import seldom
+from accrual.core.jit import njit_noinline
 from accrual.environment.inversion import invert, table
 from accrual.laws import (
     BernoulliLaw,
@@ -115,7 +115,7 @@ def _beta_table(a: float, b: float) -> Floats:
     return table(lambda p, upper: (betainccinv if upper else betaincinv)(a, b, p))
 
 
-@seldom
+@njit_noinline
 def draw_pay(laws: Laws, law: int, u: Floats, pay: Floats) -> None:
     """Write into `pay` what each decision's groups pay, as shares of the cap.
 

@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from accrual.engine.progress import hidden
+from accrual.core.progress import no_progress_bar
 from accrual.engine.simulate import simulate
 from accrual.experiments.paper import setting1, setting2
 from accrual.policy.base import Policy
@@ -34,7 +34,7 @@ def compared(alpha: int) -> list[Policy]:
 
 def compile_for(problem: Problem, policies: Sequence[Policy]) -> None:
     """Have every kernel compiled and every table made, so that neither is timed."""
-    with hidden():
+    with no_progress_bar():
         simulate(problem, policies, horizon=max(len(problem.caps), 2), runs=1, threads=1)
 
 
@@ -60,7 +60,7 @@ def measure(
     compile_for(problem, policies)
     clock = time.process_time if threads == 1 else time.perf_counter
     seconds = []
-    with hidden():
+    with no_progress_bar():
         for _ in range(repeats):
             began = clock()
             simulate(problem, policies, horizon, runs, threads=threads)

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown, whole
+from accrual.core.progress import Progress
 from accrual.core.random import SEED_MOST
-from accrual.engine.progress import Progress
 from accrual.experiments.bounded_intervals import t_factor, within
 from accrual.experiments.fixed import Fixed, judge
 from accrual.experiments.replay_log import Bools, Ints, ReplayLog, resampled

@@ -8,7 +8,6 @@ to the byte as without the kill, whoever computed it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Protocol
 
 from accrual.core.errors import InputError, need, whole
-from accrual.engine.progress import hidden, until
+from accrual.core.file_lock import try_lock
+from accrual.core.progress import no_progress_bar, stop_when_set
 from accrual.engine.simulate import simulate
 from accrual.experiments import rows
 from accrual.experiments.cell_progress import CellProgress
@@ -85,7 +85,7 @@ class Local:
 
 
 def _until(stop: threading.Event, cell: Cell, store: Path) -> None:
-    with until(stop):
+    with stop_when_set(stop):
         compute(cell, store)
 
 
@@ -121,10 +121,8 @@ def alone(out: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"cannot write to {error.filename or out}: {error.strerror}") from None
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another accrual is at work in {out}; choose another --out") from None
+        if not try_lock(lock):
+            raise InputError(f"another accrual is at work in {out}; choose another --out")
         for partial in (*store.glob(".*.part*"), *out.glob(".*.part*")):
             partial.unlink(missing_ok=True)
         yield store
@@ -157,7 +155,7 @@ def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = F
 
 def compute(cell: Cell, store: Path) -> None:
     """Simulate one cell and put its file into `store`, on this thread."""
-    with hidden():
+    with no_progress_bar():
         result = simulate(
             cell.problem, cell.policies, cell.horizon, cell.runs, cell.identity["seed"], cell.device,
             checkpoints=cell.identity["checkpoints"], threads=1,

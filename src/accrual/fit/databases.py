@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from accrual.core.errors import InputError, need, unknown
 from accrual.store.address import parse
 from accrual.store.export import export
-from accrual.store.schema import connect_sqlite, current
+from accrual.store.migrate import connect_sqlite, current
 
 _WEB = ("http", "https", "s3", "gs", "r2")
 _SCHEMES = ("sqlite", "duckdb", "postgresql", "postgres", *_WEB)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 from zlib import crc32
 
-from accrual.store.base import Damaged
+from accrual.store.base import StoreDamaged
 
 _PIECE = struct.Struct("<qqqdddBB").pack
 _DECISION = struct.Struct("<qqqqddqqq").pack
@@ -111,9 +111,9 @@ def sound(table: str, row: Sequence[Any], where: str) -> Sequence[Any]:
     raise damaged(f"{where} (table {table}, row {row[0]!r}, {row[1]!r})")
 
 
-def damaged(where: str) -> Damaged:
+def damaged(where: str) -> StoreDamaged:
     """The error for something that is not as it was stored."""
-    return Damaged(f"damaged: {where}; accrual db recover saves what comes before it")
+    return StoreDamaged(f"damaged: {where}; accrual db recover saves what comes before it")
 
 
 def digest(bandit: int, seq: int, body: bytes) -> bytes:
@@ -131,7 +131,7 @@ def sound_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, byt
     except (struct.error, TypeError, ValueError):
         same = False
     if not same:
-        raise Damaged(f"damaged: the snapshot at {seq!r}; it is not used")
+        raise StoreDamaged(f"damaged: the snapshot at {seq!r}; it is not used")
     return int(seq), bytes(body)
 
 

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.base import AddArm, Answer, Choose, Close, Item, Kind, Pay, Status
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    CloseDecision,
+    Kind,
+    NewDecisions,
+    NewPiece,
+    Status,
+    StoreRequest,
+)
 
 _STATUSES = (Status.STORED, Status.AGAIN, Status.CONFLICT, Status.UNKNOWN, Status.FUTURE, Status.EARLY)
 _HEADER = 20  # bytes before the elements of an array of one dimension
@@ -17,7 +26,7 @@ _HEADER = 20  # bytes before the elements of an array of one dimension
 Columns = tuple[list[Any], ...]
 
 
-def encode(items: Sequence[Item]) -> Columns:
+def encode(requests: Sequence[StoreRequest]) -> Columns:
     """The arguments `kinds` to `windows`."""
     kinds: list[int] = []
     subjects: list[int] = []
@@ -28,8 +37,8 @@ def encode(items: Sequence[Item]) -> Columns:
     counts: list[int] = []
     arms: list[int] = []
     windows: list[float] = []
-    for type_, run in groupby(items, type):
-        if type_ is Pay:  # many in a row, as a rule: a column at a time
+    for type_, run in groupby(requests, type):
+        if type_ is NewPiece:  # many in a row, as a rule: a column at a time
             decisions, values, stated, when, keys = zip(*run, strict=True)
             n = len(decisions)
             kinds += [Kind.PIECE] * n
@@ -40,18 +49,23 @@ def encode(items: Sequence[Item]) -> Columns:
             names += keys
             counts += [0] * n
             continue
-        for item in run:
+        for request in run:
             kind, subject, amount, age, name, count = Kind.DECISION, 0, 0.0, None, None, 0
-            if isinstance(item, Choose):
-                subject, name, count, amount = item.seen, item.key, len(item.arms), float(item.salt)
-                arms += item.arms
-                windows += item.windows
-            elif isinstance(item, Close):
-                kind, subject = Kind.CLOSE, item.decision
-            elif isinstance(item, AddArm):
-                kind, name, amount, age = Kind.ADD_ARM, item.name, item.cap, item.window
+            if isinstance(request, NewDecisions):
+                subject, name, count, amount = (
+                    request.seen,
+                    request.key,
+                    len(request.arms),
+                    float(request.salt),
+                )
+                arms += request.arms
+                windows += request.windows
+            elif isinstance(request, CloseDecision):
+                kind, subject = Kind.CLOSE, request.decision
+            elif isinstance(request, AddArm):
+                kind, name, amount, age = Kind.ADD_ARM, request.name, request.cap, request.window
             else:
-                kind, subject = Kind.RETIRE_ARM, item.arm  # type: ignore[union-attr]
+                kind, subject = Kind.RETIRE_ARM, request.arm  # type: ignore[union-attr]
             kinds.append(kind)
             subjects.append(subject)
             amounts.append(amount)
@@ -62,17 +76,17 @@ def encode(items: Sequence[Item]) -> Columns:
     return kinds, subjects, amounts, ages, whens, names, counts, arms, windows
 
 
-def decode(items: Sequence[Item], row: Sequence[Any]) -> list[Answer]:
+def decode(requests: Sequence[StoreRequest], row: Sequence[Any]) -> list[Answer]:
     """The answers that a row of `accrual_append` holds."""
     statuses, seqs, ats, numbers, lates, ages, again = row
     answers = []
     taken = 0
-    for item, code, seq, at, number, late, age in zip(
-        items, statuses, seqs, ats, numbers, lates, ages, strict=True
+    for request, code, seq, at, number, late, age in zip(
+        requests, statuses, seqs, ats, numbers, lates, ages, strict=True
     ):
         arms: tuple[int, ...] = ()
-        if type(item) is Choose and code < 2:
-            arms = item.arms
+        if type(request) is NewDecisions and code < 2:
+            arms = request.arms
             if code == 1:
                 arms = tuple(again[taken : taken + len(arms)])
                 taken += len(arms)

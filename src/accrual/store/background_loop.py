@@ -10,12 +10,12 @@ from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
-from accrual.store.base import Closed
+from accrual.store.base import StoreClosed
 
 _T = TypeVar("_T")
 
 
-class Background:
+class BackgroundLoop:
     """Runs coroutines for threads that have no event loop, or whose loop is not to be used."""
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class Background:
         with self._open:
             if self.closed:
                 coroutine.close()
-                raise Closed("the store has been closed")
+                raise StoreClosed("the store has been closed")
             future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         try:
             return future.result()
         except CancelledError:
-            raise Closed("the store was closed meanwhile") from None
+            raise StoreClosed("the store was closed meanwhile") from None
 
     @property
     def here(self) -> bool:
@@ -61,7 +61,7 @@ class Background:
                 self._thread.join()
                 self.loop.close()
 
-    def __enter__(self) -> Background:
+    def __enter__(self) -> BackgroundLoop:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,9 +6,9 @@ import sqlite3
 
 from accrual.store.accept import Book, Head, Piece, Rows
 from accrual.store.base import Answer, ArmRow, DecisionRow, Kind, Status
-from accrual.store.columns import Event, change
+from accrual.store.checksums import SUMS, columns_of, damaged, sound
+from accrual.store.event_schema import Event, change
 from accrual.store.key_index import BATCH, CLOSING, OF_ARM, PIECE, KeyIndex, hash_of, hash_of_change
-from accrual.store.sums import SUMS, columns_of, damaged, sound
 
 
 def _insert(table: str) -> str:

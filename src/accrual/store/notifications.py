@@ -19,7 +19,7 @@ _LOOK = 0.5  # seconds between looks without a hint
 _AGAIN = 0.5  # seconds before a lost connection is sought again
 
 
-class News:
+class Notifications:
     """Tells and hears of new events, for all bandits of a store. Lives in one event loop.
 
     Parameters

@@ -15,10 +15,10 @@ from contextlib import closing, suppress
 from typing import Any
 
 from accrual.core.errors import InputError, need
-from accrual.store import sums
+from accrual.store import checksums
 from accrual.store.address import Address, parse
-from accrual.store.background import Background
-from accrual.store.base import said
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import one_line
 from accrual.store.lock import SQLITE_ERRORS, Connection
 
 REVISIONS = ("0001", "0002", "0003", "0004", "0005")  # all there have been, in order
@@ -97,7 +97,7 @@ def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | No
         ).fetchone()
         return connection.execute(VERSION_SQL).fetchone()[0] if found[0] else None
     except SQLITE_ERRORS as error:
-        raise InputError(f"cannot read {address}: {said(error)}") from None
+        raise InputError(f"cannot read {address}: {one_line(error)}") from None
 
 
 def connect_sqlite(address: Address, mode: str) -> Connection:
@@ -113,7 +113,7 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         connection.execute("PRAGMA cell_size_check = ON")
         return connection
     except (*SQLITE_ERRORS, OSError) as error:
-        raise InputError(f"cannot open {address}: {said(error)}") from None
+        raise InputError(f"cannot open {address}: {one_line(error)}") from None
 
 
 def _upgrade_sqlite(address: Address) -> None:
@@ -154,10 +154,10 @@ def _upgrade_file(connection: Connection, address: Address, journal: str) -> Non
             for statement in _statements(missing("sqlite", found, address)):
                 connection.execute(statement)
             if (found or "") < _CHECKSUMS <= NEEDED:
-                sums.fill(connection)
+                checksums.fill(connection)
         connection.execute("COMMIT")
     except SQLITE_ERRORS as error:
-        raise InputError(f"cannot make tables in {address}: {said(error)}") from None
+        raise InputError(f"cannot make tables in {address}: {one_line(error)}") from None
 
 
 def missing(dialect: str, found: str | None, address: Address, to: str = "head") -> str:
@@ -189,13 +189,13 @@ def _postgres(address: Address, job: Any) -> Any:
         try:
             connection = await asyncpg.connect(address.place, timeout=30)
         except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {address}: {said(error)}") from None
+            raise InputError(f"cannot open {address}: {one_line(error)}") from None
         try:
             return await job(connection, address)
         finally:
             await connection.close()
 
-    with Background() as background:
+    with BackgroundLoop() as background:
         return background.run(run())
 
 

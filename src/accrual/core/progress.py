@@ -17,12 +17,12 @@ _stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
 
 
 class Stopped(Exception):
-    """The work was given up because somebody asked for it."""
+    """Raised in work that was told to stop (see `stop_when_set`)."""
 
 
 @contextmanager
-def hidden() -> Iterator[None]:
-    """No bars within, for callers that show a progress of their own."""
+def no_progress_bar() -> Iterator[None]:
+    """Show no progress bar within the block: for callers that show the progress themselves."""
     token = _hidden.set(True)
     try:
         yield
@@ -31,8 +31,11 @@ def hidden() -> Iterator[None]:
 
 
 @contextmanager
-def until(stop: threading.Event) -> Iterator[None]:
-    """Work within ends with `Stopped` soon after `stop` is set: in a thread, where no Ctrl-C is heard."""
+def stop_when_set(stop: threading.Event) -> Iterator[None]:
+    """Have work within the block raise `Stopped` soon after `stop` is set.
+
+    Only the main thread receives Ctrl-C, so work in another thread has to be told in this way.
+    """
     token = _stop.set(stop)
     try:
         yield

@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
 from accrual.core.errors import InputError, need
-from accrual.store import schema
+from accrual.store import migrate
 from accrual.store.address import Address, parse
-from accrual.store.background import Background
-from accrual.store.base import StoreError, said
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import StoreError, one_line
 from accrual.store.lock import SQLITE_ERRORS
 
 _CHUNK = 20_000  # rows at a time
@@ -36,7 +36,7 @@ def select(table: str) -> str:
     return f"SELECT {names} FROM {table} ORDER BY 1, 2"
 
 
-class Reader(Protocol):
+class TableReader(Protocol):
     """Reads, all of it as of one moment."""
 
     address: Address
@@ -44,29 +44,29 @@ class Reader(Protocol):
     def chunks(self, query: str, *values: Any) -> Iterator[list[tuple[Any, ...]]]:
         """The rows, some thousands at a time."""
 
-    def one(self, query: str) -> Any:
+    def value(self, query: str) -> Any:
         """The only value."""
 
 
 @contextmanager
-def reading(url: str) -> Iterator[Reader]:
+def open_reader(url: str) -> Iterator[TableReader]:
     """A reader of a database that has the form that this version needs."""
     address = parse(url)
-    schema.check(schema.current(url), address)
+    migrate.check(migrate.current(url), address)
     if address.dialect == "sqlite":
-        with closing(schema.connect_sqlite(address, "ro")) as connection:
+        with closing(migrate.connect_sqlite(address, "ro")) as connection:
             connection.execute("BEGIN")
-            yield SQLiteReader(address, connection)
+            yield SQLiteTableReader(address, connection)
         return
-    with Background() as background:
-        reader = _PostgresReader(address, background)
+    with BackgroundLoop() as background:
+        reader = _PostgresTableReader(address, background)
         try:
             yield reader
         finally:
             background.run(reader.shut())
 
 
-class SQLiteReader:
+class SQLiteTableReader:
     """Of a file, in a transaction."""
 
     def __init__(self, address: Address, connection: sqlite3.Connection) -> None:
@@ -82,14 +82,14 @@ class SQLiteReader:
             while rows := cursor.fetchmany(_CHUNK):
                 yield rows
         except SQLITE_ERRORS as error:
-            raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
+            raise StoreError(f"{self.address} cannot be read: {one_line(error)}") from error
 
-    def one(self, query: str) -> Any:
+    def value(self, query: str) -> Any:
         return next(self.chunks(query))[0][0]
 
 
-class _PostgresReader:
-    def __init__(self, address: Address, background: Background) -> None:
+class _PostgresTableReader:
+    def __init__(self, address: Address, background: BackgroundLoop) -> None:
         self.address = address
         self._background = background
         self._asyncpg = need("asyncpg", "postgres")
@@ -97,7 +97,7 @@ class _PostgresReader:
         try:
             background.run(self._begin())
         except self._failures as error:
-            raise InputError(f"cannot open {address}: {said(error)}") from None
+            raise InputError(f"cannot open {address}: {one_line(error)}") from None
 
     async def _begin(self) -> None:
         self._connection = await self._asyncpg.connect(self.address.place, timeout=30)
@@ -118,7 +118,7 @@ class _PostgresReader:
             while rows := self._background.run(more()):
                 yield rows
         except self._failures as error:
-            raise StoreError(f"{self.address} cannot be read: {said(error)}") from error
+            raise StoreError(f"{self.address} cannot be read: {one_line(error)}") from error
 
-    def one(self, query: str) -> Any:
+    def value(self, query: str) -> Any:
         return next(self.chunks(query))[0][0]
