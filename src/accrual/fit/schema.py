@@ -15,7 +15,7 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.files import replacing
 from accrual.core.groups import group_of
-from accrual.fit.typed import typed
+from accrual.fit.json_fields import read_fields
 from accrual.laws import EmpiricalLaw
 from accrual.problem import WINDOW_MOST, Problem
 
@@ -329,13 +329,14 @@ def _checked(data: Any, path: str) -> Fitted:
         raise InputError(
             f"{path}: version {data.get('version')!r} of the format; this reads version {VERSION}"
         )
-    data = dict(data)
-    samples = typed(list[dict[str, Any]], data.get("samples"), path, "samples")
-    arms = typed(list[dict[str, Any]], data.get("arms"), path, "arms")
-    if len(samples) != len(arms):
-        raise InputError(f"{path}: samples: there must be {len(arms)}, one for each arm, not {len(samples)}")
-    data["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
-    fitted: Fitted = typed(Fitted, data, path)
+    given = {key: value for key, value in data.items() if key not in ("format", "version", "samples")}
+    samples = read_fields(list[dict[str, Any]], data.get("samples"), path, "samples")
+    arms = read_fields(list[dict[str, Any]], data.get("arms"), path, "arms")
+    owners = [sample.pop("arm", None) for sample in samples]
+    if owners != [arm.get("name") for arm in arms]:
+        raise InputError(f"{path}: samples: one for each arm is needed, in their order and with its name")
+    given["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
+    fitted: Fitted = read_fields(Fitted, given, path)
     for problem in _disagreements(fitted):
         raise InputError(f"{path}: {problem}")
     return fitted
