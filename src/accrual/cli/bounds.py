@@ -84,7 +84,7 @@ def _curves(problem: Problem, alpha: int, spread: Spread) -> dict[str, Any]:
 
 
 def _verdict(values: dict[str, float]) -> str:
-    """For which of the classes Theorem 1's printed bound is a lower bound."""
+    """Say for which of the classes Theorem 1's printed bound is a lower bound."""
     classes = {_ONE: "one chance", _FREE: "free chances"}
     said = [
         f"{'no' if values[_PRINTED] > values[name] * (1 + 1e-9) else 'a'} lower bound for {word}"

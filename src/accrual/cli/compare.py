@@ -158,10 +158,10 @@ def _show(found: Comparison, all_arms: bool) -> None:
 
 
 def signed(value: float) -> str:
-    """A difference in a table."""
+    """Write a difference, with its sign."""
     return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
 
 
 def between(value: Interval) -> str:
-    """An interval in a table."""
+    """Write an interval for a table."""
     return "-" if value.low != value.low else f"{number(value.low)} to {number(value.high)}"

@@ -19,7 +19,7 @@ ENGINES = ("local", "ray")
 
 
 def count(given: str | int) -> int:
-    """A whole number, also written 1e5; a default comes as it is."""
+    """Read a whole number, which may be written 1e5."""
     try:
         return int(given)  # not by way of a float, which would round a long number
     except ValueError:
@@ -78,7 +78,7 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
 def expanded(
     command: Callable[..., Any], name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """`command` with several options, each (annotation, default), in place of its parameter `name`.
+    """Give `command` with several options, each (annotation, default), in place of its parameter `name`.
 
     What it gets for that parameter is what `make` makes of them. An argument without a default has
     ``...`` for one.

@@ -25,7 +25,7 @@ _GAP = 3  # characters between two columns
 
 
 def line_width() -> int:
-    """Characters in a line: the terminal's, or what COLUMNS says; unlimited in a file or a pipe."""
+    """Count the characters in a line: the terminal's, or what COLUMNS says; unlimited in a file or a pipe."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return _ANY_WIDTH
@@ -90,7 +90,7 @@ def _columns_that_fit(columns: Sequence[Sequence[str]], width: int) -> int:
 
 
 def number(value: float) -> str:
-    """A figure for a table: whole from a thousand on, four digits below, a dash for none."""
+    """Write a figure for a table: whole from a thousand on, four digits below, a dash for none."""
     if math.isnan(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -62,7 +62,7 @@ def sweep(
 
 
 def _show(case: Sequence[SweepLine], grid: Sequence[str], most: int) -> None:
-    """The best few of a case, and the policies that use no parameter of the grid."""
+    """Print the best few of a case, and the policies that use no parameter of the grid."""
     from accrual.report.sweep import best, title
 
     first = best(case)

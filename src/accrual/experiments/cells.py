@@ -91,7 +91,7 @@ class Cell:
 
 
 def checkpoints(horizon: int) -> list[int]:
-    """Rounds to note: a hundred even ones for a plain axis, and some more for a log axis."""
+    """Choose the rounds to note: a hundred even ones for a plain axis, and some more for a log axis."""
     even = np.rint(np.linspace(0, horizon, min(horizon, 100) + 1)[1:])
     log = np.rint(np.geomspace(1, horizon, 40))
     return [int(t) for t in np.union1d(even, log)]
@@ -153,7 +153,7 @@ def cut(
 
 
 def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
-    """The same cells, to be computed on a device (see `accrual.simulate`); they are others by name.
+    """Give cells that are computed on a device (see `accrual.simulate`), under other names.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def gather_results(cells: Sequence[Cell], out: Path) -> Result:
 
 @cache
 def code_hash() -> str:
-    """A hash of the source of everything that computes."""
+    """Hash the source of everything that computes numbers."""
     package = Path(accrual.__file__).parent
     digest = hashlib.sha256()
     for room in _ROOMS:
@@ -217,7 +217,7 @@ def code_hash() -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """The packages whose arithmetic goes into the numbers."""
+    """Give the versions of the packages whose arithmetic goes into the numbers."""
     from importlib.metadata import version
 
     return {"accrual": accrual.__version__, **{name: version(name) for name in ("numba", "numpy", "scipy")}}

@@ -66,7 +66,7 @@ class RoundScale(NamedTuple):
 
 
 def scale(rounds: float, groups: int, arms: int) -> RoundScale:
-    """A window of about so many rounds that about so many groups divide.
+    """Give a window of about so many rounds that about so many groups divide.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class ComparisonSetup:
 
 
 def window_most(arms: int) -> int:
-    """The longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
+    """Give the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def window_most(arms: int) -> int:
 
 
 def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> ComparisonSetup:
-    """The problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
+    """Set up the problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise InputError(f"rate must be a positive number of decisions per unit of time, not {rate!r}")
     whole("seed", seed, 0, SEED_MOST)
@@ -144,7 +144,7 @@ def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> Comparis
 
 
 def horizon_notes(setup: ComparisonSetup, horizon: int) -> list[str]:
-    """How long the horizon is in the log's own time, and what follows where the pace was slowed."""
+    """Say how long the horizon is in the log's own time, and what follows where the pace was slowed."""
     fitted = setup.fitted
     time, window = horizon / setup.rate, fitted.window
     long, full = (show_length(one, fitted.unit == "seconds", like=window) for one in (time, window))
@@ -173,7 +173,7 @@ def _pace(setup: ComparisonSetup) -> str:
 
 
 def notes(setup: ComparisonSetup) -> list[str]:
-    """What was simulated, in sentences."""
+    """Say in sentences what was simulated."""
     fitted, (window, _, part) = setup.fitted, setup.scale
     timed = fitted.unit == "seconds"
     said = [
@@ -210,7 +210,7 @@ def notes(setup: ComparisonSetup) -> list[str]:
 
 
 def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
-    """The policies to compare, by label; `names` replaces the usual ones.
+    """Give the policies to compare, by label; `names` replaces the usual ones.
 
     A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
     spread. The baseline is always there.
@@ -240,12 +240,12 @@ def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict
 
 
 def usual_horizon(setup: ComparisonSetup) -> int:
-    """Ten windows, and at least 10,000 rounds."""
+    """Give the usual number of decisions in a run: ten windows, and at least 10,000."""
     return max(10_000, 10 * setup.problem.window)
 
 
 def runs_of_draw(runs: int, device: str = "cpu") -> int:
-    """How many runs are played on the same draw of the arms' means: run r on draw number r // this."""
+    """Tell how many runs are played on the same draw of the arms' means: run r on draw number r // this."""
     whole("runs", runs, 1, RUN_MOST)
     if runs < _FEW:
         return 1
@@ -260,7 +260,7 @@ def cells(
     seed: int = 0,
     device: str = "cpu",
 ) -> list[Cell]:
-    """The cells of a comparison, for `accrual.experiments.runner.run_cells`: two for each draw of the means.
+    """Cut a comparison into cells for `run_cells`: two for each draw of the arms' means.
 
     One has every policy, and the baseline's learner waiting for totals; the other that learner where
     every total is paid at once.

@@ -34,7 +34,7 @@ class Fixed(NamedTuple):
 
 
 def fixed(given: str | Mapping[str, float], arms: tuple[str, ...]) -> Fixed | None:
-    """A fixed policy as it is written: ``"always jazz"``, or a table of shares; None for any other text.
+    """Read a fixed policy as it is written: ``"always jazz"``, or a table of shares; None for any other text.
 
     Shares are ``{"jazz": 0.7, "rock": 0.3}``, or the same as text: ``"jazz=0.7, rock=0.3"``. Arms that
     are not named are never chosen.
@@ -96,7 +96,7 @@ class Judged(NamedTuple):
 
 
 def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
-    """What the three methods say of a fixed policy."""
+    """Judge a fixed policy by three methods."""
     reward, weight = log.rewards, policy.shares[log.arm] / log.propensity
     count, mass = len(reward), float(weight.sum())
     effective = mass**2 / float((weight**2).sum()) if mass else 0.0

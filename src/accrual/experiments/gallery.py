@@ -64,7 +64,7 @@ class Entry:
 
 
 def _crowd(levels: Sequence[Law], best: Law, arms: int, winners: int) -> Problem:
-    """`arms` arms at these levels in turn, but for `winners` of them, spaced evenly."""
+    """Make `arms` arms at these levels in turn, but for `winners` of them, spaced evenly."""
     laws = [levels[arm % len(levels)] for arm in range(arms)]
     for place in range(1, winners + 1):
         laws[place * arms // (winners + 1)] = best
@@ -270,7 +270,7 @@ ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
 
 
 def select(only: Sequence[str] = ()) -> list[Entry]:
-    """The entries of these ids or beginnings of ids (``w5000``); all of them for none.
+    """Give the entries of these ids or beginnings of ids (``w5000``); all of them for none.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def _matches(word: str) -> list[str]:
 
 
 def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
-    """What to compare, row by row: the variants of each row, of which the best is shown.
+    """Give the policies to compare by row of the table; of a row's variants the best is shown.
 
     The paper's learners use the problem's own number of groups.
 
@@ -318,7 +318,7 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
 
 
 def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
-    """Policies by label, ``row: variant`` where a row has several; the floor always comes first.
+    """Give policies by label, ``row: variant`` where a row has several; the floor always comes first.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def cut_entry(
     runs: int | None = None,
     device: str = "cpu",
 ) -> list[Cell]:
-    """The cells of one problem, a fifth of its own runs in each; what `play` computes at one go.
+    """Cut one problem into cells, with a fifth of its own runs in each.
 
     On a card one cell has all runs, for it takes no longer for them than for a few.
 

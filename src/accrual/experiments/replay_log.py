@@ -132,7 +132,7 @@ class ReplayLog:
 
 
 def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
-    """An opened log, with the window and the caps of its fit.
+    """Read an opened log for a replay, with the window and the caps of its fit.
 
     Parameters
     ----------
@@ -179,13 +179,13 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
 
 
 def _columns(log: Log, query: str) -> list[npt.NDArray[Any]]:
-    """The columns of a query, whole."""
+    """Give the columns of a query, whole."""
     batches = list(log.stream(query))
     return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
 
 def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
-    """The same times, at each of which another decision of the log pays, with its pieces."""
+    """Make a log of the same times, at each of which decision `payer` of this log pays, with its pieces."""
     counts = np.diff(log.first)[payer]
     first = np.concatenate([[0], np.cumsum(counts)])
     piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)

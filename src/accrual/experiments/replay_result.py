@@ -39,7 +39,7 @@ class ReplayResult:
     method: str
 
     def summary(self) -> str:
-        """What was found, in words: one sentence or two to a line."""
+        """Say in words what was found, one or two sentences to a line."""
         own = self.lines[0]
         cut = int((~self.log.whole).sum())
         still_open = int((self.log.whole & ~self.log.closed).sum())
@@ -59,7 +59,7 @@ class ReplayResult:
         return "\n".join(said)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict for each line: reward and difference to the log, with the ends of the 95 % intervals."""
+        """Give a dict for each line: reward and difference to the log, with their 95 % intervals."""
         return [
             {
                 "policy": line.policy, "method": line.method,
@@ -71,7 +71,7 @@ class ReplayResult:
         ]  # fmt: skip
 
     def table(self) -> Any:
-        """What each policy would have paid, as a pandas DataFrame."""
+        """Give what each policy would have paid as a pandas DataFrame."""
         return need("pandas", "frames").DataFrame(self.rows()).set_index(["policy", "method"])
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:

@@ -113,7 +113,7 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
 
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[Path]:
-    """The folder of the cells, ours alone, swept of what a killed run left half-written."""
+    """Lock a folder for this process alone, and delete what a killed run left half-written in it."""
     store = out / rows.CELLS
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def alone(out: Path) -> Iterator[Path]:
 
 
 def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = False) -> Summary:
-    """`run_cells` for a caller that holds the folder already (see `alone`)."""
+    """Do what `run_cells` does, for a caller that holds the folder's lock already (see `alone`)."""
     need("pyarrow.parquet", "frames")
     started = time.monotonic()
     for cell in cells if fresh else ():
@@ -165,13 +165,13 @@ def compute(cell: Cell, store: Path) -> None:
 
 
 def _started(executor: Executor, todo: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
-    """The executor at work; nothing is started where there is nothing to do."""
+    """Start the executor, unless there is nothing to do."""
     if todo:
         yield from executor.run(todo, store)
 
 
 def _stored(store: Path, cell: Cell) -> bool:
-    """Whether the cell is on disk, whole; a damaged file is refused, not silently replaced."""
+    """Tell whether the cell is on disk; refuse a damaged file."""
     try:
         found = rows.read_cell(store / cell.name)
         if found.identity != cell.identity:

@@ -78,7 +78,7 @@ def find_files(given: str, folder: Path) -> list[File]:
 
 
 def _parts(path: Path) -> list[Path]:
-    """All files of a folder; of folders in it only those that Hive names, such as day=2024-01-05."""
+    """List all files of a folder; of folders in it only those that Hive names, such as day=2024-01-05."""
     found: list[Path] = []
     for each in sorted(path.iterdir()):
         if each.name.startswith((".", "_")):
@@ -150,7 +150,7 @@ def _start(path: Path) -> bytes:
 
 
 def _kind(path: Path, label: str) -> str:
-    """What a file holds, by how it begins."""
+    """Tell what a file holds, by how it begins."""
     start = _start(path)
     if not start:
         raise InputError(f"{label}: the file is empty")

@@ -43,7 +43,7 @@ def fit_log(
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
 ) -> Fitted:
-    """What a log says of how its reward arrives.
+    """Find out how the reward of an opened log arrives.
 
     Decisions that are still open count in the groups of the window that they have completed, and
     not as zero in the others.
@@ -159,7 +159,7 @@ def _first_age(log: Log) -> float | None:
 
 
 def _closed(log: LogFacts, window: float) -> int:
-    """How many decisions were followed for the whole window; complains if that is none."""
+    """Count the decisions that were followed for the whole window; refuse a log that has none."""
     count = sum(log.each(count_closed, window))
     if not count:
         length, longest = (show_length(x, log.timestamps) for x in (window, max(log.each(longest_followed))))

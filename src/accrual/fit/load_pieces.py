@@ -44,7 +44,7 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
 
 
 def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
-    """How a piece is read; an age may refer to its decision's row in `decided`."""
+    """Say how a piece is read; an age may refer to its decision's row in `decided`."""
     source, columns = tables.pieces, tables.piece_columns
     if reading.age_unit is not None and not log.timestamps:
         raise InputError("a unit of age goes with timestamps; this log's times are plain numbers")

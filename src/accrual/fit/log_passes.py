@@ -27,17 +27,17 @@ _SPARE = 20  # totals kept for each decision of a sample, at least
 
 
 def longest_followed(log: Log) -> float:
-    """How long the decision was followed that was followed longest."""
+    """Give the longest time for which a decision was followed."""
     return float(log.query("SELECT coalesce(max(followed), 0) FROM decisions")[0][0])
 
 
 def count_closed(log: Log, window: float) -> int:
-    """How many decisions were followed for the whole of a window."""
+    """Count the decisions that were followed for the whole of a window."""
     return int(log.query("SELECT count(*) FROM decisions WHERE followed * $1 >= $2", [NUDGE, window])[0][0])
 
 
 def count_followed(log: Log, grid: Grid) -> Ints:
-    """How many decisions were followed through exactly 0, 1, 2, ... cells."""
+    """Count the decisions that were followed through exactly 0, 1, 2, ... cells."""
     counts = np.zeros(len(grid) + 1, np.int64)
     for (followed,) in log.stream("SELECT followed FROM decisions"):
         counts += np.bincount(grid.place(followed), minlength=len(counts))
@@ -108,7 +108,7 @@ def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> ArrivalCurve:
 
 
 def merged_curve(parts: Sequence[ArrivalCurve]) -> ArrivalCurve:
-    """The curve of a whole log."""
+    """Give the curve of a whole log."""
     first, *others = parts
     for other in others:
         first.merge(other)
@@ -168,7 +168,7 @@ class Totals:
         self._take(*other._joined())
 
     def of(self, arm: int) -> tuple[Hashes, Floats, Floats]:
-        """Hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
+        """Give hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
         hashed, arms, total, at = self._joined()
         mine = np.flatnonzero(arms == arm)
         if self.count[arm] > self._limit and self.count.sum() > self._most:
@@ -243,7 +243,7 @@ def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
 
 
 def merged(parts: Sequence[FinalPass]) -> FinalPass:
-    """What was gathered from a whole log."""
+    """Merge what was found in the parts of a log."""
     first, *others = parts
     for other in others:
         first.merge(other)

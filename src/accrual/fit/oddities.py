@@ -94,7 +94,7 @@ def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
 
 
 def _ages(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
-    """Ages in days would be tiny if they are read as seconds, and fit in the log if they are read as days."""
+    """Ask about ages that look like days: tiny as seconds, and within the log's length as days."""
     day = 86_400.0
     length = log.end - log.first
     if facts.ages_untold and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:

@@ -87,7 +87,7 @@ class Sample:
     values: Floats = field(repr=False)
 
     def rows(self, window: float, groups: int) -> Floats:
-        """What each decision paid in each group of the window, scaled: decisions x groups."""
+        """Add up what each decision paid in each group of the window, scaled: decisions x groups."""
         rows = np.zeros((len(self.lengths), groups))
         decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
         group = np.minimum(group_of(self.ages, window, groups), groups - 1)
@@ -203,12 +203,12 @@ class Fitted:
         return tuple(arm for arm in self.arms if arm.mean is not None)
 
     def rounds(self, groups: int | None = None) -> int:
-        """The window in rounds, one decision to a round: a multiple of the number of groups."""
+        """Give the window in rounds, one decision to a round: a multiple of the number of groups."""
         groups = groups or self.groups
         return max(groups, groups * round(self.window * self.rate / groups))
 
     def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
-        """A problem whose decisions pay what logged ones did.
+        """Make a problem whose decisions pay what logged ones did.
 
         Where values are negative, what a decision paid back is taken off all it was paid, in
         proportion, and a total below 0 is 0; the arms' means are kept as far as that allows.
@@ -266,7 +266,7 @@ class Fitted:
 
 
 def _settled(rows: Floats) -> Floats:
-    """Rows without negative pay: what is paid back is taken off what was paid."""
+    """Remove negative pay from rows: what is paid back is taken off what was paid."""
     if (rows >= 0.0).all():
         return rows
     paid = np.maximum(rows, 0.0)
@@ -276,7 +276,7 @@ def _settled(rows: Floats) -> Floats:
 
 
 def _written(fitted: Fitted) -> str:
-    """The file's text: an object's fields one to a line, a list of numbers on one line."""
+    """Write the file's text: an object's fields one to a line, a list of numbers on one line."""
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     data |= _plain(fitted)
     samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
@@ -284,7 +284,7 @@ def _written(fitted: Fitted) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; floats to ten digits, which is more than a log can tell."""
+    """Convert a value to what JSON has; floats to ten digits, which is more than a log can tell."""
     if is_dataclass(value):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
@@ -322,7 +322,7 @@ def load(path: str | os.PathLike[str]) -> Fitted:
 
 
 def _checked(data: Any, path: str) -> Fitted:
-    """The JSON value of a file as a `Fitted`, or an `InputError` that names the field that is wrong."""
+    """Check the JSON value of a file and make a `Fitted` of it."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{path}: not a problem.json: its format must be {FORMAT!r}")
     if data.get("version") != VERSION:

@@ -116,7 +116,7 @@ def _open_files(connection: Any, label: str, files: list[File], what: str, folde
 def _scan(
     connection: Any, reader: str, count: int, files: list[File], links: list[str], keys: list[str]
 ) -> str:
-    """What to write after FROM; columns that folders' names give come from a table of our own."""
+    """Write what comes after FROM; columns that folders' names give come from a table of our own."""
     columns = ", ".join(f"c{i}" for i in range(count))
     if not keys:
         return f"{reader.replace('{more}', '')} AS source({columns})"
@@ -130,7 +130,7 @@ def _scan(
 
 
 def _described(connection: Any, file: File, what: str, link: str) -> tuple[list[str], list[str], str]:
-    """Names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
+    """Give names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
     reader = "read_parquet($what{more}, hive_partitioning=false)"
     if file.kind != "parquet":
         layout = "array" if _is_array(file) else "newline_delimited"
@@ -150,7 +150,7 @@ def _is_array(file: File) -> bool:
 
 
 def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
-    """Names and types of the columns of a CSV file, and how it is read."""
+    """Give names and types of the columns of a CSV file, and how it is read."""
     head = _first_line(file, kind)
     delimiter = max(_DELIMITERS, key=lambda d: len(_split(head, d)))
     names = [name.strip() for name in _split(head, delimiter)]
@@ -169,7 +169,7 @@ def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
 
 
 def _first_line(found: File, kind: str) -> str:
-    """The header, after a look through the file for what is no text or has no end."""
+    """Read the header, and look through the file for bytes that are no text and lines without an end."""
     file = found.label
     try:
         with gzip.open(found.path) if kind == "csv.gz" else found.path.open("rb") as stream:
@@ -230,7 +230,7 @@ def _open_frame(connection: Any, given: Any, what: str) -> TableSource:
 
 
 def _explained(label: str, sources: Sequence[TableSource], error: str) -> str:
-    """DuckDB's error in one line, with the file's own name for our link to it."""
+    """Give DuckDB's error in one line, with the file's own name for our link to it."""
     for source in sources:
         for part in source.parts or [source]:
             for links in part.parameters.values():

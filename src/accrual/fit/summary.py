@@ -135,7 +135,7 @@ def _figure(value: float) -> str:
 
 
 def _chance(one: Interval, other: Interval) -> float:
-    """The chance of a difference so large or larger if there is none, by the normal law."""
+    """Give the p-value of a difference, by the normal law."""
     error = math.hypot(one.value - one.low, other.high - other.value) / _Z
     if error == 0.0:
         return 0.0 if one.value > other.value else 1.0
@@ -181,7 +181,7 @@ def frame(fitted: Fitted) -> Any:
 
 
 def shortened(name: str) -> str:
-    """An arm's name as a table shows it."""
+    """Shorten an arm's name for a table."""
     return name if len(name) <= _NAME_MOST else name[: _NAME_MOST - 1] + "…"
 
 

@@ -126,7 +126,7 @@ class LogFacts(ABC):
         """Give what `find(log, *known)` finds in each part of the log."""
 
     def moment(self, at: float) -> str:
-        """A time as a person reads it."""
+        """Write a time for a person to read."""
         if not self.timestamps:
             return f"{at:.10g}"
         start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -137,7 +137,7 @@ class LogFacts(ABC):
         return shown.isoformat(sep=" ", timespec="seconds")
 
     def describe(self) -> dict[str, Any]:
-        """The log in plain values, for `problem.json`."""
+        """Describe the log in plain values, for `problem.json`."""
         return {
             **asdict(self.counts),
             "first": self.moment(self.first),
@@ -203,7 +203,7 @@ class Log(LogFacts):
         self._folder.cleanup()
 
     def query(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Run a query and give all its rows."""
         duckdb = need("duckdb", "fit")
         try:
             rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
@@ -214,7 +214,7 @@ class Log(LogFacts):
         return rows
 
     def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-        """The columns of a query as arrays, batch after batch of about `rows` rows, in order."""
+        """Give the columns of a query as arrays, batch after batch of about `rows` rows, in order."""
         with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
             for batch in cursor.sql(sql).to_arrow_reader(rows):
                 yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)

@@ -188,7 +188,7 @@ def describe_whole(known: LogFacts, found: LogContents, parts: Sequence[EndedCou
 
 
 def _resolution(log: Log) -> float:
-    """What all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
+    """Find what all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
     found = 0.0
     for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
         for table, name, size in (("decided", "tick", step * log.unit), ("paid", "age", step)):

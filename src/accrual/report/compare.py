@@ -26,7 +26,7 @@ _ARMS_LISTED = 50
 
 
 def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
-    """One row for each policy, whole or not at all."""
+    """Write one row for each policy, whole or not at all."""
     found = compared.rows()
     with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -36,7 +36,7 @@ def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
 
 
 def write_report(folder: Path, compared: Comparison) -> Path:
-    """The page, and its pictures beside it as PNG; each file whole or not at all."""
+    """Write the page, and its pictures beside it as PNG; each file whole or not at all."""
     drawn = {picture.name: picture for picture in (_regret(compared), _costs(compared), _arrived(compared))}
     for picture in drawn.values():
         with replacing(folder / f"{picture.name}.png") as partial:
@@ -251,7 +251,7 @@ def _three(value: Interval) -> tuple[float, float, float]:
 
 
 def _span(value: Interval, signed: bool = False) -> str:
-    """An interval as HTML: the estimate, and in brackets between what it may lie."""
+    """Write an interval as HTML: the estimate, with the interval's ends in brackets."""
     shown = [_digits(one, signed) for one in _three(value)]
     if math.isnan(value.low):
         return shown[0]

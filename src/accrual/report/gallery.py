@@ -48,7 +48,7 @@ class GalleryLine(NamedTuple):
 
 
 def lines(problem: str, result: Result) -> list[GalleryLine]:
-    """One line for each policy of a result that `accrual.gallery.play` gave."""
+    """Give one line for each policy of a result that `accrual.gallery.play` gave."""
     final = result.final_regret
     means = final.mean(axis=1)
     runs = final.shape[1]

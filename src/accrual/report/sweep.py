@@ -37,7 +37,7 @@ class SweepLine(NamedTuple):
 
 
 def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
-    """The points of each case, the best first; `results` are by block.
+    """Give the points of each case, the best first; `results` are by block.
 
     The best is the point of the grid with the least mean. Policies that use no parameter of the
     grid stand in their order too, and may be better than it.
@@ -67,7 +67,7 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Swe
 
 
 def best(case: Sequence[SweepLine]) -> SweepLine:
-    """The best point of the grid."""
+    """Give the best point of the grid."""
     return next((line for line in case if line.point.place), case[0])
 
 
@@ -84,7 +84,7 @@ def write_csv(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequen
 
 
 def title(case: Mapping[str, Any]) -> str:
-    """A case in words: ``alpha = 20, spread = begin``."""
+    """Write a case in words: ``alpha = 20, spread = begin``."""
     return ", ".join(f"{key} = {value}" for key, value in case.items())
 
 
@@ -115,7 +115,7 @@ def _heat_panels(cases: Sequence[Sequence[SweepLine]]) -> list[tuple[Sequence[Sw
 
 
 def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
-    """Mean regret over the best's; a star on the best, rings on those within two standard errors of it."""
+    """Draw mean regret over the best's, with frames around the best and those within two standard errors."""
     (x_name, xs), (y_name, ys) = sweep.grid.items()
     first = case[0]
     ratio = np.full((len(ys), len(xs)), np.nan)
@@ -153,7 +153,7 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None
 
 
 def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
-    """Mean regret against the one parameter, with bands of two standard errors; others as dashed lines."""
+    """Draw mean regret against the one parameter, with bands of two standard errors."""
     [(name, values)] = sweep.grid.items()
     rows = sorted({line.point.row for line in case if line.point.place})
     numeric = all(isinstance(value, int | float) for value in values)
