@@ -46,17 +46,10 @@ _GRID = np.geomspace(1e-3, 5.0, 60)  # of c
 
 
 class Means(NamedTuple):
-    """What a log says of each arm's mean total.
+    """What a log says of each arm's mean total."""
 
-    Attributes
-    ----------
-    decisions : ndarray
-        How many, where one that was not followed to its end counts in part.
-    mean, variance : ndarray
-        Of one decision's total.
-    """
-
-    decisions: Floats
+    decisions: Floats  # how many, where one that was not followed to its end counts in part
+    # mean, variance: of one decision's total.
     mean: Floats
     variance: Floats
 
@@ -98,22 +91,12 @@ def _statistic(count: Floats, mean: Floats, variance: Floats) -> float:
 
 
 class Signal(NamedTuple):
-    """Whether arms differ in what they pay.
+    """Whether arms differ in what they pay."""
 
-    Attributes
-    ----------
-    p : float
-        Of the test: how often arms that pay alike would look as different as these, or more.
-    statistic : float
-    arms : int
-    spread : Interval
-        The standard deviation of the arms' true means, as a share of their average.
-    """
-
-    p: float
+    p: float  # of the test: how often arms that pay alike would look as different as these, or more
     statistic: float
     arms: int
-    spread: Interval
+    spread: Interval  # the standard deviation of the arms' true means, as a share of their average
 
     @property
     def found(self) -> bool:

@@ -69,7 +69,7 @@ def measure(
 
 
 def report() -> list[tuple[str, str]]:
-    """Measure and give rows of (what was measured, value with unit): seconds of work once the kernels are compiled."""
+    """Measure for some seconds, and give rows of (what was measured, value with unit)."""
     cores = os.cpu_count() or 1
     one, two = setting1(), setting2(4, "late")
     rows = [

@@ -115,7 +115,7 @@ class BoundedLaw(NamedTuple):
 
 
 def t_factor(freedom: int) -> float:
-    """Give how many times wider an interval of Student's t is than a normal one; NaN without a degree of freedom.
+    """Give how many times wider an interval of Student's t is than a normal one; NaN for freedom 0.
 
     Examples
     --------

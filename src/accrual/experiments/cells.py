@@ -46,26 +46,14 @@ _STEM_MOST = 100  # characters of a file's name that are for people
 
 @dataclass(frozen=True)
 class Cell:
-    """One unit of work, of a few seconds.
+    """One unit of work, of a few seconds."""
 
-    Attributes
-    ----------
-    block : str
-        What it belongs to, for people: views and file names show it.
-    problem : Problem
-    policies : dict of label to Policy
-    horizon : int
-    runs : range
-        The numbers of the runs.
-    identity : dict
-        Everything that determines the numbers, as plain data; the file is named by its hash.
-    """
-
-    block: str
+    block: str  # what it belongs to, for people: views and file names show it
     problem: Problem
     policies: dict[str, Policy]
     horizon: int
-    runs: range
+    runs: range  # the numbers of the runs
+    # Everything that determines the numbers, as plain data; the file is named by its hash.
     identity: dict[str, Any]
 
     @property

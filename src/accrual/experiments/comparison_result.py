@@ -136,18 +136,11 @@ class Cost(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What waiting costs: one learner with three kinds of sight.
+    """What waiting costs: one learner with three kinds of sight."""
 
-    Attributes
-    ----------
-    costs : tuple of Cost
-        Every total at once, pieces as they come, totals when their window has closed.
-    saved : Interval or None
-        How much of what waiting for totals costs is saved by using pieces, in percent, at most 100;
-        None where it cannot be told from chance.
-    """
-
-    costs: tuple[Cost, ...]
+    costs: tuple[Cost, ...]  # every total at once, pieces as they come, totals when their window has closed
+    # How much of what waiting for totals costs is saved by using pieces, in percent, at most 100; None where
+    # it cannot be told from chance.
     saved: Interval | None
 
 

@@ -48,21 +48,11 @@ USUAL = ("AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
 
 
 class RoundScale(NamedTuple):
-    """How a window becomes rounds.
+    """How a window becomes rounds."""
 
-    Attributes
-    ----------
-    window : int
-        Rounds.
-    alpha : int
-        The learners' groups, a divisor of the window.
-    part : int
-        Rounds within which ages are not told apart; 1 where every piece has its own round.
-    """
-
-    window: int
-    alpha: int
-    part: int
+    window: int  # rounds
+    alpha: int  # the learners' groups, a divisor of the window
+    part: int  # rounds within which ages are not told apart; 1 where every piece has its own round
 
 
 def scale(rounds: float, groups: int, arms: int) -> RoundScale:
@@ -93,27 +83,13 @@ def scale(rounds: float, groups: int, arms: int) -> RoundScale:
 
 @dataclass(frozen=True)
 class ComparisonSetup:
-    """A fitted problem in rounds.
+    """A fitted problem in rounds."""
 
-    Attributes
-    ----------
-    problem : Problem
-        With the arms' means as the log has them.
-    possible : PossibleProblems
-        What the means may be instead, and whether arms differ at all.
-    scale : RoundScale
-    rate : float
-        Decisions per unit of the log's time.
-    slower : float
-        How many times slower than `rate` the decisions are simulated; 1 for as they are.
-    fitted : Fitted
-    """
-
-    problem: Problem
-    possible: PossibleProblems
+    problem: Problem  # with the arms' means as the log has them
+    possible: PossibleProblems  # what the means may be instead, and whether arms differ at all
     scale: RoundScale
-    rate: float
-    slower: float
+    rate: float  # decisions per unit of the log's time
+    slower: float  # how many times slower than `rate` the decisions are simulated; 1 for as they are
     fitted: Fitted
 
 

@@ -41,22 +41,11 @@ VARIANT = ": "  # in a label: what stands before is the row, of which the best v
 
 @dataclass(frozen=True)
 class Entry:
-    """One problem of the gallery, and how long to play it.
+    """One problem of the gallery, and how long to play it."""
 
-    Attributes
-    ----------
-    id : str
-        Its name, which does not change.
-    title : str
-    stresses : str
-        What is hard about it.
-    problem : Problem
-    horizon, runs, seed : int
-    """
-
-    id: str
+    id: str  # its name, which does not change
     title: str
-    stresses: str
+    stresses: str  # what is hard about it
     problem: Problem
     horizon: int = 100_000
     runs: int = 20

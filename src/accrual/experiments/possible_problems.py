@@ -29,17 +29,10 @@ _STEPS = 60
 
 
 class ProblemPair(NamedTuple):
-    """A problem that the log may have come from.
-
-    Attributes
-    ----------
-    problem : Problem
-    at_once : Problem
-        The same decisions, each of which pays all it pays in its own round.
-    """
+    """A problem that the log may have come from."""
 
     problem: Problem
-    at_once: Problem
+    at_once: Problem  # the same decisions, each of which pays all it pays in its own round
 
 
 class PossibleProblems:
@@ -115,7 +108,7 @@ def _paid(sample: Sample) -> Floats:
 
 
 def _pooled(rows: list[Floats], count: Floats) -> Floats:
-    """Choose rows of all arms together, at even ranks of their totals, each arm by its number of decisions."""
+    """Choose rows of all arms at even ranks of their totals, each arm by its number of decisions."""
     weight = np.concatenate([np.full(len(one), n / len(one)) for one, n in zip(rows, count, strict=True)])
     totals = np.concatenate([one.sum(axis=1) for one in rows])
     chosen = _even(totals, weight / weight.sum(), min(_POOL, len(totals)))

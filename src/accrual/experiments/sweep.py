@@ -37,25 +37,13 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Point:
-    """One policy at one place of the grid.
+    """One policy at one place of the grid."""
 
-    Attributes
-    ----------
-    case : dict
-        The values of the parameters in [each].
-    place : dict
-        The values of those in [grid] that it depends on: none for a policy to compare with.
-    row : int
-        Which [[policy]] it is.
-    block : str
-        Its problem, by which its cells are known.
-    label : str
-    """
-
-    case: dict[str, Any]
+    case: dict[str, Any]  # the values of the parameters in [each]
+    # The values of those in [grid] that it depends on: none for a policy to compare with.
     place: dict[str, Any]
-    row: int
-    block: str
+    row: int  # which [[policy]] it is
+    block: str  # its problem, by which its cells are known
     label: str
 
 

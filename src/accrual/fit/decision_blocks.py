@@ -22,22 +22,17 @@ _PIECES = 1 << 18
 
 @dataclass(frozen=True)
 class DecisionBlock:
-    """Some decisions in a row, and their pieces.
+    """Some decisions in a row, and their pieces."""
 
-    Attributes
-    ----------
-    arm, at, followed, own, hash : ndarray
-        For each decision: its arm, its time (in ticks), how long the log has seen it, its own window
-        (infinite where there is none), and a hash of its id, which is the same in any part of a log.
-    pieces : iterator
-        Of (decision in the block, age, value), arrays; to be read before the next block.
-    """
-
+    # arm, at, followed, own, hash: for each decision: its arm, its time (in ticks), how long the log has seen
+    # it, its own window (infinite where there is none), and a hash of its id, which is the same in any part
+    # of a log.
     arm: Ints
     at: Floats
     followed: Floats
     own: Floats
     hash: npt.NDArray[np.uint64]
+    # Of (decision in the block, age, value), arrays; to be read before the next block.
     pieces: Iterator[tuple[Ints, Floats, Floats]]
 
 

@@ -35,22 +35,12 @@ _OTHERS = {
 
 @dataclass(frozen=True)
 class File:
-    """A file to read.
+    """A file to read."""
 
-    Attributes
-    ----------
-    path : Path
-        Where it lies, unpacked if need be.
-    label : str
-        What a person calls it.
-    kind : {"csv", "csv.gz", "json", "json.gz", "parquet"}
-    keys : tuple of (str, str)
-        The columns that the names of its folders give, as Hive writes them (``day=2024-01-05``).
-    """
-
-    path: Path
-    label: str
+    path: Path  # where it lies, unpacked if need be
+    label: str  # what a person calls it
     kind: str
+    # The columns that the names of its folders give, as Hive writes them (``day=2024-01-05``).
     keys: tuple[tuple[str, str], ...] = ()
 
 

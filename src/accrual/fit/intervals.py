@@ -101,26 +101,15 @@ class Sums:
 
 
 class ArmSums(NamedTuple):
-    """The sums of one arm, or of all.
+    """The sums of one arm, or of all."""
 
-    Attributes
-    ----------
-    completed : ndarray
-        How many decisions have completed exactly r groups, r from 0.
-    seen : ndarray
-        How many have completed each group.
-    paid, square : ndarray
-        groups x groups: what those that have completed the second group (and so all before it) paid
-        in the first, and the squares of it.
-    product : ndarray
-        groups x groups: pay in one times pay in the other, for the second not before the first.
-    """
-
-    completed: Floats
-    seen: Floats
+    completed: Floats  # how many decisions have completed exactly r groups, r from 0
+    seen: Floats  # how many have completed each group
+    # paid, square: groups x groups: what those that have completed the second group (and so all before it)
+    # paid in the first, and the squares of it.
     paid: Floats
     square: Floats
-    product: Floats
+    product: Floats  # groups x groups: pay in one times pay in the other, for the second not before the first
 
     @classmethod
     def made(cls, completed: Floats, paid: Floats, square: Floats, product: Floats) -> ArmSums:

@@ -46,26 +46,13 @@ def count_followed(log: Log, grid: Grid) -> Ints:
 
 @dataclass
 class ArrivalCurve:
-    """How reward comes in, arms together: fine, without intervals.
-
-    Attributes
-    ----------
-    grid : Grid
-    finished : ndarray
-        How many decisions were followed through exactly 0, 1, 2, ... cells.
-    scale : float
-        What pay is multiplied by before it is rounded to whole numbers and added.
-    paid : ndarray
-        What decisions paid in the cells that they were followed through, scaled.
-    largest : ndarray
-        The most that one decision of each arm paid in all, taking every piece as positive.
-    """
+    """How reward comes in, arms together: fine, without intervals."""
 
     grid: Grid
-    scale: float
-    finished: Ints
-    paid: Ints
-    largest: Floats
+    scale: float  # what pay is multiplied by before it is rounded to whole numbers and added
+    finished: Ints  # how many decisions were followed through exactly 0, 1, 2, ... cells.
+    paid: Ints  # what decisions paid in the cells that they were followed through, scaled
+    largest: Floats  # the most that one decision of each arm paid in all, taking every piece as positive
 
     def merge(self, other: ArrivalCurve) -> None:
         """Add what another part of the log says."""
@@ -117,23 +104,11 @@ def merged_curve(parts: Sequence[ArrivalCurve]) -> ArrivalCurve:
 
 @dataclass
 class FinalPass:
-    """Everything the last pass finds.
+    """Everything the last pass finds."""
 
-    Attributes
-    ----------
-    sums : Sums
-        By arm, over the groups of the window.
-    course : Sums
-        Of all arms, over the bins of the course of arrival.
-    largest : ndarray
-        The largest total of a decision of each arm, closed or not.
-    late : int
-    closed : Totals
-    """
-
-    sums: Sums
-    course: Sums
-    largest: Floats
+    sums: Sums  # by arm, over the groups of the window
+    course: Sums  # of all arms, over the bins of the course of arrival
+    largest: Floats  # the largest total of a decision of each arm, closed or not
     late: int
     closed: Totals
 
@@ -200,25 +175,14 @@ class Totals:
 
 @dataclass(frozen=True)
 class FinalPassPlan:
-    """What the last pass needs to know of the whole log.
-
-    Attributes
-    ----------
-    arms : int
-    groups, bins : Grid
-        Of the window, and of the course of arrival.
-    sample : int
-        How many decisions of an arm a sample will have.
-    largest : ndarray
-        The most that one decision of each arm paid.
-    decisions : int
-    """
+    """What the last pass needs to know of the whole log."""
 
     arms: int
+    # groups, bins: of the window, and of the course of arrival.
     groups: Grid
     bins: Grid
-    sample: int
-    largest: Floats
+    sample: int  # how many decisions of an arm a sample will have
+    largest: Floats  # the most that one decision of each arm paid
     decisions: int
 
 

@@ -35,25 +35,15 @@ _SIGNS = {
 
 @dataclass(frozen=True)
 class TableSource:
-    """One table that DuckDB can read.
+    """One table that DuckDB can read."""
 
-    Attributes
-    ----------
-    label : str
-        What a person calls it: the path, or "the decisions frame".
-    names, types : sequence of str
-        Its columns: their own names, and DuckDB's names of their types.
-    scan : str
-        What to write after FROM; `parameters` go with it.
-    parts : sequence of TableSource
-        Each file by itself, where there are several.
-    """
-
-    label: str
+    label: str  # what a person calls it: the path, or "the decisions frame"
+    # names, types: its columns: their own names, and DuckDB's names of their types.
     names: Sequence[str]
     types: Sequence[str]
-    scan: str
+    scan: str  # what to write after FROM; `parameters` go with it
     parameters: dict[str, Any]
+    # Each file by itself, where there are several.
     parts: Sequence[TableSource] = field(default=(), repr=False)
 
 

@@ -29,38 +29,21 @@ ROWS = 1 << 20  # in a batch: 8 MB a column
 
 @dataclass
 class Counts:
-    """What was found in a log.
+    """What was found in a log."""
 
-    Attributes
-    ----------
-    decisions, pieces : int
-        What is in the log's tables.
-    orphans : int
-        Pieces of no decision in the log; left out.
-    repeats : int
-        Pieces with a decision and key that an earlier one has; left out.
-    conflicts : int
-        Of the repeats, those that do not say the same as the first.
-    identical : int
-        Pieces without a key that say the same as another one; kept, for nothing tells them from
-        two payments alike.
-    after_end : int
-        Decisions and pieces at or after a given end; left out.
-    unfollowed : int
-        Decisions that were followed for no time at all; they count as decisions and tell nothing.
-    bad_rows : int
-        Rows that could not be read; left out.
-    """
-
+    # decisions, pieces: what is in the log's tables.
     decisions: int = 0
     pieces: int = 0
-    orphans: int = 0
-    repeats: int = 0
-    conflicts: int = 0
+    orphans: int = 0  # pieces of no decision in the log; left out
+    repeats: int = 0  # pieces with a decision and key that an earlier one has; left out
+    conflicts: int = 0  # of the repeats, those that do not say the same as the first
+    # Pieces without a key that say the same as another one; kept, for nothing tells them from two payments
+    # alike.
     identical: int = 0
-    after_end: int = 0
+    after_end: int = 0  # decisions and pieces at or after a given end; left out
+    # Decisions that were followed for no time at all; they count as decisions and tell nothing.
     unfollowed: int = 0
-    bad_rows: int = 0
+    bad_rows: int = 0  # rows that could not be read; left out
 
 
 class LogFacts(ABC):
