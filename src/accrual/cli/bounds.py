@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from accrual.cli.options import Horizon, Plot, Setting
-from accrual.cli.output import PICTURES, number, say, show_table, writable
+from accrual.cli.output import PICTURES, say, show_table, writable
 from accrual.core.errors import need, whole
+from accrual.core.figures import figure
 from accrual.core.files import replacing
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def bounds(
     values = {name: float(curve(horizon)) for name, curve in curves.items()}
     show_table(
         ["bound", "regret"],
-        [[name, number(value)] for name, value in values.items()],
+        [[name, figure(value)] for name, value in values.items()],
         f"{setting}: bounds after {horizon:,} rounds, alpha {groups}, spread {assumed}",
     )
     say("TPUCBFRG's bound holds where the groups of the problem are capped by that spread.")

@@ -6,13 +6,13 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
+from accrual.core.figures import figure, notebook_html
 from accrual.engine.result import Result
 from accrual.experiments.bounded_intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.experiments.comparison_setup import AT_ONCE, BASELINE, WAITING, ComparisonSetup, runs_of_draw
@@ -249,14 +249,12 @@ class Comparison:
         return self.result.plot(path)
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in self.summary().splitlines())
-        head = ["policy", "lost per 1000", "95 %", "best arm, %"]
-        body = "".join(
-            f"<tr><td>{escape(line.policy)}</td><td>{line.lost.value:.4g}</td>"
-            f"<td>{line.lost.low:.4g} to {line.lost.high:.4g}</td><td>{line.share.value:.1f}</td></tr>"
+        rows = [
+            [line.policy, figure(line.lost.value), line.lost.between(), f"{line.share.value:.1f}"]
             for line in self.lines
-        )
-        return f"{said}<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>{body}</table>"
+        ]
+        head = ["policy", "lost per 1000", "95 %", "best arm, %"]
+        return notebook_html(self.summary().splitlines(), head, rows)
 
 
 def make_comparison(
@@ -289,8 +287,8 @@ def make_comparison(
 def live(setup: ComparisonSetup, policy: Policy) -> str:
     """Write Python for the live bandit that plays as `policy` did here.
 
-    A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; whoever
-    knows better puts their own there. More than 20 arms are not written out: then ``fitted`` is what
+    A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; put your
+    own there if you know better. More than 20 arms are not written out: then ``fitted`` is what
     was fitted, such as ``ac.Fitted.load("problem.json")``.
     """
     fitted = setup.fitted

@@ -38,7 +38,7 @@ _BYTES = 200 << 20  # that a thread may use for what the decisions of two window
 _BYTES_MOST = 1 << 30  # ... and at most, where there are very many arms
 _EACH = 2  # runs with the same means: how far they differ is the simulation's chance alone
 _FEW = 8  # runs below which every run has means of its own
-_DRAWS_ON_CARD = 50  # a card plays many runs of a problem in the time of one
+_DRAWS_ON_GPU = 50  # a GPU plays many runs of a problem in the time of one
 
 BASELINE = "AgeIMED"
 # What waiting costs: one and the same learner, told of a total when its window closes, or at once.
@@ -225,7 +225,7 @@ def runs_of_draw(runs: int, device: str = "cpu") -> int:
     whole("runs", runs, 1, RUN_MOST)
     if runs < _FEW:
         return 1
-    return _EACH if device == "cpu" else max(_EACH, -(-runs // _DRAWS_ON_CARD))
+    return _EACH if device == "cpu" else max(_EACH, -(-runs // _DRAWS_ON_GPU))
 
 
 def cells(

@@ -1,4 +1,4 @@
-"""Every named setting, and what to compare on a problem when nobody says."""
+"""Every named setting, and what to compare on a problem when no policy is given."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class OnRay:
                 room = self._room(ray)
             while waiting and len(pending) < room:
                 cell = waiting.pop()
-                # On a card, a cell takes all of it.
+                # On a GPU, a cell takes all of it.
                 place = task.options(num_cpus=1, num_gpus=1 if cell.device == "cuda" else 0)
                 pending[place.remote(problems[id(cell.problem)], _rest(cell), str(mark))] = cell
             # The first that is ready, by short waits that let Ctrl-C through; then all that are.

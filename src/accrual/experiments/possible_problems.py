@@ -1,6 +1,6 @@
 """Problems that a log may have come from: the fitted one with the arms' means drawn anew.
 
-How well an arm's mean is known differs from log to log, and nobody knows the true ones. So a
+How well an arm's mean is known differs from log to log. So a
 comparison is not played on one problem but on several, each with means drawn from what the log leaves
 possible (`accrual.experiments.arm_differences.Posterior`). What policies lose varies between them by as much
 as the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the

@@ -2,7 +2,7 @@
 
 A cell's file is named by the hash of all that determines its numbers and appears whole or not
 at all. So a run that was killed goes on where it was, and what it leaves in the end is the same
-to the byte as without the kill, whoever computed it.
+to the byte as without the kill, wherever it was computed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from accrual.experiments.cells import Cell
 
 _LOCK = ".lock"
 JOBS_MOST = 100_000
-_ON_CARD = 24  # cells at a time: with the driver's own, no more streams than a card has queues
+_ON_GPU = 24  # cells at a time: with the driver's own, no more streams than a GPU has queues
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Local:
 
     def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
         """Compute the cells on threads."""
-        # One cell of a few hundred chains leaves most of a card idle, so it gets many at a time.
-        usual = _ON_CARD if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
+        # One cell of a few hundred chains leaves most of a GPU idle, so it gets many at a time.
+        usual = _ON_GPU if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
         jobs = self.jobs or usual
         stop = threading.Event()
         with ThreadPoolExecutor(jobs) as pool:

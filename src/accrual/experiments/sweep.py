@@ -29,7 +29,7 @@ POINTS_MOST = 100_000
 _POLICIES = 16  # in a cell: they share their draws, which are most of the work of a policy alone
 _WORK = 50_000_000  # policy-rounds in a cell, about: some five seconds on one core
 _RUNS_MOST = 100  # in a cell
-_ON_CARD = 1024  # policies in a cell on a card, and its runs, which are played at once
+_ON_GPU = 1024  # policies in a cell on a GPU, and its runs, which are played at once
 _MARKS = 10  # checkpoints: a sweep looks at the end
 
 _HOLE = re.compile(r"\{(\w+)\}")
@@ -62,7 +62,7 @@ class Sweep:
     def cells(self, device: str = "cpu") -> dict[str, list[Cell]]:
         """Cut each block into cells."""
         size = max(1, min(_RUNS_MOST, _WORK // (_POLICIES * self.horizon)))
-        most, size = (_POLICIES, size) if device == "cpu" else (_ON_CARD, _ON_CARD)
+        most, size = (_POLICIES, size) if device == "cpu" else (_ON_GPU, _ON_GPU)
         marks = [max(1, self.horizon * mark // _MARKS) for mark in range(1, _MARKS + 1)]
         return {
             block: on_device(

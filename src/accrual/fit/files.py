@@ -159,6 +159,6 @@ def _kind(path: Path, label: str) -> str:
             with gzip.open(path) as stream:
                 start = stream.read(16)
         except (EOFError, OSError):
-            start = b""  # whoever reads it will say what is wrong
+            start = b""  # the reader will say what is wrong
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     return ("json" if text[:1] in (b"{", b"[") else "csv") + (".gz" if packed else "")

@@ -21,7 +21,6 @@ from accrual.fit.log_passes import (
     final_pass,
     longest_followed,
     merged,
-    merged_curve,
     trace_curve,
 )
 from accrual.fit.sample import draw_samples, sample_size
@@ -135,7 +134,7 @@ def _curve(log: LogFacts, last: float) -> ArrivalCurve:
         )
     scale = ExactScale.of(log.largest_value, log.counts.pieces).first
     grid = FineGrid(last, log.resolution)
-    return merged_curve(log.each(trace_curve, grid, scale, len(log.arms)))
+    return merged(log.each(trace_curve, grid, scale, len(log.arms)))
 
 
 def _nothing_inside(log: LogFacts, told: float | str | None, window: float) -> None:

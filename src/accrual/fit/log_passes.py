@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from accrual.fit.tables import Log
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
+P = TypeVar("P", bound="Mergeable")
 
 _KEEP_MOST = 2_000_000
 _SPARE = 20  # totals kept for each decision of a sample, at least
@@ -92,14 +94,6 @@ def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> ArrivalCurve:
             np.add.at(found.paid, at[fine], np.rint(value[fine] * scale).astype(np.int64))
         np.maximum.at(found.largest, block.arm, total)
     return found
-
-
-def merged_curve(parts: Sequence[ArrivalCurve]) -> ArrivalCurve:
-    """Give the curve of a whole log."""
-    first, *others = parts
-    for other in others:
-        first.merge(other)
-    return first
 
 
 @dataclass
@@ -206,8 +200,15 @@ def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
     return found
 
 
-def merged(parts: Sequence[FinalPass]) -> FinalPass:
-    """Merge what was found in the parts of a log."""
+class Mergeable(Protocol):
+    """What a pass finds in a part of a log."""
+
+    def merge(self, other: Any) -> None:
+        """Add what was found in another part."""
+
+
+def merged(parts: Sequence[P]) -> P:
+    """Merge what the same pass found in the parts of a log."""
     first, *others = parts
     for other in others:
         first.merge(other)

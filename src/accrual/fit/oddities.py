@@ -28,7 +28,7 @@ class OddityFacts:
     alike: int = 0  # orphans whose id is a decision's but for spaces around it or capitals
     # The smallest and the largest propensity, where some arm's differ.
     uneven: tuple[float, float] | None = None
-    ages_untold: bool = False  # whether ages were read from a column whose unit nobody told
+    ages_untold: bool = False  # whether ages were read from a column whose unit was not told
 
 
 def find_uneven(log: Log) -> tuple[float, float] | None:

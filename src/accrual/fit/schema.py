@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
+from accrual.core.figures import figure
 from accrual.core.files import replacing
 from accrual.core.groups import group_of
 from accrual.fit.json_fields import read_fields
@@ -29,11 +31,25 @@ _MOST = 1 << 30  # bytes of a file that is read
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval."""
+    """An estimate with its 95 % interval, whose ends are NaN where they are not known.
+
+    Examples
+    --------
+    >>> str(Interval(2.5, 2.0, 3.25)), Interval(1000.4, 900.0, 1100.0).between()
+    ('2.5 (95 % 2 to 3.25)', '900 to 1,100')
+    """
 
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        between = "" if math.isnan(self.low) else f" (95 % {self.between()})"
+        return figure(self.value) + between
+
+    def between(self) -> str:
+        """Write the interval; a dash where it is not known."""
+        return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +63,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class Cap:
-    """The greatest total of one decision of an arm: nobody can learn it from a log.
+    """The greatest total of one decision of an arm: it cannot be learned from a log.
 
     Attributes
     ----------

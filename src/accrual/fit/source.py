@@ -22,7 +22,7 @@ LINE_MOST = 1 << 20  # bytes in a line of text; a log's line is far shorter, and
 _COLUMNS_MOST = 2000
 _DELIMITERS = ",;\t|"
 
-# What DuckDB says, and what it means to whoever gave the file.
+# What DuckDB says, and what it means for the user's file.
 _SIGNS = {
     "utf-8": "not UTF-8 text (save the file as UTF-8)",
     "Invalid unicode": "not UTF-8 text (save the file as UTF-8)",

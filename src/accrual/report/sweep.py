@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,16 +70,14 @@ def best(case: Sequence[SweepLine]) -> SweepLine:
     return next((line for line in case if line.point.place), case[0])
 
 
-def write_csv(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> None:
-    """Write all points, whole or not at all."""
+def csv_rows(sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> Iterator[list[Any]]:
+    """Give the head and all points as rows of a CSV file."""
     each = list(cases[0][0].point.case)
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*each, *sweep.grid, "policy", *SweepLine._fields[1:]])
-        for line in (line for case in cases for line in case):
-            values = [line.point.case[key] for key in each]
-            values += [line.point.place.get(key, "") for key in sweep.grid]
-            writer.writerow([*values, line.point.label, *line[1:]])
+    yield [*each, *sweep.grid, "policy", *SweepLine._fields[1:]]
+    for line in (line for case in cases for line in case):
+        point = line.point
+        places = (point.place.get(key, "") for key in sweep.grid)
+        yield [*(point.case[key] for key in each), *places, point.label, *line[1:]]
 
 
 def title(case: Mapping[str, Any]) -> str:
