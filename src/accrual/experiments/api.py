@@ -108,7 +108,7 @@ def replay(
 
     Returns
     -------
-    Replayed
+    ReplayResult
         Its `summary` says in words what was found.
 
     Examples

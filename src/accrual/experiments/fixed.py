@@ -1,7 +1,7 @@
 """What a fixed policy would have earned: one that chooses arms with the same shares at every decision.
 
 With w the policy's share of the arm that the log chose over the log's propensity of it, and r what the
-decision paid (`Logged.rewards`):
+decision paid (`ReplayLog.rewards`):
 
 - IPS (inverse propensity scoring): the mean of w r. Unbiased, and uneven where weights are.
 - self-normalised: the sum of w r over the sum of w. Always between the smallest and largest reward.

@@ -76,7 +76,7 @@ def convert(
     ----------
     given : path or data frame
         CSV (also gzipped), Parquet, a folder of parts, or a data frame.
-    arm : str or Cut
+    arm : str or AmountRanges
         The column whose value is the arm, or ranges of a number.
     columns : mapping, optional
         Of customer, time and amount, to column names; guessed from the names unless told.
