@@ -11,7 +11,7 @@ import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accrual.core.errors import InputError
 
@@ -47,8 +47,8 @@ def console() -> Console:
     """Give the console for stdout: with colours on a terminal, plain text elsewhere."""
     from rich.console import Console
 
-    colours: dict[str, None] = {} if sys.stdout.isatty() else {"color_system": None}
-    return Console(markup=False, highlight=False, emoji=False, width=line_width(), **colours)
+    system: Literal["auto"] | None = "auto" if sys.stdout.isatty() else None
+    return Console(markup=False, highlight=False, emoji=False, width=line_width(), color_system=system)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
 from accrual.live.state import BanditState
 from accrual.service.commit_queue import CommitQueue, QueueLimit
+from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
@@ -146,7 +148,7 @@ class BanditPool:
         return self._open[name]
 
     async def _open_one(self, name: str) -> None:
-        row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
+        row = await self.read(lambda: self._store.find(name)) if re.fullmatch(BANDIT, name) else None
         if row is None:
             raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
         try:
