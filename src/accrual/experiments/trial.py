@@ -15,8 +15,8 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import kernel
 from accrual.engine.cpu import Chain, Marks, Plan
-from accrual.environment.feed import Source
-from accrual.environment.laws import Laws, pack
+from accrual.environment.feed import RunFeed
+from accrual.environment.laws import PackedLaws, pack
 from accrual.live.evidence import Evidence, find_beaten, no_evidence, score
 from accrual.policy.base import Policy
 from accrual.policy.floor import Shares, propensity
@@ -104,11 +104,11 @@ def trials(
 
 
 def _one(
-    problem: Problem, laws: Laws, plan: Plan, horizon: int, key: tuple[int, int], error: float
+    problem: Problem, laws: PackedLaws, plan: Plan, horizon: int, key: tuple[int, int], error: float
 ) -> tuple[int, int, float]:
     """Play one run: the first winner, its round, and what was lost."""
     caps, window = np.array(problem.caps), problem.window
-    source = Source(problem, laws, *key, plan.policy.feedback == "groups")
+    source = RunFeed(problem, laws, *key, plan.policy.feedback == "groups")
     chain = Chain(plan, source.span, key)
     shares = plan.game.shares
     evidence = no_evidence(np.stack([np.zeros(len(caps)), caps], axis=1), shares.least, error, 0)

@@ -10,7 +10,7 @@ From these scores the wealth of a gambler is computed who starts with 1 and bets
 more than b": it is multiplied by 1 + bet * s when a is scored, and by 1 - bet * s when b is. If a does not
 pay more, the game is not in the gambler's favour, and by Ville's inequality the chance that the wealth ever
 reaches x is at most 1 / x, for however long one watches. No bet can lose everything, since totals lie between
-0 and the cap and p is at least the floor's share. So the error is bounded exactly, not only for many decisions.
+0 and the cap and p is at least the floor's share. So the bound on the error is exact, for few decisions too.
 Several bets are held at once, for differences of several sizes; `WEIGHTS` divides the first stake among them.
 
 A total above the cap counts as the cap, and one below what is allowed counts as the least; both are

@@ -175,10 +175,8 @@ def _sentence(winner: str | None, contenders: Sequence[str], scored: int, skippe
             f"is ever wrong is at most {100 * ERROR:g} %, however often one looks."
         )
     if not scored:
-        text = "No verdict yet: no decision whose chance was recorded has closed."
-        return (
-            text if not skipped else text + f" No propensity was recorded for {skipped:,} decisions before."
-        )
+        text = "No verdict yet: no decision with a recorded propensity has closed."
+        return text + (f" No propensity was recorded before, for {skipped:,} decisions." if skipped else "")
     if len(contenders) == 2:
         return f"No verdict yet: {contenders[0]} or {contenders[1]} may pay more."
     return f"No verdict yet: {len(contenders)} arms may still be the best."

@@ -1,7 +1,7 @@
 """The floor: a known chance for every arm, by a coin that is thrown after the policy's choice.
 
-With K arms in play and a floor f, an arm is chosen with probability f / K, and the policy's pick with 1 - f more.
-So the propensity of a decision is known exactly, for every policy, those that draw nothing included.
+With K arms in play and a floor f, an arm is chosen with probability f / K, and the policy's pick with 1 - f
+more. So the propensity of a decision is known exactly, for every policy, those that draw nothing included.
 """
 
 from __future__ import annotations
