@@ -1,7 +1,7 @@
 """Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
 
-Run with `make verdicts`; `--runs 100` is quick, and a part's name (false, control, power, coverage, plan, drift)
-runs that part alone.
+Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, plan, drift) may be
+named and is then run alone.
 """
 
 from __future__ import annotations
