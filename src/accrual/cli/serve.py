@@ -44,10 +44,10 @@ def serve(
     ] = None,
 ) -> None:
     """Serve decisions over HTTP."""
-    need("fastapi", "service")
+    need("starlette", "service")
     need("uvicorn", "service")
     need("httptools", "service")
-    from accrual.service.demo import Demo
+    from accrual.demo import Demo
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse

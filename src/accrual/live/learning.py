@@ -106,7 +106,7 @@ def learning(functions: Functions, feedback: Feedback) -> Learning:
         if pieces:
             state.stats.observed[row["arm"]] += value
         if grouped:
-            group = np.searchsorted(state.rules.edges, age, side="right")
+            group = int(np.searchsorted(state.rules.edges, age, side="right"))
             if group < row["group"]:
                 amend(state.params, state.stats, row, pending.paid[number], group, value)
             pending.paid[number, group] += value

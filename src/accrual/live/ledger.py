@@ -14,8 +14,8 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.groups import group_ends
-from accrual.core.held import hold
-from accrual.core.jit import plain, settled_for
+from accrual.core.jit import machine_code_for, python_function
+from accrual.core.native_tuple import native_tuple
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
 from accrual.live.fold import fold
@@ -335,7 +335,7 @@ class Ledger:
         """
         number = self._number(id)
         self.tick(now)
-        return plain(close)(self._pending, number)
+        return python_function(close)(self._pending, number)
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """Add an arm; return its number.
@@ -411,7 +411,7 @@ class Ledger:
         rules = Rules(
             self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps
         )
-        self._held = hold(
+        self._held = native_tuple(
             KernelState(
                 params=self.params,
                 choosing=choosing,
@@ -442,7 +442,7 @@ class Ledger:
         """A kernel's first call by this ledger; later ones need not look up what has been compiled."""
         dispatcher = getattr(self.kernels, name)
         found = dispatcher(held, *more)
-        self._code = self._code._replace(**{name: settled_for(dispatcher, held)})
+        self._code = self._code._replace(**{name: machine_code_for(dispatcher, held)})
         return found
 
     def _keep(self, stats: Any) -> None:

@@ -1,0 +1,131 @@
+"""The client for asynchronous code: each method of `Client`, to be awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from accrual.client import calls
+from accrual.client.calls import Call, Piece
+from accrual.client.results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
+from accrual.client.retry import AGAIN, ServiceError, error_of, pause
+from accrual.core.errors import need
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """Ask a decision service. A call that gets no answer is sent again, and counted once.
+
+    Tasks of one event loop may share a client.
+
+    Parameters
+    ----------
+    url : str
+    key : str, optional
+        As `accrual keys create` printed it.
+    timeout : float
+        Seconds to wait for an answer.
+    attempts : int
+        How often a call is sent at most, when there is no answer or the service asks to try again.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncClient("http://127.0.0.1:8000") as client:
+    ...         return "made"
+    >>> asyncio.run(main())
+    'made'
+    """
+
+    def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, attempts: int = 5) -> None:
+        self._httpx = need("httpx", "client")
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http: httpx.AsyncClient = self._httpx.AsyncClient(
+            base_url=url, headers=headers, timeout=timeout
+        )
+        self._attempts = attempts
+
+    async def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
+               **settings: Any) -> BanditInfo:  # fmt: skip
+        """Make a bandit: `groups`, `policy`, `seed` and `allow_negative` as for `accrual.Bandit`."""
+        return await self._send(calls.create(name, arms, window, settings))
+
+    async def names(self) -> list[str]:
+        """List the names of all bandits."""
+        return await self._send(calls.names())
+
+    async def decide(self, bandit: str, key: str | None = None) -> Decision:
+        """Make one decision."""
+        return (await self._send(calls.decide(bandit, 1, key)))[0]
+
+    async def decide_many(self, bandit: str, n: int, key: str | None = None) -> list[Decision]:
+        """Make up to 1,000 decisions at once, before any feedback."""
+        return await self._send(calls.decide(bandit, n, key))
+
+    async def observe(self, bandit: str, decision: int, value: float, *, age: float | None = None,
+                at: float | None = None, key: str | None = None) -> PieceResult:  # fmt: skip
+        """Send a piece of a decision's reward."""
+        return await self._send(calls.observe(bandit, Piece(decision, value, age, at, key)))
+
+    async def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
+        """Send up to 1,000 pieces; each has its own result."""
+        return await self._send(calls.observe_many(bandit, pieces))
+
+    async def add_arm(self, bandit: str, name: str, cap: float = 1.0, window: float | None = None) -> None:
+        """Add an arm."""
+        await self._send(calls.add_arm(bandit, name, cap, window))
+
+    async def retire_arm(self, bandit: str, name: str) -> None:
+        """Never choose an arm again."""
+        await self._send(calls.retire_arm(bandit, name))
+
+    async def close_decision(self, bandit: str, decision: int) -> None:
+        """Refuse further pieces of a decision."""
+        await self._send(calls.close(bandit, decision))
+
+    async def state(self, bandit: str) -> BanditState:
+        """Show what is known of every arm."""
+        return await self._send(calls.state(bandit))
+
+    async def explain(self, bandit: str, decision: int) -> Explanation:
+        """Explain why a decision fell as it did."""
+        return await self._send(calls.explain(bandit, decision))
+
+    async def events(self, bandit: str, after: int = 0, limit: int = 1000) -> EventPage:
+        """Read some of the log, in order."""
+        return await self._send(calls.events(bandit, after, limit))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _send(self, call: Call[T]) -> T:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                answer = await self._http.request(call.method, call.path, json=call.body)
+            except self._httpx.TransportError as error:
+                if attempt >= self._attempts:
+                    raise ServiceError(
+                        0, "unreachable", f"no answer: {error or type(error).__name__}"
+                    ) from error
+                await asyncio.sleep(pause(attempt, None))
+                continue
+            if answer.is_success:
+                return call.read(answer.json() if answer.content else None)
+            if answer.status_code not in AGAIN or attempt >= self._attempts:
+                raise error_of(answer.status_code, answer.content)
+            await asyncio.sleep(pause(attempt, answer.headers.get("retry-after")))

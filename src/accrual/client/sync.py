@@ -1,0 +1,125 @@
+"""The client for code that waits for each answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from accrual.client import calls
+from accrual.client.calls import Call, Piece
+from accrual.client.results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
+from accrual.client.retry import AGAIN, ServiceError, error_of, pause
+from accrual.core.errors import need
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+
+class Client:
+    """Ask a decision service. A call that gets no answer is sent again, and counted once.
+
+    Threads may share a client.
+
+    Parameters
+    ----------
+    url : str
+    key : str, optional
+        As `accrual keys create` printed it.
+    timeout : float
+        Seconds to wait for an answer.
+    attempts : int
+        How often a call is sent at most, when there is no answer or the service asks to try again.
+
+    Examples
+    --------
+    >>> client = Client("http://127.0.0.1:8000")
+    >>> client.close()
+    """
+
+    def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, attempts: int = 5) -> None:
+        self._httpx = need("httpx", "client")
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http: httpx.Client = self._httpx.Client(base_url=url, headers=headers, timeout=timeout)
+        self._attempts = attempts
+
+    def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
+               **settings: Any) -> BanditInfo:  # fmt: skip
+        """Make a bandit: `groups`, `policy`, `seed` and `allow_negative` as for `accrual.Bandit`."""
+        return self._send(calls.create(name, arms, window, settings))
+
+    def names(self) -> list[str]:
+        """List the names of all bandits."""
+        return self._send(calls.names())
+
+    def decide(self, bandit: str, key: str | None = None) -> Decision:
+        """Make one decision."""
+        return self._send(calls.decide(bandit, 1, key))[0]
+
+    def decide_many(self, bandit: str, n: int, key: str | None = None) -> list[Decision]:
+        """Make up to 1,000 decisions at once, before any feedback."""
+        return self._send(calls.decide(bandit, n, key))
+
+    def observe(self, bandit: str, decision: int, value: float, *, age: float | None = None,
+                at: float | None = None, key: str | None = None) -> PieceResult:  # fmt: skip
+        """Send a piece of a decision's reward."""
+        return self._send(calls.observe(bandit, Piece(decision, value, age, at, key)))
+
+    def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
+        """Send up to 1,000 pieces; each has its own result."""
+        return self._send(calls.observe_many(bandit, pieces))
+
+    def add_arm(self, bandit: str, name: str, cap: float = 1.0, window: float | None = None) -> None:
+        """Add an arm."""
+        self._send(calls.add_arm(bandit, name, cap, window))
+
+    def retire_arm(self, bandit: str, name: str) -> None:
+        """Never choose an arm again."""
+        self._send(calls.retire_arm(bandit, name))
+
+    def close_decision(self, bandit: str, decision: int) -> None:
+        """Refuse further pieces of a decision."""
+        self._send(calls.close(bandit, decision))
+
+    def state(self, bandit: str) -> BanditState:
+        """Show what is known of every arm."""
+        return self._send(calls.state(bandit))
+
+    def explain(self, bandit: str, decision: int) -> Explanation:
+        """Explain why a decision fell as it did."""
+        return self._send(calls.explain(bandit, decision))
+
+    def events(self, bandit: str, after: int = 0, limit: int = 1000) -> EventPage:
+        """Read some of the log, in order."""
+        return self._send(calls.events(bandit, after, limit))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send(self, call: Call[T]) -> T:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                answer = self._http.request(call.method, call.path, json=call.body)
+            except self._httpx.TransportError as error:
+                if attempt >= self._attempts:
+                    raise ServiceError(
+                        0, "unreachable", f"no answer: {error or type(error).__name__}"
+                    ) from error
+                time.sleep(pause(attempt, None))
+                continue
+            if answer.is_success:
+                return call.read(answer.json() if answer.content else None)
+            if answer.status_code not in AGAIN or attempt >= self._attempts:
+                raise error_of(answer.status_code, answer.content)
+            time.sleep(pause(attempt, answer.headers.get("retry-after")))

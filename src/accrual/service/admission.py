@@ -1,0 +1,120 @@
+"""Who may come in: by the right name, from the right place, with a good key, not too often."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from accrual.service.keys import EVERYONE, NOBODY, Key, KeyRing
+from accrual.service.refusals import Refusal, try_later
+from accrual.service.settings import Settings
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+OPEN = frozenset({"/v1/openapi.json"})  # beside whatever is neither under /v1 nor /metrics
+_WITH_KEY = ("/v1/", "/metrics")
+_BEARER = b"bearer "
+_ASK = [(b"www-authenticate", b'Bearer realm="accrual"')]
+_STRANGERS = frozenset({b"cross-site", b"same-site"})
+
+
+class RequestHead:
+    """What a request's head says that the service goes by."""
+
+    __slots__ = ("authorization", "host", "length", "media", "origin", "site")
+
+    def __init__(self, headers: Headers) -> None:
+        self.authorization = self.host = self.length = self.media = self.origin = self.site = b""
+        for name, value in headers:
+            if name == b"host":
+                if self.host:
+                    raise Refusal("malformed", "there are two Host headers; send one")
+                self.host = value
+            elif name == b"authorization":
+                if self.authorization:
+                    raise Refusal("malformed", "there are two Authorization headers; send one")
+                self.authorization = value
+            elif name == b"content-type":
+                self.media = value
+            elif name == b"content-length":
+                self.length = value
+            elif name == b"sec-fetch-site":
+                self.site = value
+            elif name == b"origin":
+                self.origin = value
+
+
+class Admission:
+    """Lets a request in, or refuses it.
+
+    Parameters
+    ----------
+    settings : Settings
+    ring : KeyRing
+    """
+
+    def __init__(self, settings: Settings, ring: KeyRing) -> None:
+        self._names = settings.names
+        self._known: set[bytes] = set()  # Host headers that were found good
+        self._ring = ring
+        self._rate = settings.rate
+        self._buckets: dict[str, tuple[float, float]] = {}  # of each key: requests left, and when
+
+    @property
+    def keys_required(self) -> bool:
+        """Whether a request needs a key now."""
+        return self._ring.required
+
+    def admit(self, path: str, head: RequestHead) -> Key:
+        """Whose request it is."""
+        if head.host not in self._known:
+            self._check_host(head.host)
+        if not path.startswith(_WITH_KEY) or path in OPEN:
+            return NOBODY if self._ring.required else EVERYONE
+        # Old browsers do not say which site a page is of, but from where it came, if it is another place.
+        if head.site in _STRANGERS or (head.origin and head.origin.partition(b"://")[2] != head.host):
+            raise Refusal("cross-site", "a browser sent this for a page of another site")
+        if self._ring.stale:  # one of them may have been revoked
+            raise try_later("store", "the keys cannot be read now; try again")
+        key = self._key(head.authorization) if self._ring.required else EVERYONE
+        if self._rate:
+            self._count(key.id)
+        return key
+
+    def _check_host(self, host: bytes) -> None:
+        text = host.decode("latin-1").lower()
+        name, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal():
+            name = text
+        if name not in self._names:
+            raise Refusal(
+                "host", f"the service is not called {name[:100]!r}; its `hosts` setting lists its names"
+            )
+        if len(self._known) < len(self._names) * 4:
+            self._known.add(host)
+
+    def _key(self, authorization: bytes) -> Key:
+        if not authorization:
+            raise Refusal("no-key", "send the header Authorization: Bearer KEY", _ASK)
+        if authorization[: len(_BEARER)].lower() != _BEARER:
+            raise Refusal("bad-key", "the Authorization header must read: Bearer KEY", _ASK)
+        key = self._ring.find(authorization[len(_BEARER) :].strip().decode("latin-1"))
+        if key is None:
+            raise Refusal("bad-key", "the key is unknown, or has been revoked", _ASK)
+        return key
+
+    def _count(self, id_: str) -> None:
+        """A bucket of one second's requests, which fills as time passes."""
+        now = time.monotonic()
+        left, when = self._buckets.get(id_, (self._rate, now))
+        left = min(left + (now - when) * self._rate, max(self._rate, 1.0))
+        if left < 1.0:
+            raise try_later("rate", f"this key may send {self._rate:g} requests a second")
+        self._buckets[id_] = (left - 1.0, now)
+
+
+def require_scope(key: Key, scope: str) -> None:
+    """Refuse whoever's key lacks a scope."""
+    if scope not in key.scopes:
+        has = ", ".join(sorted(key.scopes))
+        raise Refusal("scope", f"this needs a key with the scope {scope}; this one has {has}")

@@ -1,0 +1,178 @@
+"""The outermost layer: every request passes here, is let in or refused, and gets its headers.
+
+The two routes that carry the traffic are answered from here, past the framework. The rest goes on to
+it, with its body read.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.routing import Route, Router
+
+from accrual.core.errors import InputError
+from accrual.service.admission import Admission, RequestHead, require_scope
+from accrual.service.metrics import Metrics
+from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
+from accrual.service.request_body import ClientGone, Message, Receive, Scope, Send, read_body
+from accrual.service.settings import Settings
+from accrual.service.traffic_routes import TrafficRoutes
+from accrual.store.base import StoreError
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SAFE = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+_FRESH = [(b"cache-control", b"no-store")]
+_JSON = [(b"content-type", b"application/json"), *_FRESH, *_SAFE]
+_PROBLEM = [(b"content-type", MEDIA_TYPE.encode()), *_FRESH, *_SAFE]
+_BANDITS = "/v1/bandits/"
+
+log = logging.getLogger("accrual.service")
+
+
+class ServiceApp:
+    """An ASGI application around another.
+
+    Parameters
+    ----------
+    app : App
+        What answers everything but the traffic routes.
+    traffic : TrafficRoutes
+    admission : Admission
+    settings : Settings
+    metrics : Metrics
+    """
+
+    def __init__(
+        self, app: Router, traffic: TrafficRoutes, admission: Admission, settings: Settings, metrics: Metrics
+    ) -> None:
+        self._app = app
+        self._refused = metrics.refused
+        self._admission = admission
+        self._traffic = traffic
+        self._body = settings.body
+        self._access_log = settings.access_log
+
+    @property
+    def keys_required(self) -> bool:
+        """Whether a request needs a key now."""
+        return self._admission.keys_required
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = finished = False
+
+        async def answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+            nonlocal started, finished
+            started = finished = True
+            if status >= 400:
+                self._refused.labels(status).inc()
+            length = (b"content-length", str(len(body)).encode())
+            await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+            await send({"type": "http.response.body", "body": body})
+            if self._access_log:
+                _note(scope, status)
+
+        async def pass_on(message: Message) -> None:
+            nonlocal started, finished
+            if message["type"] == "http.response.start":
+                started = True
+                if message["status"] >= 400:
+                    self._refused.labels(message["status"]).inc()
+                message["headers"] = [*message["headers"], *_SAFE]
+                if not any(name == b"cache-control" for name, _ in message["headers"]):
+                    message["headers"] += _FRESH
+                if self._access_log:
+                    _note(scope, message["status"])
+            else:
+                finished = not message.get("more_body", False)
+            await send(message)
+
+        try:
+            head = RequestHead(scope["headers"])
+            path = scope["path"]
+            if b"%" in scope["raw_path"] and path.startswith("/v1"):
+                raise Refusal("not-found", "no address here has escapes (%) in it")
+            key = self._admission.admit(path, head)
+            if scope["method"] == "POST":
+                body = await read_body(receive, head.length, self._body)
+                if body and not head.media.lower().startswith(b"application/json"):
+                    raise Refusal("media-type", "send the header Content-Type: application/json")
+                name, _, rest = path.removeprefix(_BANDITS).partition("/")
+                if path.startswith(_BANDITS) and rest in ("pieces", "decisions"):
+                    require_scope(key, "write")
+                    if scope["query_string"]:
+                        raise Refusal("invalid", "this address takes no query parameters")
+                    handle = self._traffic.pieces if rest == "pieces" else self._traffic.decisions
+                    await answer(200, _JSON, await handle(name, body))
+                    return
+                receive = _replay(body, receive)
+            scope["accrual.key"] = key
+            scope["app"] = self  # so that the router raises what it does not find
+            await self._app(scope, receive, pass_on)
+        except ClientGone:
+            pass
+        except Exception as error:
+            refusal = self._refusal(error, scope)
+            if not started:
+                await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
+            elif not finished:
+                raise  # so that the connection is cut, and nobody takes half an answer for all of it
+
+    def _refusal(self, error: Exception, scope: Scope) -> Refusal:
+        """Say what to answer for an error."""
+        if isinstance(error, Refusal):
+            return error
+        if isinstance(error, InputError):
+            return Refusal("invalid", str(error))
+        if isinstance(error, StoreError):
+            log.error("the store failed", extra={"error": str(error)})
+            return try_later("store", "the database cannot be used now; try again")
+        if isinstance(error, HTTPException):
+            return self._not_there(scope["path"])
+        log.error("a request failed", exc_info=error, extra={"method": scope["method"]})
+        return Refusal("internal", "this is a fault of the service; its log says more")
+
+    def _not_there(self, path: str) -> Refusal:
+        routes = [route for route in self._app.routes if isinstance(route, Route)]
+        methods = {
+            method for route in routes if route.path_regex.match(path) for method in route.methods or ()
+        }
+        if re.fullmatch(f"{_BANDITS}[^/]+/(pieces|decisions)", path):
+            methods.add("POST")
+        if not methods:
+            return Refusal("not-found", "nothing is here; /v1/openapi.json says what there is")
+        allow = ", ".join(sorted(methods))
+        return Refusal("method", f"what can be done here: {allow}", [(b"allow", allow.encode())])
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that has been read, then whatever comes."""
+    unread = True
+
+    async def again() -> Message:
+        nonlocal unread
+        if unread:
+            unread = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return again
+
+
+def _note(scope: Scope, status: int) -> None:
+    extra: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "status": status}
+    log.info("answered", extra=extra)

@@ -1,0 +1,298 @@
+"""The bandits that a process serves, each opened once and followed as its log grows."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from accrual.core.errors import InputError, unknown
+from accrual.live.bandit import Bandit
+from accrual.live.commit import Decide
+from accrual.live.state import BanditState
+from accrual.service.commit_queue import CommitQueue, QueueLimit
+from accrual.service.messages import BANDIT
+from accrual.service.metrics import Metrics
+from accrual.service.refusals import Refusal, try_later
+from accrual.store.base import (
+    AddArm,
+    BanditRow,
+    CloseDecision,
+    DecisionRow,
+    Events,
+    NewPiece,
+    RetireArm,
+    Store,
+    StoreDamaged,
+    StoreError,
+)
+from accrual.store.memory import MemoryStore
+
+_T = TypeVar("_T")
+_PROBE = 2.0  # seconds
+_REFOLDS = 16  # that may wait
+_FRESH = 0.5  # seconds for which a state is shown again as it was
+
+log = logging.getLogger("accrual.service")
+
+
+class ServedBandit:
+    """A bandit, its commit queue, and what is asked of it most."""
+
+    def __init__(self, row: BanditRow, bandit: Bandit, store: Store, queue: CommitQueue) -> None:
+        self.name = row.name
+        self.row = row
+        self.config: Mapping[str, Any] = row.config
+        self.bandit = bandit
+        self.queue = queue
+        self.step = 1.0 if row.rounds else 0.0
+        self._number = row.number
+        self._store = store
+        self._arms = [arm.name for arm in store.arms(row.number)]
+        self._state: tuple[float, BanditState] | None = None
+
+    def knows(self, arms: Sequence[int]) -> bool:
+        """Whether these arms' names are known."""
+        return max(arms, default=0) < len(self._arms)
+
+    def learn_arms(self) -> None:
+        """Read the arms' names anew."""
+        self._arms = [arm.name for arm in self._store.arms(self._number)]
+
+    @property
+    def arms(self) -> list[str]:
+        """The names of all arms that are known."""
+        return self._arms
+
+    def arm_name(self, arm: int) -> str:
+        """Its name. One that another process has added must be learned first."""
+        return self._arms[arm]
+
+    def arm_number(self, name: str) -> int:
+        """Its number, or a refusal."""
+        self.learn_arms()
+        if name not in self._arms:
+            raise Refusal("unknown-arm", str(unknown("arm", name, self._arms[:100])))
+        return self._arms.index(name)
+
+    def state(self) -> BanditState:
+        """What is known of every arm, now or a moment ago."""
+        kept = self._state
+        if kept is None or time.monotonic() - kept[0] > _FRESH:
+            kept = self._state = (time.monotonic(), self.bandit.state())
+        return kept[1]
+
+    def decisions(self) -> int:
+        """How many decisions there are."""
+        return self.state().decisions
+
+    def decision(self, id: int) -> DecisionRow | None:
+        """One of them."""
+        return self._store.decision(self._number, id)
+
+    def events(self, after: int, limit: int) -> Events:
+        """Some of the log."""
+        return self._store.read(self._number, after, limit)
+
+    def release(self) -> None:
+        """Keep a snapshot."""
+        try:
+            self.bandit.close()
+        except StoreError as error:  # the log has it all; the next start takes longer
+            log.error("no snapshot was kept", extra={"error": str(error)})
+
+
+class BanditPool:
+    """All bandits of a store. Its coroutines run in one event loop.
+
+    Parameters
+    ----------
+    store : Store
+    metrics : Metrics
+    queue : int
+        How many decisions and pieces may wait to be stored.
+    """
+
+    def __init__(self, store: Store, metrics: Metrics, queue: int) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._open: dict[str, ServedBandit] = {}
+        self._opening = asyncio.Lock()
+        # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
+        self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
+        self._reads = ThreadPoolExecutor(4, "read")
+        self._refolds = ThreadPoolExecutor(1, "refold")  # so that nobody waits for these but who asked
+        self._refolding = 0
+        self.queue_limit = QueueLimit(queue)
+        self._stored = -math.inf  # when something could last be stored, by the monotonic clock
+        self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
+
+    async def find(self, name: str) -> ServedBandit:
+        """The bandit of this name, or a refusal."""
+        served = self._open.get(name)
+        if served is not None:
+            return served
+        why = self.failures.get(name)
+        if why is not None:  # `open_all` tries again; a request must not fold a whole log in vain
+            raise Refusal("not-served", why)
+        async with self._opening:  # one at a time: the first may compile for seconds what others use
+            if name not in self._open:
+                await self._open_one(name)
+        return self._open[name]
+
+    async def _open_one(self, name: str) -> None:
+        row = await self.read(lambda: self._store.find(name)) if re.fullmatch(BANDIT, name) else None
+        if row is None:
+            raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
+        try:
+            bandit = await self.read(lambda: Bandit.open(self._store, name))
+            await self.read(lambda: _warm(_like(row)))
+            self._add(row, bandit)
+        except StoreError as error:
+            if not isinstance(error, StoreDamaged):
+                raise  # out of reach for now
+            raise self._failed(name, error) from None
+        except Exception as error:
+            raise self._failed(name, error) from error
+
+    def _failed(self, name: str, error: Exception) -> Refusal:
+        """Take note of a bandit that cannot be opened."""
+        if isinstance(error, InputError | StoreError):
+            why = str(error)
+        else:
+            why = f"it cannot be opened: {type(error).__name__}: {error}"
+        self.failures[name] = why
+        self._metrics.not_served.set(len(self.failures))
+        log.error("a bandit is not served", exc_info=error, extra={"bandit": name, "error": why})
+        return Refusal("not-served", why)
+
+    def _add(self, row: BanditRow, bandit: Bandit) -> ServedBandit:
+        submit = functools.partial(bandit.submit, pieces_checked=True)
+        queue = CommitQueue(submit, self._commits, self.queue_limit, self._metrics)
+        served = self._open[row.name] = ServedBandit(row, bandit, self._store, queue)
+        if self._store.shared:
+            bandit.follow()
+        return served
+
+    async def create(self, name: str, arms: Mapping[str, float], window: int | str,
+                     settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
+        """A bandit, and whether it is new. One that is there must be the same."""
+        async with self._opening:
+            there = await self.read(lambda: self._store.find(name)) is not None
+            try:
+                if not there:  # what cannot be served is not stored
+                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **settings)))
+                bandit = await self.read(
+                    lambda: Bandit(arms, window, store=self._store, name=name, **settings)
+                )
+            except InputError as error:
+                there = there or await self.read(lambda: self._store.find(name)) is not None
+                raise Refusal("conflict" if there else "invalid", str(error)) from None
+            row = await self.read(lambda: self._store.find(name))
+            assert row is not None
+            return self._open.get(name) or self._add(row, bandit), not there
+
+    async def rows(self) -> list[BanditRow]:
+        """All bandits whose configuration can be read, in the order in which they were made."""
+
+        def find() -> list[BanditRow]:
+            rows = []
+            for name in self._store.names():
+                try:
+                    rows.append(self._store.find(name))
+                except StoreDamaged as error:
+                    self._failed(name, error)
+            return [row for row in rows if row is not None]
+
+        return await self.read(find)
+
+    async def read(self, job: Callable[[], _T]) -> _T:
+        """What a job finds that is not to hold up the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._reads, job)
+
+    async def refold(self, job: Callable[[], _T]) -> _T:
+        """What a job finds that may have to fold a part of the log anew: few at a time, or a refusal."""
+        if self._refolding >= _REFOLDS:
+            raise try_later("busy", f"{_REFOLDS} decisions are being explained; try again")
+        self._refolding += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._refolds, job)
+        finally:
+            self._refolding -= 1
+
+    async def open_all(self) -> None:
+        """Open every bandit that is not open. One that cannot be opened does not hold up the others."""
+        self.failures.clear()
+        for row in await self.rows():
+            try:
+                await self.find(row.name)
+            except Refusal:
+                pass  # it has been noted
+            except StoreError as error:
+                self._failed(row.name, error)
+        self._metrics.not_served.set(len(self.failures))
+
+    async def check(self) -> None:
+        """Complain if nothing can be stored now: the disk is full, or the database away.
+
+        Tried at most once in two seconds: it costs a sync of the disk.
+        """
+        for served in self._open.values():
+            served.bandit.check()
+        if time.monotonic() - self._stored > _PROBE:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._commits, self._store.probe)
+            self._stored = time.monotonic()
+
+    def measure(self) -> None:
+        """Bring the gauges up to date."""
+        metrics, served = self._metrics, list(self._open.values())
+        metrics.waiting.set(self.queue_limit.taken)
+        metrics.bandits.set(len(served))
+        states = [one.state() for one in served]
+        metrics.pending.set(sum(state.pending for state in states))
+        metrics.late.set(sum(state.late for state in states))
+        metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
+        if self._store.shared:  # nobody is behind whose own writing is all there is
+            stale = [one.bandit.staleness for one in served]
+            metrics.lag_events.set(max((one.events for one in stale), default=0))
+            metrics.lag_seconds.set(max((one.seconds for one in stale), default=0.0))
+
+    async def close(self) -> None:
+        """Store what waits, keep snapshots, let go of the store."""
+        for served in self._open.values():
+            await served.queue.drain()
+        for served in self._open.values():
+            await self.read(served.release)
+        await self.read(self._store.close)
+        self._commits.shutdown()
+        self._reads.shutdown()
+        self._refolds.shutdown()
+
+
+def _like(row: BanditRow) -> Bandit:
+    """A new bandit in memory, made as that one was."""
+    store = MemoryStore()
+    store.create(row.name, row.config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
+    return Bandit.open(store, row.name)
+
+
+def _warm(like: Bandit) -> None:
+    """Compile what a bandit's requests will run, on one like it in memory: the first of a policy takes long.
+
+    What fails here would fail for the bandit's own requests.
+    """
+    like.submit([Decide(2)])
+    like.submit([NewPiece(0, 0.5, 0.0), NewPiece(1, 0.5, 0.0)])
+    with suppress(InputError):  # a policy may be made for just these arms
+        like.add_arm("a new arm")
+    like.submit([Decide(1), RetireArm(0), CloseDecision(0)])
+    like.state()
+    like.explain(1)

@@ -1,0 +1,232 @@
+"""The routes about bandits, their arms, state, decisions and log: all but those that carry the traffic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accrual.core.errors import InputError
+from accrual.live.bandit import Bandit
+from accrual.live.config import window_of
+from accrual.service.bandit_pool import BanditPool, ServedBandit
+from accrual.service.messages import (
+    ArmStateOut,
+    BanditIn,
+    BanditOut,
+    BanditsOut,
+    CloseIn,
+    DoneOut,
+    EventOut,
+    EventsOut,
+    ExplanationOut,
+    ExportQuery,
+    HistoryOut,
+    NewArmIn,
+    NotServedOut,
+    ReasonOut,
+    RecentDecisionOut,
+    RecentOut,
+    RecentQuery,
+    RetireIn,
+    StateOut,
+)
+from accrual.service.operations import Call, Operation, decision_id
+from accrual.service.refusals import Refusal
+from accrual.service.share_history import share_history
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    Events,
+    Kind,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
+
+_KINDS = {kind.value: kind.name.lower() for kind in Kind}
+_AT = "/v1/bandits/{bandit}"
+
+
+class BanditRoutes:
+    """Answers the routes.
+
+    Parameters
+    ----------
+    bandits : BanditPool
+    """
+
+    def __init__(self, bandits: BanditPool) -> None:
+        self._bandits = bandits
+
+    def operations(self) -> list[Operation]:
+        """Return a row for each route."""
+        return [
+            Operation("createBandit", "POST", "/v1/bandits", "admin", self.create, BanditOut,
+                      takes=BanditIn, created=True),
+            Operation("listBandits", "GET", "/v1/bandits", "read", self.list, BanditsOut),
+            Operation("getBandit", "GET", _AT, "read", self.get, BanditOut),
+            Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
+            Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
+            Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
+            Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
+                      takes=RetireIn),
+            Operation("listDecisions", "GET", f"{_AT}/decisions", "read", self.recent, RecentOut,
+                      query=RecentQuery),
+            Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
+                      ExplanationOut),
+            Operation("closeDecision", "POST", f"{_AT}/decisions/{{id}}/close", "write", self.close, DoneOut,
+                      takes=CloseIn, body_optional=True),
+            Operation("exportEvents", "GET", f"{_AT}/export", "read", self.export, EventsOut,
+                      query=ExportQuery),
+        ]  # fmt: skip
+
+    async def _find(self, call: Call) -> ServedBandit:
+        return await self._bandits.find(call.path["bandit"])
+
+    async def create(self, call: Call) -> tuple[int, BanditOut]:
+        """Make a bandit. The same request again is no error; another bandit under a taken name is."""
+        given: BanditIn = call.body
+        settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
+                    "allow_negative": given.allow_negative}  # fmt: skip
+        chosen = {name: value for name, value in settings.items() if value is not None}
+        arms = {arm.name: arm.cap for arm in given.arms}
+        served, new = await self._bandits.create(given.name, arms, given.window, chosen)
+        return 201 if new else 200, _bandit(served.row)
+
+    async def list(self, call: Call) -> BanditsOut:
+        """List all bandits, in the order in which they were made, and apart those that cannot be served."""
+        failures = self._bandits.failures
+        rows = [row for row in await self._bandits.rows() if row.name not in failures]
+        failed = [NotServedOut(name, why) for name, why in sorted(failures.items())]
+        return BanditsOut([_bandit(row) for row in rows], failed)
+
+    async def get(self, call: Call) -> BanditOut:
+        """Show a bandit, as it was made."""
+        return _bandit((await self._find(call)).row)
+
+    async def state(self, call: Call) -> StateOut:
+        """Show what is known of every arm."""
+        served = await self._find(call)
+        return await self._bandits.read(lambda: _state(served))
+
+    async def history(self, call: Call) -> HistoryOut:
+        """Show how often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
+        served = await self._find(call)
+        return await self._bandits.read(lambda: share_history(served, served.state().position))
+
+    async def add_arm(self, call: Call) -> DoneOut:
+        """Add an arm, which takes its turn with the others. The same request again is no error."""
+        served, given = await self._find(call), call.body
+        answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window)))
+        if answer.status is Status.CONFLICT:
+            raise Refusal("conflict", "there has been an arm of this name, with another cap or window")
+        await self._bandits.read(served.learn_arms)
+        return _done(answer)
+
+    async def retire_arm(self, call: Call) -> DoneOut:
+        """Never choose an arm again. Pieces of its pending decisions are still learned from."""
+        served = await self._find(call)
+        arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
+        return _done(await _one(served, RetireArm(arm)))
+
+    async def recent(self, call: Call) -> RecentOut:
+        """List the last decisions, newest first."""
+        served = await self._find(call)
+        return await self._bandits.read(lambda: _recent(served, call.query.limit))
+
+    async def explain(self, call: Call) -> ExplanationOut:
+        """Explain a decision: every arm's index, and what it was made of, at that moment."""
+        served, id_ = await self._find(call), decision_id(call)
+        return await self._bandits.refold(lambda: _explained(served.bandit, id_))
+
+    async def close(self, call: Call) -> DoneOut:
+        """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
+        served, id_ = await self._find(call), decision_id(call)
+        answer = await _one(served, CloseDecision(id_))
+        if answer.status is Status.UNKNOWN:
+            raise Refusal("unknown-decision", f"no decision has the id {id_}")
+        return _done(answer)
+
+    async def export(self, call: Call) -> EventsOut:
+        """Read the log beyond a position, in order. `accrual db export` writes all of it as Parquet."""
+        served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
+        return await self._bandits.read(lambda: _events(served, served.events(after, limit), after, limit))
+
+
+async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
+    (answer,) = await served.queue.submit((item,))
+    return answer
+
+
+def _done(answer: Answer) -> DoneOut:
+    return DoneOut(status="stored" if answer.status is Status.STORED else "again")
+
+
+def _window(served: ServedBandit, given: int | str | None) -> float:
+    if given is None:
+        return float(served.config["window"])
+    rounds, length = window_of(given)
+    if rounds != served.config["rounds"]:
+        unit = "rounds" if served.config["rounds"] else "time, such as 12h"
+        raise Refusal("invalid", f"this bandit's windows count {unit}")
+    return length
+
+
+def _bandit(row: BanditRow) -> BanditOut:
+    names = [arm[0] for arm in row.config["arms"]]
+    kept = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
+    return BanditOut(**kept | {"name": row.name, "arms": names})
+
+
+def _state(served: ServedBandit) -> StateOut:
+    state = served.state()
+    arms = [ArmStateOut(**arm._asdict()) for arm in state.arms]
+    counts = {"duplicates": served.queue.duplicates, "behind": served.bandit.behind}
+    return StateOut(**state._asdict() | {"arms": arms} | counts)
+
+
+def _recent(served: ServedBandit, limit: int) -> RecentOut:
+    last = served.decisions()
+    rows = [served.decision(id) for id in range(last - 1, max(last - 1 - limit, -1), -1)]
+    if not served.knows([row.arm for row in rows if row]):
+        served.learn_arms()
+    return RecentOut(
+        decisions=[RecentDecisionOut(row.id, served.arm_name(row.arm), row.at) for row in rows if row]
+    )
+
+
+def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
+    try:
+        found = bandit.explain(id_)
+    except InputError as error:
+        raise Refusal("unknown-decision", str(error)) from None
+    reasons = [
+        ReasonOut(
+            arm=reason.arm,
+            index=reason.value,
+            terms=dict(reason.terms),
+            estimate=reason.estimate,
+        )
+        for reason in found.reasons
+    ]
+    return ExplanationOut(**found._asdict() | {"reasons": reasons})
+
+
+def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
+    served.learn_arms()
+    rows = []
+    for seq, kind, at, decision, arm, value, age in zip(*(column.tolist() for column in events), strict=True):
+        row: dict[str, Any] = {"seq": seq, "kind": _KINDS[kind], "at": at}
+        if decision >= 0:
+            row["decision"] = decision
+        if arm >= 0:
+            row["arm"] = served.arm_name(arm)
+        if kind == Kind.PIECE:
+            row |= {"value": value, "age": age}
+        elif kind == Kind.DECISION:
+            row["window"] = age
+        elif kind == Kind.ADD_ARM:
+            row |= {"cap": value, "window": age}
+        rows.append(EventOut(**row))
+    return EventsOut(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)

@@ -1,0 +1,314 @@
+"""What the routes about bandits take and give: `...In` is what a request says, `...Out` what is answered."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+NAME_MOST = 200
+ARMS_MOST = 1_000
+WHOLE_MOST = 2**53  # the greatest number up to which JSON has every whole one
+
+BanditName = Annotated[
+    str, Meta(pattern=BANDIT, description="Letters, digits, dots, dashes; it is part of addresses.")
+]
+ArmName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=NAME_MOST,
+        description="Any text without control characters.",
+        extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"},
+    ),
+]
+Cap = Annotated[
+    float,
+    Meta(
+        ge=1e-12,
+        le=1e12,
+        description="The most that one decision of the arm can pay in all, in the unit of its pieces. It is "
+        "1 unless given, which is right only where no decision pays more than 1. A decision that pays more "
+        "is counted and answered with a warning, and makes the policy choose badly.",
+    ),
+]
+Window = (
+    Annotated[int, Meta(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
+    | Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,4}[smhdwy]$", description="A time: 90s, 12h, 60d.")]
+)
+
+
+def _check_arm(name: str) -> None:
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+        raise ValueError("the name of an arm must not have control characters")
+
+
+class ArmIn(Struct, forbid_unknown_fields=True):
+    """An arm of a new bandit."""
+
+    name: ArmName
+    cap: Cap = 1.0
+
+    def __post_init__(self) -> None:
+        _check_arm(self.name)
+
+
+class BanditIn(Struct, forbid_unknown_fields=True):
+    """A new bandit."""
+
+    name: BanditName
+    arms: Annotated[list[ArmIn], Meta(min_length=1, max_length=ARMS_MOST)]
+    window: Annotated[Window, Meta(description="The age at which a decision's pieces end.")]
+    groups: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=10_000,
+                description="Equal parts of the window; in rounds their number must divide the window.",
+            ),
+        ]
+        | None
+    ) = None
+    policy: Annotated[
+        str,
+        Meta(
+            min_length=1, max_length=500, description="Such as AgeIMED or TPUCBFRG(alpha=50, spread=begin)."
+        ),
+    ] = "AgeIMED"
+    seed: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=2**31 - 1,
+                description="For policies that choose at random. Drawn and kept, unless given.",
+            ),
+        ]
+        | None
+    ) = None
+    allow_negative: Annotated[bool, Meta(description="Whether pieces may be negative: refunds.")] = False
+
+    def __post_init__(self) -> None:
+        if self.name.endswith("\n"):  # which the pattern's $ lets pass
+            raise ValueError("the name of a bandit must not end in a newline")
+        if len({arm.name for arm in self.arms}) < len(self.arms):
+            raise ValueError("arms must have different names")
+
+
+class NewArmIn(Struct, forbid_unknown_fields=True):
+    """An arm to be added."""
+
+    name: ArmName
+    cap: Cap = 1.0
+    window: (
+        Annotated[Window, Meta(description="Its own window, if shorter than the bandit's, in the same unit.")]
+        | None
+    ) = None
+
+    def __post_init__(self) -> None:
+        _check_arm(self.name)
+
+
+class RetireIn(Struct, forbid_unknown_fields=True):
+    """An arm to be retired."""
+
+    name: ArmName
+
+
+class CloseIn(Struct, forbid_unknown_fields=True):
+    """What closing a decision takes: nothing. A body may be left out."""
+
+
+class NoQuery(Struct):
+    """The query parameters of a route that takes none."""
+
+
+class RecentQuery(Struct):
+    """How many decisions to list."""
+
+    limit: Annotated[int, Meta(ge=1, le=100, description="How many decisions at most.")] = 20
+
+
+class ExportQuery(Struct):
+    """Which part of the log to read."""
+
+    after: Annotated[
+        int, Meta(ge=0, le=WHOLE_MOST, description="A position of the log: events beyond it are listed.")
+    ] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many events at most.")] = 1_000
+
+
+class BanditOut(Struct):
+    """A bandit, as it was made."""
+
+    name: str
+    rounds: Annotated[bool, Meta(description="Whether its clock counts decisions, not seconds.")]
+    window: Annotated[float, Meta(description="In rounds, or in seconds.")]
+    groups: int
+    policy: str
+    seed: int
+    allow_negative: bool
+    arms: Annotated[list[str], Meta(description="The arms it was made with.")]
+
+
+class NotServedOut(Struct):
+    """A bandit that is in the store and cannot be opened."""
+
+    name: str
+    why: str
+
+
+class BanditsOut(Struct):
+    """All bandits: those that are served, and those that cannot be."""
+
+    bandits: list[BanditOut]
+    not_served: Annotated[
+        list[NotServedOut],
+        Meta(description="Bandits that cannot be opened. The service tries again every 30 seconds."),
+    ]
+
+
+class DoneOut(Struct):
+    """What became of a request: `again` if the same request had been stored before."""
+
+    status: Literal["stored", "again"]
+
+
+class ArmStateOut(Struct):
+    """What is known of an arm."""
+
+    name: str
+    cap: float
+    retired: bool
+    decisions: int
+    pending: Annotated[int, Meta(description="Decisions that may still be paid for.")]
+    observed: Annotated[float, Meta(description="Reward that has arrived in time.")]
+    expected: Annotated[
+        float | None,
+        Meta(
+            description="Reward still to come from pending decisions, at all ages up to the window. What it "
+            "says of ages beyond `reached` is a guess: there an arm pays as other arms do, and at ages that "
+            "none has reached evenly, or as the policy's prior says."
+        ),
+    ]
+    estimate: Annotated[
+        float | None, Meta(description="Of what one decision pays on average, up to the age `reached`.")
+    ]
+    interval: Annotated[
+        tuple[float, float] | None, Meta(description="The estimate and 1.96 standard errors to both sides.")
+    ]
+    reached: Annotated[
+        float, Meta(description="The greatest age that a decision of the arm has reached, up to its window.")
+    ]
+    above_cap: Annotated[int, Meta(description="Decisions that have paid more in all than the cap.")]
+    share: Annotated[float, Meta(description="Of the last 1,000 decisions.")]
+    spread: Annotated[
+        list[float], Meta(description="How the arm's reward divides over the ages up to each of `ages`.")
+    ]
+
+
+class StateOut(Struct):
+    """What is known of a bandit, as of one position of the log; at most half a second old."""
+
+    name: str
+    position: int
+    at: float
+    decisions: int
+    pending: int
+    late: Annotated[int, Meta(description="Pieces that came too late, ever.")]
+    duplicates: Annotated[
+        int, Meta(description="Requests sent again and counted once, since this process started.")
+    ]
+    behind: Annotated[
+        int, Meta(description="Events that other processes stored and that are not in this state yet.")
+    ]
+    ages: list[float]
+    arms: list[ArmStateOut]
+
+
+class HistoryOut(Struct):
+    """Stretches of the log, in order: all of a short log, samples of a long one."""
+
+    arms: list[str]
+    at: Annotated[list[float], Meta(description="The time, or round, of each stretch's last decision.")]
+    decisions: Annotated[list[int], Meta(description="How many decisions there had been by then, in all.")]
+    counts: Annotated[list[list[int]], Meta(description="For each stretch, the decisions of each arm.")]
+
+
+class RecentDecisionOut(Struct):
+    """A decision that was made."""
+
+    id: int
+    arm: str
+    at: float
+
+
+class RecentOut(Struct):
+    """The last decisions, newest first."""
+
+    decisions: list[RecentDecisionOut]
+
+
+class ReasonOut(Struct):
+    """How an arm looked when a decision was made."""
+
+    arm: str
+    index: Annotated[
+        float | None, Meta(description="The largest is chosen; null before all arms were tried.")
+    ]
+    terms: Annotated[dict[str, float | None], Meta(description="What the index is made of.")]
+    estimate: Annotated[
+        float | None,
+        Meta(description="As in the state, at that moment; null unless the policy's name begins with Age."),
+    ]
+
+
+class ExplanationOut(Struct):
+    """Why a decision fell as it did."""
+
+    id: int
+    arm: str
+    at: float
+    first: Annotated[bool, Meta(description="Chosen because nothing was known of it: it was its turn.")]
+    exact: Annotated[
+        bool, Meta(description="Whether the state, computed again from the log, gives the same choice.")
+    ]
+    reasons: list[ReasonOut]
+
+
+class EventOut(Struct, omit_defaults=True):
+    """A row of the log."""
+
+    seq: int
+    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm"]
+    at: float
+    decision: int | UnsetType = UNSET
+    arm: str | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    age: float | UnsetType = UNSET
+    window: float | UnsetType = UNSET
+    cap: float | UnsetType = UNSET
+
+
+class EventsOut(Struct):
+    """A stretch of the log."""
+
+    events: list[EventOut]
+    next: Annotated[int, Meta(description="What to give as `after` for the stretch after this one.")]
+    end: Annotated[bool, Meta(description="Whether the log ends with this stretch.")]
+
+
+class HealthOut(Struct):
+    """That the process answers."""
+
+    status: Literal["alive"]
+
+
+class ReadyOut(Struct):
+    """That the service can store and decide now."""
+
+    status: Literal["ready"]
+    not_served: Annotated[list[str], Meta(description="The names of bandits that cannot be opened.")]

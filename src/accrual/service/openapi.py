@@ -1,0 +1,113 @@
+"""The API's description, made of the table of operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from accrual.service.messages import BANDIT, WHOLE_MOST
+from accrual.service.operations import Operation
+from accrual.service.refusals import KINDS, MEDIA_TYPE, ProblemDocument
+
+_SCHEMAS = "#/components/schemas/"
+_TEXT = """
+Bandits whose reward for one decision arrives in pieces over time. Ask for a decision, show its arm, and
+send what it earns as it comes: each piece with the decision's id. What has been answered is durable.
+
+Errors are problem documents (RFC 9457); a program should go by the end of their `type`.
+"""
+_PATH: dict[str, tuple[str, dict[str, Any]]] = {  # what an address may hold in braces
+    "bandit": ("A bandit's name.", {"type": "string", "pattern": BANDIT}),
+    "id": ("A decision's id.", {"type": "integer", "minimum": 0, "maximum": WHOLE_MOST}),
+}
+
+
+def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Describe operations as OpenAPI 3.1."""
+    types = [kind for row in operations for kind in (row.takes, row.out, row.query) if kind is not None]
+    shapes, schemas = msgspec.json.schema_components(
+        [*types, ProblemDocument], ref_template=_SCHEMAS + "{name}"
+    )
+    shape = dict(zip(map(repr, types), shapes, strict=False))
+    paths: dict[str, Any] = {}
+    for row in operations:
+        parameters = [_path_parameter(name) for name in _PATH if f"{{{name}}}" in row.path]
+        query = schemas[row.query.__name__]["properties"]
+        parameters += [
+            {"name": name, "in": "query", "description": schema.get("description", ""), "schema": schema}
+            for name, schema in query.items()
+        ]
+        described: dict[str, Any] = {
+            "operationId": row.id,
+            "summary": row.id,
+            "description": inspect.getdoc(row.answer),
+            "parameters": parameters,
+            "responses": _responses(row, shape[repr(row.out)]),
+            "security": [] if row.scope is None else [{"key": []}, {}],
+        }
+        if row.takes is not None:
+            content = {"application/json": {"schema": shape[repr(row.takes)]}}
+            described["requestBody"] = {"required": not row.body_optional, "content": content}
+        paths.setdefault(row.path, {})[row.method.lower()] = described
+    for row in operations:
+        schemas.pop(row.query.__name__, None)
+    _link(paths)
+    info = {
+        "title": "accrual", "version": version("accrual"), "description": _TEXT.strip(),
+        "summary": "Decisions whose reward arrives in pieces",
+    }  # fmt: skip
+    key = {"type": "http", "scheme": "bearer", "description": "A key of `accrual keys create`."}
+    components = {"schemas": schemas, "securitySchemes": {"key": key}}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    text, schema = _PATH[name]
+    return {"name": name, "in": "path", "required": True, "description": text, "schema": schema}
+
+
+def _responses(row: Operation, out: Any) -> dict[str, Any]:
+    """Describe what an operation answers, and how it may refuse."""
+    content = {"application/json": {"schema": out}}
+    told = {200: "Done.", 201: "Made."} if row.created else {200: "Done."}
+    if row.created:
+        told[200] = "It was there already, the same in everything."
+    responses: dict[str, Any] = {
+        str(status): {"description": text, "content": content} for status, text in told.items()
+    }
+    statuses = {400, 405, 421, 422, 431, 500}
+    if row.path == "/readyz":
+        statuses |= {503}
+    if row.scope is not None:
+        statuses |= {401, 403, 429, 503}
+        if "{" in row.path:
+            statuses |= {404, 409}
+        if row.method == "POST":
+            statuses |= {404, 408, 409, 413, 415}
+    for status in sorted(statuses):
+        titles = sorted(kind.title for kind in KINDS.values() if kind.status == status)
+        schema = {"$ref": f"{_SCHEMAS}{ProblemDocument.__name__}"}
+        responses[str(status)] = {
+            "description": "; ".join(titles),
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
+    return responses
+
+
+def _link(paths: dict[str, Any]) -> None:
+    """Say what can be asked about what was just made."""
+    name = {"bandit": "$response.body#/name"}
+    for status in ("200", "201"):
+        paths["/v1/bandits"]["post"]["responses"][status]["links"] = {
+            operation: {"operationId": operation, "parameters": name}
+            for operation in ("decide", "getState", "addArm", "exportEvents")
+        }
+    same = {"bandit": "$request.path.bandit", "id": "$response.body#/decisions/0/id"}
+    paths["/v1/bandits/{bandit}/decisions"]["post"]["responses"]["200"]["links"] = {
+        operation: {"operationId": operation, "parameters": same}
+        for operation in ("explainDecision", "closeDecision")
+    }
