@@ -76,9 +76,10 @@ def test_a_picture_without_a_path_is_pyplots_and_one_with_a_path_is_not(result, 
 def test_progress_without_a_terminal_is_a_line_for_each_tenth(monkeypatch, show, notebook, lines):
     monkeypatch.setattr(progress, "_PATIENCE", -1.0)
     monkeypatch.setattr(progress, "_in_notebook", lambda: notebook)
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
     ac.simulate(ac.Problem([1.0, 2.0], 8, 4), [ac.UCB1()], 60, runs=40, threads=1, progress=show)
-    printed = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]
+    printed = stderr.getvalue().splitlines()
     assert len(printed) == lines
     assert printed[-1:] == ["100 % of 2.4e+03 policy-rounds"] * bool(lines)
 
