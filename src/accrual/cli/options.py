@@ -38,7 +38,7 @@ Setting = Annotated[
 ]
 Horizon = Annotated[int, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run.")]
 Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many runs.")]
-Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an NVIDIA card.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an NVIDIA GPU.")]
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
 
 _Jobs = Annotated[int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")]
