@@ -25,7 +25,7 @@ from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.experiments.bench import compared
 from accrual.experiments.blocks import make_policy, make_problem
-from accrual.experiments.settings import BLOCKS
+from accrual.experiments.paper_settings import BLOCKS
 from accrual.policy.base import Moment
 
 REFERENCE = Path("out/cuda-reference.npz")

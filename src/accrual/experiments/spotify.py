@@ -24,7 +24,7 @@ ARMS = 6
 
 
 def load(path: str | Path | None = None, column: str = "context_type", arms: int = ARMS) -> Problem:
-    """The problem made of the sessions in `path`; without one, of a synthetic sample.
+    """Make a problem of the sessions in `path`; without one, of a synthetic sample.
 
     Parameters
     ----------
