@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -40,18 +40,19 @@ Columns = Annotated[
 
 TIMES: dict[str, tuple[Any, Any]] = {
     "time_format": (
-        Annotated[str | None, typer.Option(metavar="TEXT", help="How times are written, as %d/%m/%Y.")],
+        Annotated[str | None, typer.Option(metavar="TEXT", help="How times are written, such as %d/%m/%Y.")],
         None,
     ),
     "time_unit": (
         Annotated[
-            str | None, typer.Option(metavar="UNIT", help="Of times since 1970: s, ms, us, ns; or number.")
+            str | None,
+            typer.Option(metavar="UNIT", help="Unit of times since 1970: s, ms, us, ns; or number."),
         ],
         None,
     ),
     "timezone": (
         Annotated[
-            str | None, typer.Option(metavar="NAME", help="Of times without one, such as Europe/Berlin.")
+            str | None, typer.Option(metavar="NAME", help="Time zone of times that have none: Europe/Berlin.")
         ],
         None,
     ),
@@ -68,12 +69,18 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         ...,
     ),
     "pieces": (
-        Annotated[Place | None, typer.Argument(parser=Place, metavar="PIECES", help="The pieces, if apart.")],
+        Annotated[
+            Place | None,
+            typer.Argument(parser=Place, metavar="PIECES", help="The pieces, if in a table of their own."),
+        ],
         None,
     ),
     "column": (Columns, None),
-    "window": (Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")], None),
-    "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Parts of the window.")], None),
+    "window": (
+        Annotated[str | None, typer.Option(metavar="TIME", help="The window, such as 60d, or a number.")],
+        None,
+    ),
+    "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Equal parts of the window.")], None),
     "cap": (
         Annotated[
             list[str] | None,
@@ -82,21 +89,25 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "end": (
-        Annotated[str | None, typer.Option(metavar="TIME", help="Until when the log is complete.")],
+        Annotated[str | None, typer.Option(metavar="TIME", help="The time until which the log is complete.")],
         None,
     ),
     "age_unit": (
-        Annotated[str | None, typer.Option(metavar="UNIT", help="Of ages and windows: s, m, h, d, w or y.")],
+        Annotated[
+            str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, m, h, d, w or y.")
+        ],
         None,
     ),
     "bandit": (
-        Annotated[str | None, typer.Option(metavar="NAME", help="A live bandit, of the store at LOG.")],
+        Annotated[
+            str | None, typer.Option(metavar="NAME", help="The live bandit to read, where LOG is a store.")
+        ],
         None,
     ),
     **TIMES,
     "bad_rows": (
         Annotated[
-            str, typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file.")
+            str, typer.Option(metavar="WAY", help="Unreadable rows: refuse, or skip and list in a file.")
         ],
         "refuse",
     ),
@@ -147,12 +158,9 @@ class LogOptions:
     @property
     def reading(self) -> ReadingOptions:
         """How the log is to be read."""
-        return {
-            "end": self.end, "age_unit": self.age_unit, "bandit": self.bandit,
-            "time_format": self.time_format, "time_unit": self.time_unit, "timezone": self.timezone,
-            "bad_rows": self.bad_rows, "bad_rows_file": BAD_ROWS_FILE,
-            "strict": self.strict, "allow_negative": self.allow_negative,
-        }  # fmt: skip
+        fitting = ("log", "pieces", "column", "window", "groups", "cap")
+        given: Any = {name: value for name, value in vars(self).items() if name not in fitting}
+        return cast("ReadingOptions", {**given, "bad_rows_file": BAD_ROWS_FILE})
 
     def words(self) -> list[str]:
         """Write the options as words of a command line."""
@@ -184,7 +192,7 @@ class LogOptions:
         usual = {"log": self.log, "bad_rows": "refuse"}
         given = [name for name, value in vars(self).items() if value and value != usual.get(name)]
         if given:
-            raise InputError(f"{self.log} is fitted already; {_spelled(given[0])} is for a log")
+            raise InputError(f"{self.log} is what a fit wrote; {_spelled(given[0])} is for a log")
         return load(self.log)
 
 

@@ -22,11 +22,13 @@ def replay(
     ] = None,
     always: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARM", help="The policy that always chooses this arm; may be repeated."),
+        typer.Option(metavar="ARM", help="A policy that always chooses this arm; may be repeated."),
     ] = None,
     shares: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARM=SHARE,...", help="The policy of these shares; may be repeated."),
+        typer.Option(
+            metavar="ARM=SHARE,...", help="A policy that chooses arms with these shares; may be repeated."
+        ),
     ] = None,
     all_arms: Annotated[
         bool, typer.Option("--all-arms", help=f"Print every arm, not just {ARMS_SHOWN}.")
@@ -34,7 +36,9 @@ def replay(
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
     ] = False,
-    method: Annotated[str, typer.Option(metavar="NAME", help="rejection or weighting.")] = "rejection",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="For policies that learn: rejection or weighting.")
+    ] = "rejection",
     seed: Seed = 0,
 ) -> None:
     """Judge policies by a log collected at random."""
@@ -44,7 +48,7 @@ def replay(
     from accrual.experiments.replay_result import ReplayResult
 
     if source.log.suffix == ".json":
-        raise InputError(f"{source.log}: a replay walks through a log itself, not through what was fitted")
+        raise InputError(f"{source.log}: a replay needs the log itself, not what a fit wrote")
     with source.opened() as log:
         logged = from_log(log, source.fit(log), uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
@@ -53,7 +57,7 @@ def replay(
     for line in [*found.summary().splitlines(), ""]:
         say(line)
     show_table(
-        ["policy", "method", "reward", "95 %", "vs the log", "95 %", "worth"],
+        ["policy", "method", "reward", "95 %", "vs the log", "95 %", "effective"],
         [
             [
                 line.policy,

@@ -42,7 +42,7 @@ class ReplayLine(NamedTuple):
     reward: Interval  # per decision
     more: Interval  # than the log
     used: int  # decisions that the figure rests on
-    effective: float  # what they are worth, in decisions of equal weight
+    effective: float  # how many decisions of equal weight they count as
     shares: tuple[float, ...]  # of each arm in what the policy chose
 
 
@@ -195,7 +195,7 @@ def _enough(found: _Pass, label: str, method: Method, log: ReplayLog) -> None:
             why = "the log seldom chose what the policy would, or at very uneven propensities"
         raise InputError(
             f"too little to judge {label} by: {found.used:,} of {closed:,} closed decisions can be used, "
-            f"worth {found.effective:.0f}, where {LEAST} are needed ({why})"
+            f"which count as {found.effective:.0f}, where {LEAST} are needed ({why})"
         )
 
 
