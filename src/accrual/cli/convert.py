@@ -59,8 +59,8 @@ def convert(
                 "sessions have columns of their own: --cut and --column are for transactions, and so is "
                 "how times are written"
             )
-        found = sessions.read(table, arm or "context_type")
-        decisions, pieces, end = sessions.tables(found)
+        by_arm = sessions.read(table, arm or "context_type")
+        decisions, pieces, end = sessions.tables(by_arm)
         notes = ["sessions take turns, arm by arm, one a round; a quarter of a song is a round"]
         again += f" --window {sessions.ROUNDS} --groups {sessions.SONGS} --end {end}"
     else:

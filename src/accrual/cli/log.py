@@ -203,32 +203,32 @@ def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def told(column: Sequence[str] | None) -> dict[str, str]:
     """Read ``--column ROLE=NAME`` options as a mapping of role to column name."""
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for text in column or ():
         role, equals, name = text.partition("=")
         if not (role and equals and name):
             raise InputError(f"--column must be written like arm=course, not {text!r}")
-        if role in found:
+        if role in roles:
             raise InputError(f"--column gives {role} twice")
-        found[role] = name
-    return found
+        roles[role] = name
+    return roles
 
 
 def _caps(cap: Sequence[str] | None) -> float | dict[str, float] | None:
     """Read ``--cap`` options: one cap for all arms, or caps by name."""
-    found: dict[str, float] = {}
+    caps: dict[str, float] = {}
     for text in cap or ():
         arm, _, number = text.rpartition("=")
         try:
             value = float(number)
         except ValueError:
             raise InputError(f"--cap must be written like 10 or jazz=10, not {text!r}") from None
-        if arm in found:
+        if arm in caps:
             raise InputError(f"--cap gives {f'{arm!r}' if arm else 'the cap of all arms'} twice")
-        found[arm] = value
-    if "" in found and len(found) > 1:
+        caps[arm] = value
+    if "" in caps and len(caps) > 1:
         raise InputError("--cap is one number for all arms, or ARM=NUMBER for each, not both")
-    return found.get("", found or None)
+    return caps.get("", caps or None)
 
 
 def _spelled(name: str) -> str:

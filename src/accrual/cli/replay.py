@@ -53,8 +53,8 @@ def replay(
         logged = from_log(log, source.fit(log), uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
-    found = ReplayResult(logged, lines, method)
-    for line in [*found.summary().splitlines(), ""]:
+    result = ReplayResult(logged, lines, method)
+    for line in [*result.summary().splitlines(), ""]:
         say(line)
     show_table(
         ["policy", "method", "reward", "95 %", "vs the log", "95 %", "effective"],
@@ -67,12 +67,12 @@ def replay(
                 *([figure(line.more.value, 3, "+"), line.more.between()] if row else ["", ""]),
                 f"{line.effective:,.0f}",
             ]
-            for row, line in enumerate(found.lines)
+            for row, line in enumerate(result.lines)
         ],
         f"{source.log}: reward per decision",
     )
     # Of the three lines of a fixed policy one is enough here, and a column is a policy: arms may be many.
-    chosen = {line.policy: line.shares for line in found.lines}
+    chosen = {line.policy: line.shares for line in result.lines}
     order = sorted(range(len(logged.arms)), key=lambda arm: -max(share[arm] for share in chosen.values()))
     shown = sorted(order if all_arms else order[:ARMS_SHOWN])
     title = "share of the choices, %"

@@ -59,7 +59,7 @@ def lines(
     base = final[result.labels.index(baseline)]
     mine = best[np.arange(final.shape[1]) // play.each]
     shares = 100.0 * (result.pulls * mine[None]).sum(axis=2) / result.pulls.sum(axis=2)
-    found = [
+    unsorted = [
         PolicyLine(
             label,
             interval(final[p], play, _POSITIVE),
@@ -71,7 +71,7 @@ def lines(
         for p, label in enumerate(result.labels)
         if label not in (WAITING, AT_ONCE)
     ]
-    return sorted(found, key=lambda line: line.regret.value)
+    return sorted(unsorted, key=lambda line: line.regret.value)
 
 
 class Play(NamedTuple):
@@ -176,7 +176,7 @@ def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
     top = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-12)
     chance = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    found = [
+    unsorted = [
         ArmLine(
             arm.name, arm.decisions, arm.mean,
             Interval(float(drawn[:, a].mean()), float(low[a]), float(high[a])), float(chance[a]),
@@ -184,7 +184,7 @@ def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
         for a, arm in enumerate(setup.fitted.known)
         if arm.mean is not None
     ]  # fmt: skip
-    return sorted(found, key=lambda line: -line.mean.value)
+    return sorted(unsorted, key=lambda line: -line.mean.value)
 
 
 @dataclass(frozen=True)

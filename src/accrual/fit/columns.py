@@ -49,33 +49,33 @@ def assign(
     A piece has an age or a time. Where one is told the other is not looked for.
     """
     names = [_plain(name) for name in source.names]
-    found = {role: _exact(source, told[role], role) for role in roles if role in told}
-    if {"age", "piece_at"} <= set(found):
+    columns = {role: _exact(source, told[role], role) for role in roles if role in told}
+    if {"age", "piece_at"} <= set(columns):
         raise InputError(f"{source.label}: name a column for age or for piece_at, not for both")
     other = {"age": "piece_at", "piece_at": "age"}
     for role in roles:
         if other.get(role) in told:
             continue
         for guess in (_JOINED if joined else _GUESSES)[role]:
-            if role not in found and guess in names and names.index(guess) not in found.values():
-                found[role] = names.index(guess)
-    return found
+            if role not in columns and guess in names and names.index(guess) not in columns.values():
+                columns[role] = names.index(guess)
+    return columns
 
 
-def ambiguous(source: TableSource, found: Mapping[str, int]) -> str:
+def ambiguous(source: TableSource, columns: Mapping[str, int]) -> str:
     """Say that both an age and a time of pieces were guessed; nothing where that is not so."""
-    if not {"age", "piece_at"} <= set(found):
+    if not {"age", "piece_at"} <= set(columns):
         return ""
-    age, moment = (source.names[found[role]] for role in ("age", "piece_at"))
+    age, moment = (source.names[columns[role]] for role in ("age", "piece_at"))
     return (
         f"{source.label}: column {age!r} may be a piece's age, and column {moment!r} its time: "
         f"say --column {_option('age', age)} or --column {_option('piece_at', moment)}"
     )
 
 
-def lacking(source: TableSource, found: Mapping[str, int], roles: Iterable[str]) -> str:
+def lacking(source: TableSource, columns: Mapping[str, int], roles: Iterable[str]) -> str:
     """Say what a table lacks of `roles`, with the options to type; nothing where it lacks nothing."""
-    missing = [role for role in roles if role not in found]
+    missing = [role for role in roles if role not in columns]
     if not missing:
         return ""
     what = " and ".join(f"{role} ({_MEANINGS[role]})" for role in missing)
@@ -141,10 +141,10 @@ def _exact(source: TableSource, name: str, role: str) -> int:
         return int(place[1]) - 1
     matches = [i for i, own in enumerate(source.names) if own == name]
     if len(matches) != 1:
-        found = ", ".join(map(repr, source.names[:30]))
+        have = ", ".join(map(repr, source.names[:30]))
         count = "no" if not matches else f"{len(matches)}"
         hint = f"; write #{matches[0] + 1} for the first of them" if matches else ""
-        raise InputError(f"{source.label}: {count} column {name!r} (for {role}); it has {found}{hint}")
+        raise InputError(f"{source.label}: {count} column {name!r} (for {role}); it has {have}{hint}")
     return matches[0]
 
 

@@ -225,16 +225,16 @@ class TimeColumn:
         return [row[0] for row in run(self._connection, query, self._source).fetchall()]
 
     def _castable(self, text: str) -> bool:
-        said = TableSource(self._source.label, (), (), "", {"text": text})
+        given = TableSource(self._source.label, (), (), "", {"text": text})
         query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
-        return bool(run(self._connection, query, said).fetchone()[0])
+        return bool(run(self._connection, query, given).fetchone()[0])
 
     def _parses(self, style: str, cells: list[str]) -> bool:
-        said = TableSource(self._source.label, (), (), "", {"texts": cells})
+        given = TableSource(self._source.label, (), (), "", {"texts": cells})
         query = (
             f"SELECT bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL) FROM (SELECT unnest($texts) AS x)"
         )
-        return bool(run(self._connection, query, said).fetchone()[0])
+        return bool(run(self._connection, query, given).fetchone()[0])
 
     @property
     def style(self) -> str:

@@ -51,8 +51,8 @@ class Part:
     def open(self) -> Opened:
         """Say what the part holds."""
         if self._opened is None:
-            self._log, tables, found = load(*self._given)
-            self._opened = Opened(found, tables, {name: getattr(self._log, name) for name in _TRAITS})
+            self._log, tables, contents = load(*self._given)
+            self._opened = Opened(contents, tables, {name: getattr(self._log, name) for name in _TRAITS})
         return self._opened
 
     def cut_at_end(self, whole: LogContents) -> EndedCounts:

@@ -135,11 +135,9 @@ class CheckedColumn:
     def expect_source(self, log: Log) -> None:
         """Complain of the first row of the source whose cell is not `good`."""
         for label, row, text in self.bad_rows(log, " LIMIT 1"):
-            found = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
+            what = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
             column = self.source.names[self.column]
-            raise InputError(
-                f"{label}: row {row}: column {column!r} ({self.role}) {found}, not {self.needed}"
-            )
+            raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, not {self.needed}")
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
         """Give file, row (from 1) and text of each cell of the source that is not `good`."""

@@ -139,8 +139,8 @@ def _arrival(compared: Comparison, drawn: Picture) -> str:
 
 
 def _simulated(compared: Comparison) -> str:
-    said = "".join(f"<li>{escape(note)}</li>" for note in notes(compared.setup))
-    return f"<ul>{said}</ul><pre><code>{escape(compared.command)}</code></pre>"
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes(compared.setup))
+    return f"<ul>{items}</ul><pre><code>{escape(compared.command)}</code></pre>"
 
 
 _LIMITS = (
