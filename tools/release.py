@@ -15,6 +15,8 @@ import venv
 import zipfile
 from pathlib import Path
 
+import markdown
+
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 EVERY_PUBLIC_NAME = "import accrual; [getattr(accrual, name) for name in accrual.__all__]"
@@ -110,17 +112,16 @@ def build(source: Path, dist: Path) -> list[Path]:
 
 
 def check_description(wheel: Path) -> None:
-    """Refuse a wheel whose page would have pictures or links that lead nowhere."""
+    """Render the wheel's description, and refuse pictures or links that would lead nowhere."""
     with zipfile.ZipFile(wheel) as files:
         name = next(name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
-        description = files.read(name).decode()
-    relative = [
-        target for _, _, target in LINK.findall(description) if not target.startswith(("https://", "#"))
-    ]
+        description = files.read(name).decode().partition("\n\n")[2]
+    page = markdown.markdown(description, extensions=["tables", "fenced_code"])
+    relative = re.findall(r'(?:src|href)="((?!https://|#)[^"]*)"', page)
     if relative:
         raise Refused(f"the README's link to {relative[0]} is not absolute")
-    if not re.search(r"!\[[^\]]*\]\(https://", description):
-        raise Refused("the wheel's description has no picture of the README")
+    if "<table>" not in page or "<img alt" not in page:
+        raise Refused("the README does not render with its tables and pictures")
 
 
 def try_wheel(wheel: Path, version: str, constraints: Path, folder: Path) -> None:

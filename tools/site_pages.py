@@ -6,11 +6,13 @@ in the repository as they work there. They are rewritten here to lead to the sam
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import posixpath
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -31,6 +33,8 @@ LANGUAGES = {
     ".yml": "yaml",
     ".json": "json",
 }
+CALLABLE = {"accrual.fit": "accrual.fit.api.fit"}  # a package that can be called, and what it calls
+NAMES = re.compile(r"^<!-- the public names of (\S+) from (.+) -->$", re.M)
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
@@ -58,7 +62,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def link(match: re.Match[str]) -> str:
         before, target, after = match.groups()
-        if "://" in target or target.startswith("mailto:"):
+        if re.match(r"[a-z]+:", target):
             return match[0]
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
         place = inside.get(path) or inside.get("docs/" + path)
@@ -69,10 +73,24 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[0]
         return before + os.path.relpath(place, posixpath.dirname(page.file.src_uri) or ".") + after
 
-    text = LINK.sub(link, markdown)
+    text = NAMES.sub(_reference, LINK.sub(link, markdown))
     return re.sub(r"^```console run$", "```console", text, flags=re.M).replace(
         "```python\n>>>", "```pycon\n>>>"
     )
+
+
+def _reference(match: re.Match[str]) -> str:
+    """The public names of a module that are defined in some others, for mkdocstrings."""
+    module = importlib.import_module(match[1])
+    places = tuple(match[2].split(", "))
+    lines = []
+    for name in module.__all__:
+        value = getattr(module, name)
+        place = getattr(value, "__module__", None) or value.__name__  # of a module, its own name
+        if place.startswith(places):
+            path = CALLABLE.get(place) or (place if isinstance(value, ModuleType) else f"{place}.{name}")
+            lines.append(f"::: {path}\n    options:\n      heading: {match[1]}.{name}\n")
+    return "\n".join(lines)
 
 
 def _add(files: Files, config: MkDocsConfig, place: str, text: str, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,19 @@ def test_the_changelog_begins_with_this_version():
     ]
     version = (ROOT / "src/accrual/core/version.py").read_text(encoding="utf-8").split('"')[-2]
     assert headings[0].startswith(f"## {version} (")
+
+
+def wheel_of(folder: Path, readme: str) -> Path:
+    wheel = folder / "accrual.whl"
+    with zipfile.ZipFile(wheel, "w") as files:
+        files.writestr("accrual-0.3.0.dist-info/METADATA", f"Name: accrual\nVersion: 0.3.0\n\n{readme}")
+    return wheel
+
+
+def test_a_description_that_renders(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    release.check_description(wheel_of(tmp_path, release.absolute(text, WHERE, "v0.3.0")))
+    with pytest.raises(Refused, match=r"the README's link to \S+ is not absolute"):
+        release.check_description(wheel_of(tmp_path, text))
+    with pytest.raises(Refused, match="does not render with its tables and pictures"):
+        release.check_description(wheel_of(tmp_path, "# accrual"))

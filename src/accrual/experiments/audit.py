@@ -15,9 +15,10 @@ import numpy as np
 
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
+from accrual.laws import BernoulliLaw
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import in_turn
-from accrual.problem import BernoulliLaw, Problem
+from accrual.problem import Problem
 from accrual.spread import Empirical, Spread, named
 
 GROUPS = 20

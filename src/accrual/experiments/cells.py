@@ -34,8 +34,9 @@ from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.engine.result import Result
 from accrual.engine.simulate import DEVICES
 from accrual.experiments import rows
+from accrual.laws import EmpiricalLaw, Law
 from accrual.policy.base import Policy
-from accrual.problem import EmpiricalLaw, Law, Problem
+from accrual.problem import Problem
 
 # The rooms whose source decides what a simulation computes.
 _ROOMS = (

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from accrual.core.errors import unknown, whole
-from accrual.problem import BetaLaw, Law, Problem, UniformLaw
+from accrual.laws import BetaLaw, Law, UniformLaw
+from accrual.problem import Problem
 
 Scenario = Literal["uniform", "late", "early"]
 SCENARIOS: tuple[Scenario, ...] = ("uniform", "late", "early")

@@ -17,7 +17,8 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.experiments import spotify_sample
 from accrual.fit.sessions import ROUNDS, SONGS, read
-from accrual.problem import EmpiricalLaw, Problem
+from accrual.laws import EmpiricalLaw
+from accrual.problem import Problem
 
 ARMS = 6
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from accrual.core.errors import InputError, only, unknown
 from accrual.experiments.named_problems import named_problem
-from accrual.laws import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, LeavingLaw, LumpLaw, UniformLaw
+from accrual.laws import LAWS, Law
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
 from accrual.problem import Problem
@@ -119,11 +119,12 @@ def _law(name: str, value: Any, spread: Any) -> Law:
     """Make a law from its kind and settings; `spread` is the problem's, for a law without its own."""
     settings = {"kind": value} if isinstance(value, str) else value
     if not isinstance(settings, dict) or "kind" not in settings:
-        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(_LAWS)})")
+        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(LAWS)})")
     kind = _text(f"the kind of {name}", settings["kind"])
-    if kind not in _LAWS:
-        raise unknown("kind of law", kind, _LAWS)
-    law, checks = _LAWS[kind]
+    if kind not in LAWS:
+        raise unknown("kind of law", kind, LAWS)
+    law: Any = LAWS[kind]
+    checks = {key.name: _CHECKS[key.type] for key in fields(law)}
     needs = [key.name for key in fields(law) if key.default is MISSING]
     given = table(name, settings, {"kind": _text, **checks}, needs)
     del given["kind"]
@@ -184,11 +185,9 @@ def _spread(name: str, value: Any) -> Any:
     return listed(number)(name, value) if isinstance(value, list) else _text(name, value)
 
 
-_LAWS: dict[str, tuple[Any, dict[str, Check]]] = {
-    "uniform": (UniformLaw, {"spread": _spread}),
-    "beta": (BetaLaw, {"a": _per_group, "b": _per_group, "spread": _spread}),
-    "bernoulli": (BernoulliLaw, {"p": _per_group, "spread": _spread}),
-    "lump": (LumpLaw, {"p": number, "spread": _spread}),
-    "leaving": (LeavingLaw, {"stay": _per_group, "p": _per_group, "spread": _spread}),
-    "empirical": (EmpiricalLaw, {"rows": listed(listed(number))}),
+_CHECKS: dict[Any, Check] = {  # by the annotation of a law's setting
+    "PerGroup": _per_group,
+    "SpreadLike": _spread,
+    "float": number,
+    "npt.ArrayLike": listed(listed(number)),
 }

@@ -134,7 +134,10 @@ class Log(LogFacts):
         except duckdb.Error as error:
             folder.cleanup()
             raise InputError(f"cannot open a temporary database: {' '.join(str(error).split())}") from None
-        self.connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        self.connection.execute("SET TimeZone = 'UTC'")
+        # It is off in a notebook without ipywidgets, where merely setting it is an error.
+        if self.query("SELECT 1 WHERE current_setting('enable_progress_bar')"):
+            self.query("SET enable_progress_bar = false")
         # It makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
         if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
             self.query("SET disabled_optimizers = 'type_pushdown'")
