@@ -1,4 +1,4 @@
-"""What a comparison on a fitted problem says."""
+"""The result of comparing policies on a fitted problem: figures, intervals, tables."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Cost(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What waiting costs: one learner with three kinds of sight."""
+    """What waiting costs: one learner, told of rewards in three ways."""
 
     costs: tuple[Cost, ...]  # every total at once, pieces as they come, totals when their window has closed
     # How much of what waiting for totals costs is saved by using pieces, in percent, at most 100; None where

@@ -1,4 +1,4 @@
-"""Rows that cannot be read, where they are to be left out: counted, and listed in a file."""
+"""Count the rows of a log that cannot be read, and list them in a file."""
 
 from __future__ import annotations
 

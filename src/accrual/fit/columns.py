@@ -1,4 +1,4 @@
-"""Which column is what: as told, or guessed from the names; and what can be read from it."""
+"""Find which column of a table has which role: as told, or guessed from the names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that a path stands for: one, a folder of parts, a pattern, or what an archive holds."""
+"""Find the files that a path stands for: one file, a folder of parts, a pattern, or an archive's files."""
 
 from __future__ import annotations
 

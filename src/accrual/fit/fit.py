@@ -126,7 +126,7 @@ def fit_log(
 
 
 def _curve(log: LogFacts, last: float) -> ArrivalCurve:
-    """Trace how reward comes in up to an age; complains of values that cannot be computed with."""
+    """Trace how reward comes in up to an age; refuse values that cannot be computed with."""
     if log.largest_value > _VALUE_MOST:
         raise InputError(
             f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "

@@ -1,4 +1,4 @@
-"""The pieces of a log into its tables, joined with their decisions, and the log's end."""
+"""Read the pieces of a log into its tables, joined with their decisions."""
 
 from __future__ import annotations
 

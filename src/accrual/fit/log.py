@@ -1,4 +1,4 @@
-"""Opening a log: where everything that can be wrong with one is found and said."""
+"""Open a log, and refuse in one line what is wrong with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The passes over a log that a fit makes; each can be made over parts of it and the findings merged.
+"""The passes that a fit makes over a log; each can be made over parts of it, whose findings merge.
 
-What they find of a part are counts, exact sums, largest values and the smallest hashes. None of it
-depends on how the log was cut or in what order its parts are merged.
+They find counts, exact sums, largest values and smallest hashes, none of which depends on how the
+log was cut into parts or in what order the parts are merged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a column of times is read: as told, or recognised from what it holds, which is then said."""
+"""Find how a column of times is read: as told, or recognised from its cells, which is then noted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TimeOptions:
     zone: str | None = None
 
     def check(self, connection: Any) -> None:
-        """Complain of a unit or a time zone that there is not, or of a format and a unit together."""
+        """Refuse a unit or a time zone that there is not, or of a format and a unit together."""
         if self.unit is not None and self.unit not in TIME_UNITS:
             raise unknown("unit of time", self.unit, TIME_UNITS)
         if self.unit is not None and self.format is not None:

@@ -178,7 +178,7 @@ def _first_line(found: File, kind: str) -> str:
 
 
 def _look_through(file: str, stream: BinaryIO | gzip.GzipFile) -> None:
-    """Complain of what DuckDB would take long to notice; a file is read at the speed of the disk."""
+    """Refuse what DuckDB would take long to notice; a file is read at the speed of the disk."""
     lines = 1
     while block := stream.read(LINE_MOST):
         if b"\0" in block:

@@ -1,4 +1,4 @@
-"""From what was found in a log, or in each of its parts, to what is known of the whole of it.
+"""From what each part of a log holds to what is known of the whole log.
 
 Parts are made by a hash of the decision's id, so a decision and its pieces are in one of them. What
 is found are counts, least and greatest values and names, which merge in any order.
@@ -105,7 +105,7 @@ def merge_contents(parts: Sequence[LogContents]) -> LogContents:
 
 
 def check_contents(contents: LogContents, tables: Tables) -> None:
-    """Complain of a log from which nothing can be learned."""
+    """Refuse a log from which nothing can be learned."""
     if not contents.counts.decisions:
         raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
     check_arms(contents.arms, tables)

@@ -1,4 +1,4 @@
-"""From a folder of rows to a folder with a report in it."""
+"""Write the report on the paper from a folder of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper says in words, held against the rows."""
+"""Check what the paper says in words against the rows."""
 
 from __future__ import annotations
 
