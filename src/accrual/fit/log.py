@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from accrual.core.errors import InputError
-from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, ambiguous, assign, check_told, lacking
+from accrual.fit.columns import (
+    DECISION_GUESSES,
+    JOINED_GUESSES,
+    PIECE_GUESSES,
+    ambiguous,
+    assign,
+    check_told,
+    lacking,
+)
 from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
@@ -121,15 +129,13 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
     if pieces is None:
         ids = {"id": told["decision"]} if "decision" in told and "id" not in told else {}
         one = {role: name for role, name in told.items() if role != "decision"}
-        columns = assign(first, [role for role in ROLES if role != "decision"], one | ids, joined=True)
+        columns = assign(first, JOINED_GUESSES, one | ids)
         columns["decision"] = columns.get("id", -1)
         tables = Tables(first, first, columns, columns)
     else:
         second = open_source(log.connection, pieces, "pieces", folder, labels.get("pieces"))
-        ours = {role: name for role, name in told.items() if role in DECISION_ROLES}
-        theirs = {role: name for role, name in told.items() if role in PIECE_ROLES}
         tables = Tables(
-            first, second, assign(first, DECISION_ROLES, ours), assign(second, PIECE_ROLES, theirs)
+            first, second, assign(first, DECISION_GUESSES, told), assign(second, PIECE_GUESSES, told)
         )
     paid_when = () if "age" in tables.piece_columns else ("piece_at",)
     lacks = [lacking(first, tables.decision_columns, ("id", "arm", "at"))]
