@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BAD_ROWS_FILE = "bad-rows.csv"
 
 
-class Place(str):
+class PathOrUrl(str):
     """A path, a pattern or a URL, as it was typed."""
 
     __slots__ = ()
@@ -61,17 +61,21 @@ TIMES: dict[str, tuple[Any, Any]] = {
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "log": (
         Annotated[
-            Place,
+            PathOrUrl,
             typer.Argument(
-                parser=Place, metavar="LOG", help="Decisions, or all in one table: a path, pattern or URL."
+                parser=PathOrUrl,
+                metavar="LOG",
+                help="Decisions, or all in one table: a path, pattern or URL.",
             ),
         ],
         ...,
     ),
     "pieces": (
         Annotated[
-            Place | None,
-            typer.Argument(parser=Place, metavar="PIECES", help="The pieces, if in a table of their own."),
+            PathOrUrl | None,
+            typer.Argument(
+                parser=PathOrUrl, metavar="PIECES", help="The pieces, if in a table of their own."
+            ),
         ],
         None,
     ),
@@ -123,8 +127,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 class LogOptions:
     """What the command line says of a log."""
 
-    log: Place
-    pieces: Place | None
+    log: PathOrUrl
+    pieces: PathOrUrl | None
     column: Sequence[str] | None
     window: str | None
     groups: int | None
