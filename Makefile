@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age docs release clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -85,6 +85,10 @@ soak: venv
 docs: venv
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
+
+# The picture of the rooms and what each imports, from pyproject.toml and the source.
+map: venv
+	$(BIN)/python tools/architecture.py
 
 # Builds and checks the sdist and the wheel and tags the commit; uploads nothing. docs/releasing.md says how:
 # make release REPOSITORY=https://host/owner/accrual
