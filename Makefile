@@ -101,9 +101,9 @@ bench-peers: venv
 	$(BIN)/python benchmarks/peers.py
 
 # One line for a Python that is too old, before anything is made.
-OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(shell $(PYTHON) --version 2>&1): say make PYTHON=python3.12, or where a newer one is
+OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON) --version 2>&1),not there): say make PYTHON=python3.12, or where a newer one is
 .venv/bin/python:
-	$(if $(shell $(PYTHON) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")'),,$(error $(OLD)))
+	$(if $(shell $(PYTHON) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")' 2>/dev/null),,$(error $(OLD)))
 	$(PYTHON) -m venv .venv
 
 .venv/.run: .venv/bin/python pyproject.toml constraints.txt

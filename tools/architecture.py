@@ -75,7 +75,7 @@ def imports() -> dict[str, list[str]]:
 def picture() -> str:
     """Draw the layers, with a box for each room."""
     rows = layers()
-    height = 70 + ROW * len(rows) + 84
+    height = 70 + ROW * len(rows) + 104
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'height="{height}" font-family="Helvetica, Arial, sans-serif">',
