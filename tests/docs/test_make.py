@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Stands in for Python 3.10, which few machines have beside a newer one: what it prints is what that one prints.
+# Stands in for Python 3.10, which few machines have beside a newer one; it prints what that one prints.
 OLD = """#!/bin/sh
 case "$1" in
   --version) echo "Python 3.10.13" ;;
