@@ -35,7 +35,7 @@ from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
-_FEW = 16.0  # with K arms, n decisions speak against an arm as n^2 / (n + _FEW / K) do: few are not held firmly
+_FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few are not held firmly
 _UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
 
 
