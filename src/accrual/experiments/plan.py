@@ -23,8 +23,7 @@ from accrual.core.random import floor_coin, pair
 from accrual.experiments.trial import even_shares
 from accrual.fit.schema import Fitted
 from accrual.laws import EmpiricalLaw
-from accrual.live.evidence import BETS, WEIGHTS
-from accrual.live.verdict import ERROR
+from accrual.live.evidence import BETS, ERROR, WEIGHTS
 from accrual.policy.floor import Shares, drawn, propensity
 
 Floats = npt.NDArray[np.float64]

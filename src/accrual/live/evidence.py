@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import njit
+from accrual.core.jit import seldom
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -38,11 +38,14 @@ BETS = np.array([0.5, 0.4, 0.2, 0.08, 0.03])
 WEIGHTS = np.array([0.45, 0.4, 0.07, 0.05, 0.03])
 """How the first stake is divided among the bets."""
 
+ERROR = 0.05
+"""The chance of ever naming a false winner that is accepted."""
+
 UP, DOWN = range(2)  # a bet that the arm pays more; that it pays less
 TRACED = 32  # checkpoints of the past that are kept, at most
 CHECK = 16  # scored decisions between two looks for an arm that is beaten
 
-SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, FIRST = range(6)
+SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS = range(6)
 NO_PROPENSITY = 0.0
 
 
@@ -51,7 +54,7 @@ class Evidence(NamedTuple):
 
     counts: Ints  # decisions scored; those without a propensity; totals cut off; checkpoints, ...
     #               ... how many decisions apart; the id of the first decision of this comparison
-    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; h before the first decision
+    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; the first h; the totals' range
     ranges: Floats  # arms x 2: the least and the greatest total
     least: Floats  # arms: the least propensity
     heights: Floats  # arms and, last, all: number, sum and sum of squares of h; sum of totals and of squares
@@ -73,19 +76,21 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
     ranges : ndarray
         Arms x 2: the least and the greatest total of each arm.
     least : ndarray
-        Each arm's least propensity.
+        The least propensity of each arm; not a number for one that has retired.
     error : float
         The chance of a false winner that is accepted.
     first : int
         The id of the first decision that counts.
     """
     arms, bets = len(least), len(BETS)
-    width = float(ranges[:, 1].max() - ranges[:, 0].min())
-    smallest = float(least.min())
+    playing = ~np.isnan(least)
+    smallest = float(least[playing].min()) if playing.any() else 0.0
+    width = float(ranges[playing, 1].max() - ranges[playing, 0].min()) if playing.any() else 1.0
     unit = smallest / width if smallest > 0.0 else 0.0
+    middle = float(ranges[playing].mean()) if playing.any() else 0.0
     return Evidence(
         np.array([0, 0, 0, 0, CHECK, first], np.int64),
-        np.array([unit, arms / error, float(ranges.mean())]),
+        np.array([unit, max(playing.sum(), 1) / error, middle, width]),
         np.ascontiguousarray(ranges, np.float64),
         np.ascontiguousarray(least, np.float64),
         np.zeros((arms + 1, 5)),
@@ -100,7 +105,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
     )
 
 
-@njit
+@seldom
 def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None:
     """Take the next closed decision, in the order in which decisions were made."""
     counts, heights = evidence.counts, evidence.heights
@@ -149,7 +154,7 @@ def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None
         note_trace(evidence)
 
 
-@njit
+@seldom
 def find_beaten(evidence: Evidence) -> None:
     """Note which arm has beaten which: the wealth of the bets that it pays more has reached the bound."""
     logs, bound = evidence.logs, evidence.unit[1]
@@ -170,7 +175,7 @@ def find_beaten(evidence: Evidence) -> None:
                 evidence.beaten[a, b] = evidence.counts[SCORED]
 
 
-@njit
+@seldom
 def note_trace(evidence: Evidence) -> None:
     """Keep what the sequences need, to draw them; every other checkpoint goes when there is no room."""
     counts, trace = evidence.counts, evidence.trace

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from accrual.core.jit import kernel, njit
 from accrual.live.choosing import choosing, moment_of
 from accrual.live.draft import copy_due
+from accrual.live.evidence import NO_PROPENSITY
 from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
 from accrual.live.learning import learning
 from accrual.live.pending import NEXT, close, has_room
@@ -48,10 +49,12 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         for i in range(n):
             made = state.pending.counts[NEXT]
             moment = moment_of(made, state.rules.seed, salt)
-            choice = prepare(state, book, now, moment)
-            choice = choose_arm(state, book, now, moment, choice) if arm == CHOOSE else arm
-            state.arms[i] = choice
-            record(state, book, now, made, choice, window)
+            first = prepare(state, book, now, moment)
+            choice, chance = arm, NO_PROPENSITY
+            if arm == CHOOSE:
+                choice, chance = choose_arm(state, book, now, moment, first)
+            state.arms[i], state.propensities[i] = choice, chance
+            record(state, book, now, made, choice, window, chance)
         return True
 
     @njit
@@ -62,7 +65,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
     @njit
     def replay(
         state: KernelState, i: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats,
-        ages: Floats,
+        ages: Floats, propensities: Floats,
     ) -> int:  # fmt: skip
         book = Book(state.stats, state.first_news, state.pending.queues, False)
         while i < len(kinds):
@@ -80,7 +83,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
                 made = state.pending.counts[NEXT]
                 # The value of a decision's event is the salt of the worker that made it.
                 prepare(state, book, ats[i], moment_of(made, state.rules.seed, int(values[i])))
-                record(state, book, ats[i], made, arms[i], ages[i])
+                record(state, book, ats[i], made, arms[i], ages[i], propensities[i])
             i += 1
         return i
 
@@ -98,10 +101,10 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             time = now + step * i
             pass_time(state, book, time)
             moment = moment_of(made + i, state.rules.seed, salt)
-            choice = choose_arm(state, book, time, moment, prepare(state, book, time, moment))
-            state.arms[i] = choice
+            choice, chance = choose_arm(state, book, time, moment, prepare(state, book, time, moment))
+            state.arms[i], state.propensities[i] = choice, chance
             if i < n - 1:
-                record(state, book, time, made + i, choice, OF_ARM)
+                record(state, book, time, made + i, choice, OF_ARM, chance)
         return True
 
     @kernel
@@ -125,13 +128,14 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
 
     @kernel
     def extend(
-        held: Any, start: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats, ages: Floats
-    ) -> int:
+        held: Any, start: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats,
+        ages: Floats, propensities: Floats,
+    ) -> int:  # fmt: skip
         """Fold events from number `start` on: up to one that this cannot do, whose number is returned.
 
         That is an arm's coming or going, or a decision for which there is no room.
         """
-        return replay(held.value, start, kinds, ats, ids, arms, values, ages)
+        return replay(held.value, start, kinds, ats, ids, arms, values, ages, propensities)
 
     @kernel
     def choose(held: Any, now: float, step: float, n: int, salt: int) -> bool:

@@ -73,7 +73,7 @@ def pair_bounds(evidence: Evidence, sums: Sums, first: Ints, second: Ints) -> Fl
     slopes = sums.slopes[:, first, UP] + sums.slopes[:, second, DOWN]
     curves = sums.curves[:, first, UP] + sums.curves[:, second, DOWN]
     others = sums.scored[:, None] - sums.decisions[:, first] - sums.decisions[:, second]
-    width = float(evidence.ranges[:, 1].max() - evidence.ranges[:, 0].min())
+    width = float(evidence.unit[3])
     bets, bound = BETS * evidence.unit[0], math.log(evidence.unit[1])
 
     def given_up(x: Floats) -> npt.NDArray[np.bool_]:
@@ -89,7 +89,8 @@ def pair_bounds(evidence: Evidence, sums: Sums, first: Ints, second: Ints) -> Fl
 def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
     """Return for each arm the least (side UP) or the most (side DOWN) that a decision pays on average."""
     sign = 1.0 if side == UP else -1.0
-    low, high = float(evidence.ranges[:, 0].min()), float(evidence.ranges[:, 1].max())
+    high = float(evidence.unit[2] + evidence.unit[3])  # no mean lies beyond
+    low = float(evidence.unit[2] - evidence.unit[3])
     bets = BETS * evidence.unit[0]
     logs = evidence.logs[:, side]
     slopes, curves = evidence.slopes[:, side], evidence.curves[:, side]

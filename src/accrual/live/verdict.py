@@ -10,13 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from accrual.live.evidence import BETS, CUT, DOWN, SCORED, SKIPPED, UP, WEIGHTS, Evidence
+from accrual.live.evidence import BETS, CUT, DOWN, ERROR, SCORED, SKIPPED, UP, WEIGHTS, Evidence
 from accrual.live.sequences import arm_bounds, estimates, pair_bounds, sums_of
 
 Floats = npt.NDArray[np.float64]
-
-ERROR = 0.05
-"""The chance of ever naming a false winner that is accepted."""
 
 _SKEWED = 1e-4  # a sample-ratio alarm is false with this chance, for all arms and at all times together
 _QUIET = 1e-6  # the chance of so many decisions in a row without pay, at the rate before them
