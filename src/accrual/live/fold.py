@@ -19,7 +19,7 @@ from accrual.live.draft import Draft, add, copy_due
 from accrual.live.pending import CLOSED, LATE, NEXT, Pending, close, enter, find, has_room, leave
 from accrual.live.queues import NONE, Queues, first, give_back, pull, push
 from accrual.policy.base import Feedback, Function, Functions, Moment, no_refresh
-from accrual.store.base import Kind
+from accrual.store.event_schema import Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
