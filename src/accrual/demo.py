@@ -25,7 +25,6 @@ from msgspec import Meta, Struct
 
 from accrual.core.errors import InputError
 from accrual.core.jit import python_function
-from accrual.environment.laws import draw_pay, pack
 from accrual.laws import LeavingLaw
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
@@ -107,7 +106,6 @@ class Demo:
         self.speed = speed
         self.bandit = ""  # its name, once there is one
         self._random = np.random.default_rng(seed)
-        self._laws = pack(PROBLEM)
         self._start = self._before = time.time()
         self._begin: float | None = None  # when the clock began to run, by that of the machine
         self._due: list[tuple[float, int, int]] = []  # when, of which decision, which lecture
@@ -163,9 +161,8 @@ class Demo:
         """What as many visitors would watch of each course: arms x visitors x weeks, in lectures."""
         pay = np.zeros((len(PROBLEM.caps), count, _WEEKS))
         chances = self._random.random((count, _WEEKS))
-        for arm, cap in enumerate(PROBLEM.caps):
-            python_function(draw_pay)(self._laws, int(self._laws.of_arm[arm]), chances, pay[arm])
-            pay[arm] *= cap
+        for law, cap, drawn in zip(PROBLEM.arm_laws, PROBLEM.caps, pay, strict=True):
+            python_function(law.draw)(law.params(_WEEKS, cap), chances, drawn)
         return pay
 
     def _plan(self, when: float, decision: int, lecture: int) -> None:

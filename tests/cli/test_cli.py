@@ -53,7 +53,7 @@ def process(*arguments: str, before: str = "", **settings) -> subprocess.Complet
 def test_version_and_help(cli):
     assert cli("--version") == (0, f"accrual {ac.__version__}\n", "")
     assert cli()[1] == cli("--help")[1]
-    for name in app.COMMANDS:
+    for name in (*app.COMMANDS, *app.GROUPS):
         assert f"  {name}" in cli("--help")[1]
         assert cli(name, "--help")[1].startswith(f"Usage: accrual {name} [OPTIONS]")
 

@@ -346,7 +346,10 @@ BROKEN = {
     "ages": (lambda d: d["samples"][0]["ages"].__setitem__(0, 1e9), "ages must lie within the window"),
     "array": (lambda d: d["samples"][0].update(ages="x"), r"sample.ages must be a list of finite numbers"),
     "arms": (lambda d: (d["arms"].pop(), d["samples"].pop()), "at least two of different names"),
-    "samples": (lambda d: d["samples"].pop(), "there must be 2, one for each arm, not 1"),
+    "samples": (lambda d: d["samples"].pop(), "samples: one for each arm is needed"),
+    "sample's arm": (lambda d: d["samples"].reverse(), "samples: one for each arm is needed"),
+    "key": (lambda d: d.update(windw=3), "unknown key of the file in .* 'windw'; did you mean 'window'"),
+    "deep key": (lambda d: d["arms"][0]["cap"].update(usd=1), r"unknown key of arms\[0\].cap in .* 'usd'"),
 }
 
 

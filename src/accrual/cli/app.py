@@ -43,10 +43,11 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "compare": compare.compare,
     "replay": replay.replay,
     "bench": bench.bench,
-    "db": db.db,
     "serve": serve.serve,
-    "keys": keys.keys,
 }
+
+# Commands with actions of their own, such as `accrual db backup`.
+GROUPS = {"db": db.app, "keys": keys.app}
 
 SECTIONS = {
     "Study": ("simulate", "bounds", "spread", "headline", "gallery", "paper", "sweep", "bench"),
@@ -70,6 +71,8 @@ class _GroupedHelp(TyperGroup):
 app = typer.Typer(cls=_GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)
+for _name, _group in GROUPS.items():
+    app.add_typer(_group, name=_name)
 
 
 @app.callback(invoke_without_command=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from accrual.cli.options import Horizon, Plot, Setting
-from accrual.cli.output import PICTURES, number, say, show_table, writable
+from accrual.cli.output import PICTURES, say, show_table, writable
 from accrual.core.errors import need, whole
+from accrual.core.figures import figure
 from accrual.core.files import replacing
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def bounds(
     values = {name: float(curve(horizon)) for name, curve in curves.items()}
     show_table(
         ["bound", "regret"],
-        [[name, number(value)] for name, value in values.items()],
+        [[name, figure(value)] for name, value in values.items()],
         f"{setting}: bounds after {horizon:,} rounds, alpha {groups}, spread {assumed}",
     )
     say("TPUCBFRG's bound holds where the groups of the problem are capped by that spread.")
@@ -84,7 +85,7 @@ def _curves(problem: Problem, alpha: int, spread: Spread) -> dict[str, Any]:
 
 
 def _verdict(values: dict[str, float]) -> str:
-    """For which of the classes Theorem 1's printed bound is a lower bound."""
+    """Say for which of the classes Theorem 1's printed bound is a lower bound."""
     classes = {_ONE: "one chance", _FREE: "free chances"}
     said = [
         f"{'no' if values[_PRINTED] > values[name] * (1 + 1e-9) else 'a'} lower bound for {word}"

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from accrual.cli.log import LogOptions, with_log
-from accrual.cli.options import Device, Runs, count, expanded, with_executor
-from accrual.cli.output import number, say, show_table, writable
+from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
+from accrual.cli.output import say, show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
+from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
     from accrual.experiments.comparison_result import Comparison
@@ -61,7 +63,7 @@ def compare(
     rate: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Decisions per second, or per the log's own unit.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
+    seed: Seed = 0,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results and report go.")] = Path(
         "out/compare"
     ),
@@ -75,7 +77,7 @@ def compare(
     from accrual.experiments.cells import gather_results
     from accrual.experiments.comparison_result import make_comparison
     from accrual.experiments.runner import run_cells
-    from accrual.report.compare import PAGE, TABLE, write_csv, write_report
+    from accrual.report.compare import PAGE, TABLE, write_report
 
     runs, horizon, device = extent
     figures = out / TABLE
@@ -93,7 +95,9 @@ def compare(
     command += [] if device == "cpu" else [f"--device={device}"]
     found = make_comparison(setup, result, compared, shlex.join(command), device)
     result.save(out / "comparison.parquet")
-    write_csv(figures, found)
+    rows = found.rows()
+    numbers = ([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()] for row in rows)
+    write_csv(figures, [rows[0], *numbers])
     page = write_report(out, found)
     say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
     *sentences, python = found.summary().splitlines()
@@ -118,10 +122,10 @@ def _show(found: Comparison, all_arms: bool) -> None:
             [
                 line.arm,
                 f"{line.decisions:,}",
-                number(line.log.value),
-                between(line.log),
-                number(line.mean.value),
-                between(line.mean),
+                figure(line.log.value),
+                line.log.between(),
+                figure(line.mean.value),
+                line.mean.between(),
                 f"{line.best:.2f}",
             ]
             for line in shown
@@ -133,10 +137,10 @@ def _show(found: Comparison, all_arms: bool) -> None:
         [
             [
                 line.policy,
-                number(line.lost.value),
-                between(line.lost),
+                figure(line.lost.value),
+                line.lost.between(),
                 f"{line.share.value:.1f} %",
-                *(["", ""] if line.policy == BASELINE else [signed(line.more.value), between(line.more)]),
+                *(_difference(line.more) if line.policy != BASELINE else ["", ""]),
             ]
             for line in found.lines
         ],
@@ -147,9 +151,9 @@ def _show(found: Comparison, all_arms: bool) -> None:
         [
             [
                 cost.way,
-                number(cost.lost.value),
-                between(cost.lost),
-                *([signed(cost.more.value), between(cost.more)] if row else ["", ""]),
+                figure(cost.lost.value),
+                cost.lost.between(),
+                *(_difference(cost.more) if row else ["", ""]),
             ]
             for row, cost in enumerate(found.waiting.costs)
         ],
@@ -157,11 +161,5 @@ def _show(found: Comparison, all_arms: bool) -> None:
     )
 
 
-def signed(value: float) -> str:
-    """A difference in a table."""
-    return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
-
-
-def between(value: Interval) -> str:
-    """An interval in a table."""
-    return "-" if value.low != value.low else f"{number(value.low)} to {number(value.high)}"
+def _difference(value: Interval) -> list[str]:
+    return [figure(value.value, 3, "+"), value.between()]

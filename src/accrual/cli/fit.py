@@ -11,8 +11,9 @@ import typer
 
 from accrual.cli.log import BAD_ROWS_FILE, LogOptions, with_log
 from accrual.cli.options import Plot, with_executor
-from accrual.cli.output import PICTURES, line_width, number, say, show_table, writable
+from accrual.cli.output import PICTURES, line_width, say, show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
@@ -79,9 +80,9 @@ def _show_arms(fitted: Fitted, most: int) -> None:
     rows = []
     figures = arm_rows(fitted)
     for name, (decisions, closed, mean, low, high, *totals) in figures[:most]:
-        between = "-" if math.isnan(mean) else f"{number(low)} to {number(high)}"
+        between = "-" if math.isnan(mean) else f"{figure(low)} to {figure(high)}"
         counts = [f"{decisions:,.0f}", f"{closed:,.0f}"]
-        rows.append([shortened(name), *counts, number(mean), between, *map(number, totals)])
+        rows.append([shortened(name), *counts, figure(mean), between, *map(figure, totals)])
     title = "what the arms pay"
     if len(figures) > most:
         title += f": the first {most} of {len(figures):,} (--arms {len(figures)} shows all)"

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accrual.cli.options import Device, count, with_executor
-from accrual.cli.output import number, show_table, writable
+from accrual.cli.output import show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
+from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
@@ -48,7 +50,7 @@ def gallery(
     from accrual.experiments.cells import gather_results
     from accrual.experiments.gallery import cut_entry, policies, select
     from accrual.experiments.runner import run_cells
-    from accrual.report.gallery import draw, lines, write_csv
+    from accrual.report.gallery import GalleryLine, draw, lines
 
     entries = select(only or ())
     compared = {entry.id: policies(entry.problem, policy or ()) for entry in entries}
@@ -64,7 +66,7 @@ def gallery(
         result.save(out / f"{id}.parquet")
         table += lines(id, result)
     _show(table)
-    write_csv(figures, table)
+    write_csv(figures, [GalleryLine._fields, *table])
     typer.echo(f"figures: {figures}")
     if any(line.mean > 0 for line in table):
         draw(picture, table, {entry.id: entry.title for entry in entries})
@@ -76,7 +78,7 @@ def _show(table: Sequence[GalleryLine]) -> None:
     _matrix("regret over the floor's (the better of IMED and Thompson sampling without delay)", learning,
             lambda line: _ratio(line.over_floor))  # fmt: skip
     _matrix("the worst run's regret over the mean", learning, lambda line: _ratio(line.worst))
-    _matrix("mean regret", learning, lambda line: number(line.mean))
+    _matrix("mean regret", learning, lambda line: figure(line.mean))
     _matrix(
         "share of the most chosen arm, where all arms are equal",
         [line for line in table if line not in learning],

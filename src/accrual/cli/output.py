@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accrual.core.errors import InputError
 
@@ -25,7 +24,7 @@ _GAP = 3  # characters between two columns
 
 
 def line_width() -> int:
-    """Characters in a line: the terminal's, or what COLUMNS says; unlimited in a file or a pipe."""
+    """Count the characters in a line: the terminal's, or what COLUMNS says; unlimited in a file or a pipe."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return _ANY_WIDTH
@@ -47,7 +46,7 @@ def console() -> Console:
     """Give the console for stdout: with colours on a terminal, plain text elsewhere."""
     from rich.console import Console
 
-    system = "auto" if sys.stdout.isatty() else None
+    system: Literal["auto"] | None = "auto" if sys.stdout.isatty() else None
     return Console(markup=False, highlight=False, emoji=False, width=line_width(), color_system=system)
 
 
@@ -87,13 +86,6 @@ def _columns_that_fit(columns: Sequence[Sequence[str]], width: int) -> int:
         if room < 0:
             return max(i, 2)
     return len(sizes)
-
-
-def number(value: float) -> str:
-    """A figure for a table: whole from a thousand on, four digits below, a dash for none."""
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def writable(path: Path, endings: Sequence[str], new_folder: bool = False) -> None:

@@ -6,18 +6,19 @@ from typing import Annotated
 
 import typer
 
-from accrual.cli.compare import ARMS_SHOWN, between, signed
+from accrual.cli.compare import ARMS_SHOWN
 from accrual.cli.log import LogOptions, with_log
-from accrual.cli.output import number, say, show_table
+from accrual.cli.options import Seed
+from accrual.cli.output import say, show_table
 from accrual.core.errors import InputError
+from accrual.core.figures import figure
 
 
 @with_log
 def replay(
     source: LogOptions,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated."),
+        list[str] | None, typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated.")
     ] = None,
     always: Annotated[
         list[str] | None,
@@ -34,7 +35,7 @@ def replay(
         bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
     ] = False,
     method: Annotated[str, typer.Option(metavar="NAME", help="rejection or weighting.")] = "rejection",
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Judge policies by a log collected at random."""
     from accrual.experiments.api import named
@@ -57,9 +58,9 @@ def replay(
             [
                 line.policy,
                 line.method,
-                number(line.reward.value),
-                between(line.reward),
-                *([signed(line.more.value), between(line.more)] if row else ["", ""]),
+                figure(line.reward.value),
+                line.reward.between(),
+                *([figure(line.more.value, 3, "+"), line.more.between()] if row else ["", ""]),
                 f"{line.effective:,.0f}",
             ]
             for row, line in enumerate(found.lines)

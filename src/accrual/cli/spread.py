@@ -52,7 +52,7 @@ def spread(
 
 
 def _show_bars(pmfs: dict[str, Any], groups: int) -> None:
-    """One line per group, or per few groups where there are many; all bars on one scale."""
+    """Print one line per group, or per few groups where there are many; all bars on one scale."""
     step = -(-groups // _LINES)
     starts = range(0, groups, step)
     shares = {label: [float(pmf[s : s + step].sum()) for s in starts] for label, pmf in pmfs.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,13 +18,14 @@ import numba
 from numba import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from accrual.core.source_files import source_hash
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Functions within a kernel borrow its arrays. Left to itself the compiler has each count who uses
 # them, in every call, which for the live side took longer than the work. So they cannot allocate.
 _INNER: dict[str, Any] = {**_OPTIONS, "_nrt": False}
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def njit(function: F) -> F:
@@ -62,7 +64,7 @@ def kernel(function: F) -> F:
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
         code = _fingerprint(function)
-        if code is not None and Path(function.__code__.co_filename).is_file():
+        if code is not None:
             dispatcher._cache = _KernelCache(function, code)
     return dispatcher  # type: ignore[no-any-return]
 
@@ -99,11 +101,27 @@ def python_function(function: F) -> F:
     return python
 
 
-def fingerprint(dispatcher: Any) -> str | None:
-    """A hash of all source that a kernel is made from; None where some of it is in no file, or in
-    plain Python."""
+def fingerprint(dispatcher: Any, *hosts: type) -> str | None:
+    """Hash all source that a kernel's results depend on.
+
+    Parameters
+    ----------
+    dispatcher : kernel
+    hosts : type
+        Classes in plain Python that prepare what the kernel works on; their source counts as well.
+
+    Returns
+    -------
+    str or None
+        None where some of the source is in no file, or where kernels are not compiled.
+    """
     function = getattr(dispatcher, "py_func", None)
-    return None if function is None else _fingerprint(function)
+    code = None if function is None else _fingerprint(function)
+    files = [getattr(sys.modules[host.__module__], "__file__", None) for host in hosts]
+    if code is None or None in files:
+        return None
+    parts = [code, *(source_hash(Path(file)) for file in files if file is not None)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 class _KernelCache(FunctionCache):
@@ -132,28 +150,16 @@ class _KernelCache(FunctionCache):
 
 
 def _fingerprint(function: Callable[..., Any]) -> str | None:
-    """A hash of all source that goes into `function`; None where some of it is in no file."""
-    digest = hashlib.sha256(_package_fingerprint())
+    """Hash all source that goes into `function`; None where some of it is in no file."""
+    path = Path(function.__code__.co_filename)
+    if function.__module__ == "__main__" or not path.is_file():
+        return None
+    digest = hashlib.sha256(f"{numba.__version__} {function.__module__}.{function.__qualname__}".encode())
+    digest.update(source_hash(path).encode())
     for cell in function.__closure__ or ():
         part = getattr(cell.cell_contents, "py_func", None)
-        if part is None:
-            digest.update(repr(cell.cell_contents).encode())
-            continue
-        path = Path(part.__code__.co_filename)
-        if part.__module__ == "__main__" or not path.is_file():
-            return None
-        inner = _fingerprint(part)  # which may close over functions of its own
+        inner = repr(cell.cell_contents) if part is None else _fingerprint(part)
         if inner is None:
             return None
-        digest.update(f"{part.__module__}.{part.__qualname__}{inner}".encode())
-        digest.update(path.read_bytes())
+        digest.update(inner.encode())
     return digest.hexdigest()
-
-
-@functools.cache
-def _package_fingerprint() -> bytes:
-    digest = hashlib.sha256(numba.__version__.encode())
-    for room in ("core", "environment", "policy", "engine", "live"):
-        for path in sorted((_PACKAGE / room).glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.digest()

@@ -1,11 +1,9 @@
-"""`simulate`: every policy on the same draws, over all cores, with nothing left to chance."""
+"""`simulate`: play a problem with several policies on the same draws, over all cores."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -15,21 +13,19 @@ from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine.cpu import Chain, Marks, Plan
+from accrual.engine import cpu
 from accrual.engine.result import Result
-from accrual.environment.feed import Source
-from accrual.environment.laws import Laws, pack
+from accrual.environment.laws import pack
 from accrual.policy.base import Policy
 from accrual.problem import Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 DEVICES = ("cpu", "cuda")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
     problem: Problem,
     policies: Policies,
     horizon: int,
@@ -38,6 +34,8 @@ def simulate(
     device: str = "cpu",
     checkpoints: int | Sequence[int] = 500,
     threads: int | None = None,
+    *,
+    progress: bool | None = None,
 ) -> Result:
     """Play `problem` with each policy, `runs` times over, and record the regret.
 
@@ -56,13 +54,15 @@ def simulate(
     seed : int
         From 0 to 2**63 - 1.
     device : {"cpu", "cuda"}
-        "cuda" plays all runs at once on one NVIDIA card (``pip install 'accrual[cuda]'``). The draws
-        are the same; a card rounds some sums differently, so single runs may part in the end.
+        "cuda" plays all runs at once on one NVIDIA GPU (``pip install 'accrual[cuda]'``). The draws
+        are the same; a GPU rounds some sums differently, so single runs may differ in the end.
     checkpoints : int or sequence of int
         At how many rounds, evenly spaced, to record the regret, or at which (`log_rounds` makes
         a good list for a log axis). Memory grows with this, not with the horizon.
     threads : int, optional
-        All cores unless given; not for a card.
+        All cores unless given; of no effect on a GPU.
+    progress : bool, optional
+        Whether to show how far the work is. Unless given: on a terminal and in a notebook.
 
     Returns
     -------
@@ -87,13 +87,15 @@ def simulate(
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
     laws = pack(problem)
-    plans = [Plan(policy, problem, laws) for policy in labelled.values()]
-    if device == "cuda":
-        from accrual.engine.cuda import play
+    plans = [cpu.Plan(policy, problem, laws) for policy in labelled.values()]
+    task = cpu.Task(problem, laws, plans, rounds, horizon, seed, numbers)
+    with Progress(len(plans) * len(numbers) * horizon, show=progress) as shown:
+        if device == "cuda":
+            from accrual.engine.cuda import play
 
-        regret, pulls = play(problem, laws, plans, rounds, horizon, seed, numbers)
-    else:
-        regret, pulls = _play(problem, laws, plans, rounds, horizon, seed, numbers, workers)
+            regret, pulls = play(task, shown)
+        else:
+            regret, pulls = cpu.play(task, workers, shown)
     return Result(
         labels=tuple(labelled),
         rounds=rounds,
@@ -108,74 +110,6 @@ def simulate(
             "version": VERSION,
         },
     )
-
-
-def _play(
-    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range,
-    workers: int,
-) -> tuple[Floats, Ints]:  # fmt: skip
-    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
-    regret = np.zeros((len(plans), len(runs), len(rounds)))
-    pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
-    stop = threading.Event()
-    # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
-    shares = min(len(plans), -(-workers // len(runs)))
-
-    def task(row: int, share: int) -> None:
-        picked = list(range(share, len(plans), shares))
-        chosen = [plans[p] for p in picked]
-        one = _Run(problem, laws, chosen, rounds, (seed, runs[row]))
-        for done in one.play(horizon):
-            bar.advance(done * len(chosen))
-            if stop.is_set():
-                return
-        regret[picked, row], pulls[picked, row] = one.regret, one.pulls()
-
-    with Progress(len(plans) * len(runs) * horizon) as bar, ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(task, row, share) for row in range(len(runs)) for share in range(shares)]
-        try:
-            _finish(futures)
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
-    return regret, pulls
-
-
-class _Run:
-    """Several policies on one run's draws."""
-
-    def __init__(
-        self, problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, key: tuple[int, int]
-    ) -> None:
-        detail = any(plan.policy.feedback == "groups" for plan in plans)
-        self._source = Source(problem, laws, *key, detail)
-        self._chains = [Chain(plan, self._source.span, key) for plan in plans]
-        self._rounds = rounds
-        self.regret = np.zeros((len(plans), len(rounds)))
-
-    def play(self, horizon: int):  # type: ignore[no-untyped-def]
-        """Play to the horizon, yielding after each span the number of its rounds."""
-        for start in range(1, horizon + 1, self._source.span):
-            length = min(self._source.span, horizon + 1 - start)
-            feed = self._source.read(length)
-            low, high = np.searchsorted(self._rounds, [start, start + length])
-            for chain, regret in zip(self._chains, self.regret, strict=True):
-                chain.advance(feed, start, length, Marks(self._rounds[low:high], regret[low:high]))
-            yield length
-
-    def pulls(self) -> Ints:
-        return np.array([chain.stats.pulls for chain in self._chains])
-
-
-def _finish(futures: Sequence[Future[None]]) -> None:
-    """Wait for all; short waits let Ctrl-C through, and a failure ends the wait at once."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
-            future.result()
 
 
 def _labelled(policies: Policies) -> dict[str, Policy]:

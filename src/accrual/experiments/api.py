@@ -108,7 +108,7 @@ def replay(
 
     Returns
     -------
-    Replayed
+    ReplayResult
         Its `summary` says in words what was found.
 
     Examples
@@ -127,7 +127,7 @@ def replay(
 
 
 def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -> dict[str, Policy | Fixed]:
-    """Policies by their labels, for `judge_all`."""
+    """Give policies by their labels, for `judge_all`."""
     found: dict[str, Policy | Fixed] = {}
     for one in given:
         if not isinstance(one, str | Policy | Mapping):

@@ -46,17 +46,10 @@ _GRID = np.geomspace(1e-3, 5.0, 60)  # of c
 
 
 class Means(NamedTuple):
-    """What a log says of each arm's mean total.
+    """What a log says of each arm's mean total."""
 
-    Attributes
-    ----------
-    decisions : ndarray
-        How many, where one that was not followed to its end counts in part.
-    mean, variance : ndarray
-        Of one decision's total.
-    """
-
-    decisions: Floats
+    decisions: Floats  # how many, where one that was not followed to its end counts in part
+    # mean, variance: of one decision's total.
     mean: Floats
     variance: Floats
 
@@ -85,7 +78,7 @@ def means(arms: Sequence[Arm], totals: Sequence[Floats]) -> Means:
 
 
 def _steadied(count: Floats, variance: Floats) -> Floats:
-    """Variances with some decisions of the pooled one added; never quite 0."""
+    """Add to each variance some decisions of the pooled one, so that none is quite 0."""
     spare = np.maximum(count - 1.0, 0.0)
     pooled = float((spare * variance).sum() / max(float(spare.sum()), 1.0))
     return np.asarray((spare * variance + _STEADY * pooled) / (spare + _STEADY))
@@ -98,22 +91,12 @@ def _statistic(count: Floats, mean: Floats, variance: Floats) -> float:
 
 
 class Signal(NamedTuple):
-    """Whether arms differ in what they pay.
+    """Whether arms differ in what they pay."""
 
-    Attributes
-    ----------
-    p : float
-        Of the test: how often arms that pay alike would look as different as these, or more.
-    statistic : float
-    arms : int
-    spread : Interval
-        The standard deviation of the arms' true means, as a share of their average.
-    """
-
-    p: float
+    p: float  # of the test: how often arms that pay alike would look as different as these, or more
     statistic: float
     arms: int
-    spread: Interval
+    spread: Interval  # the standard deviation of the arms' true means, as a share of their average
 
     @property
     def found(self) -> bool:
@@ -164,7 +147,7 @@ def differ(seen: Means, totals: Sequence[Floats], posterior: Posterior, seed: in
 
 
 def _pool(count: Floats, totals: Sequence[Floats]) -> Floats:
-    """Totals at even ranks of those of all arms together, each arm by its number of decisions."""
+    """Give totals at even ranks of those of all arms together, each arm by its number of decisions."""
     values = np.concatenate(list(totals))
     weight = np.concatenate([np.full(len(one), n / len(one)) for n, one in zip(count, totals, strict=True)])
     order = np.argsort(values, kind="stable")
@@ -220,7 +203,7 @@ class Posterior:
         return float(self._chance[0])
 
     def spread(self) -> Interval:
-        """The standard deviation of the arms' means over their average: its mean, and a 95 % interval."""
+        """Give the standard deviation of the arms' means over their average, with a 95 % interval."""
         drawn = self.draw(np.random.Generator(np.random.Philox(0)), _DRAWS)
         spread = drawn.std(axis=1) / drawn.mean(axis=1)
         low, high = np.quantile(spread, [0.025, 0.975])
@@ -245,7 +228,7 @@ class Posterior:
 
 
 def _likelihood(expected: Floats, paid: Floats, c: float) -> float:
-    """The log likelihood of how many payments arms have made, if their means vary by c."""
+    """Give the log likelihood of how many payments arms have made, if their means vary by c."""
     if c == 0.0:
         return float((special.xlogy(paid, expected) - expected).sum())
     shape = 1.0 / c**2

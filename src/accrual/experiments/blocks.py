@@ -16,7 +16,7 @@ from accrual.spread import parse
 
 
 def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
-    """The problem of that name."""
+    """Give the problem of that name."""
     if name == "spotify":
         return spotify.load(spotify_path)
     if name.startswith("audit/"):
@@ -25,7 +25,7 @@ def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
 
 
 def make_policy(learner: PaperLearner) -> Policy:
-    """The policy that a learner describes."""
+    """Give the policy that a learner describes."""
     if learner.policy == "GroupKLUCB":
         assert learner.alpha is not None
         assert learner.spread is not None
@@ -37,7 +37,7 @@ def make_policy(learner: PaperLearner) -> Policy:
 
 
 def cut_block(block: PaperBlock, problem: Problem, horizon: int, runs: int) -> list[Cell]:
-    """The cells of a block.
+    """Cut a block into cells.
 
     Examples
     --------

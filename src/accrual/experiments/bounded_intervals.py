@@ -75,13 +75,13 @@ class BoundedLaw(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, error: float, least: float, most: float) -> BoundedLaw:
-        """With the most variance that is possible, where more was given."""
+        """Make the law; a variance that is not possible becomes the largest that is."""
         if math.isfinite(most):
             error = min(error, 0.999 * math.sqrt(max((mean - least) * (most - mean), 0.0)))
         return cls(least, most, mean, error)
 
     def below(self, value: float) -> float:
-        """The probability of less than `value`."""
+        """Give the probability of less than `value`."""
         if self.error == 0.0:
             return float(self.mean < value)
         if math.isinf(self.least):
@@ -97,7 +97,7 @@ class BoundedLaw(NamedTuple):
         )
 
     def quantile(self, level: float) -> float:
-        """The value below which that share lies."""
+        """Give the value below which that share lies."""
         if self.error == 0.0:
             return self.mean
         if math.isinf(self.least):
@@ -115,7 +115,7 @@ class BoundedLaw(NamedTuple):
 
 
 def t_factor(freedom: int) -> float:
-    """How much wider an interval of Student's t is than a normal one; NaN without a degree of freedom.
+    """Give how many times wider an interval of Student's t is than a normal one; NaN for freedom 0.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def t_factor(freedom: int) -> float:
 
 
 def ratio_interval(numerator: np.ndarray, denominator: np.ndarray) -> Interval | None:
-    """Fieller's 95 % interval of a ratio of two means that were observed in pairs.
+    """Give Fieller's 95 % interval of a ratio of two means that were observed in pairs.
 
     None where the denominator cannot be told from 0: then a ratio could be anything.
 

@@ -6,13 +6,13 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
+from accrual.core.figures import figure, notebook_html
 from accrual.engine.result import Result
 from accrual.experiments.bounded_intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.experiments.comparison_setup import AT_ONCE, BASELINE, WAITING, ComparisonSetup, runs_of_draw
@@ -45,7 +45,7 @@ class PolicyLine(NamedTuple):
 def lines(
     result: Result, play: Play, best: npt.NDArray[np.bool_], baseline: str = BASELINE
 ) -> list[PolicyLine]:
-    """One line for each policy that was compared, the least regret first.
+    """Give one line for each policy that was compared, the least regret first.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ class Play(NamedTuple):
     alike: float
 
     def averages(self, values: Floats) -> Floats:
-        """Of the runs that share the arms' means."""
+        """Average over the runs that share the arms' means."""
         return np.array([values[i : i + self.each].mean() for i in range(0, len(values), self.each)])
 
 
 def interval(
     values: Floats, play: Play, within: tuple[float, float] = _ANY, if_alike: float = 0.0
 ) -> Interval:
-    """What a figure is for the true means of the arms: from its values in the runs, with a 95 % interval.
+    """Estimate a figure for the arms' true means from its values in the runs, with a 95 % interval.
 
     How far draws of the arms' means differ from each other, beyond what chance makes runs of one draw
     differ, is what the log leaves open of the figure; to that is added the simulation's own error. If arms
@@ -118,7 +118,7 @@ def interval(
 
 
 def _mixed(law: BoundedLaw, level: float, alike: float, below: float, if_alike: float) -> float:
-    """A quantile of a law that has `if_alike` with probability `alike`; `below` is what lies below that."""
+    """Give a quantile of a law that is `if_alike` with probability `alike`; `below` lies below that."""
     if level < below:
         return law.quantile(level / (1.0 - alike))
     if level <= below + alike:
@@ -136,23 +136,16 @@ class Cost(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What waiting costs: one learner with three kinds of sight.
+    """What waiting costs: one learner with three kinds of sight."""
 
-    Attributes
-    ----------
-    costs : tuple of Cost
-        Every total at once, pieces as they come, totals when their window has closed.
-    saved : Interval or None
-        How much of what waiting for totals costs is saved by using pieces, in percent, at most 100;
-        None where it cannot be told from chance.
-    """
-
-    costs: tuple[Cost, ...]
+    costs: tuple[Cost, ...]  # every total at once, pieces as they come, totals when their window has closed
+    # How much of what waiting for totals costs is saved by using pieces, in percent, at most 100; None where
+    # it cannot be told from chance.
     saved: Interval | None
 
 
 def waiting(result: Result, play: Play) -> Waiting:
-    """What waiting costs the baseline's learner."""
+    """Estimate what waiting costs the baseline's learner."""
     ways = {"at once": AT_ONCE, "pieces": BASELINE, "totals": WAITING}
     per_mille = 1000.0 / int(result.rounds[-1])
     lost = {way: per_mille * result.final_regret[result.labels.index(label)] for way, label in ways.items()}
@@ -178,7 +171,7 @@ class ArmLine(NamedTuple):
 
 
 def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
-    """One line for each arm, the best first."""
+    """Give one line for each arm, the best first."""
     drawn = setup.possible.posterior.draw(np.random.Generator(np.random.Philox(0)), _ARM_DRAWS)
     top = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-12)
     chance = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
@@ -230,13 +223,13 @@ class Comparison:
     command: str
 
     def summary(self) -> str:
-        """What was found, in words: one sentence or two to a line."""
+        """Say in words what was found, one or two sentences to a line."""
         from accrual.experiments.comparison_text import conclusions
 
         return "\n".join(conclusions(self))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict for each policy: what it loses, with the ends of the 95 % intervals."""
+        """Give one dict for each policy: what it loses, with the ends of the 95 % intervals."""
         return [
             {"policy": line.policy, "runs": line.runs}
             | {
@@ -248,7 +241,7 @@ class Comparison:
         ]
 
     def table(self) -> Any:
-        """What each policy loses, as a pandas DataFrame, the least first."""
+        """Give what each policy loses as a pandas DataFrame, the least first."""
         return need("pandas", "frames").DataFrame(self.rows()).set_index("policy")
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
@@ -256,14 +249,12 @@ class Comparison:
         return self.result.plot(path)
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in self.summary().splitlines())
-        head = ["policy", "lost per 1000", "95 %", "best arm, %"]
-        body = "".join(
-            f"<tr><td>{escape(line.policy)}</td><td>{line.lost.value:.4g}</td>"
-            f"<td>{line.lost.low:.4g} to {line.lost.high:.4g}</td><td>{line.share.value:.1f}</td></tr>"
+        rows = [
+            [line.policy, figure(line.lost.value), line.lost.between(), f"{line.share.value:.1f}"]
             for line in self.lines
-        )
-        return f"{said}<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>{body}</table>"
+        ]
+        head = ["policy", "lost per 1000", "95 %", "best arm, %"]
+        return notebook_html(self.summary().splitlines(), head, rows)
 
 
 def make_comparison(
@@ -273,7 +264,7 @@ def make_comparison(
     command: str = "",
     device: str = "cpu",
 ) -> Comparison:
-    """What a comparison's rows say."""
+    """Draw the conclusions of a comparison from its regrets."""
     runs = result.final_regret.shape[1]
     play = Play(runs_of_draw(runs, device), setup.possible.posterior.alike)
     drawn = setup.possible.drawn_means(-(-runs // play.each))
@@ -294,10 +285,10 @@ def make_comparison(
 
 
 def live(setup: ComparisonSetup, policy: Policy) -> str:
-    """The live bandit that plays as `policy` did here, as Python.
+    """Write Python for the live bandit that plays as `policy` did here.
 
-    A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; whoever
-    knows better puts their own there. More than 20 arms are not written out: then ``fitted`` is what
+    A window of time stays one, others are in rounds. Caps are those of the fit, rounded up; put your
+    own there if you know better. More than 20 arms are not written out: then ``fitted`` is what
     was fitted, such as ``ac.Fitted.load("problem.json")``.
     """
     fitted = setup.fitted
@@ -313,7 +304,7 @@ def live(setup: ComparisonSetup, policy: Policy) -> str:
 
 
 def _written(policy: Policy) -> str:
-    """A policy as text that reads back; by its name alone where that is enough."""
+    """Write a policy as text that reads back; by its name alone where that is enough."""
     name = type(policy).__name__
     try:
         if parse(name) == policy:
@@ -324,7 +315,7 @@ def _written(policy: Policy) -> str:
 
 
 def _rounded_up(cap: float) -> float:
-    """To three digits, never below.
+    """Round to three digits, never down.
 
     Examples
     --------

@@ -38,7 +38,7 @@ _BYTES = 200 << 20  # that a thread may use for what the decisions of two window
 _BYTES_MOST = 1 << 30  # ... and at most, where there are very many arms
 _EACH = 2  # runs with the same means: how far they differ is the simulation's chance alone
 _FEW = 8  # runs below which every run has means of its own
-_DRAWS_ON_CARD = 50  # a card plays many runs of a problem in the time of one
+_DRAWS_ON_GPU = 50  # a GPU plays many runs of a problem in the time of one
 
 BASELINE = "AgeIMED"
 # What waiting costs: one and the same learner, told of a total when its window closes, or at once.
@@ -48,25 +48,15 @@ USUAL = ("AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
 
 
 class RoundScale(NamedTuple):
-    """How a window becomes rounds.
+    """How a window becomes rounds."""
 
-    Attributes
-    ----------
-    window : int
-        Rounds.
-    alpha : int
-        The learners' groups, a divisor of the window.
-    part : int
-        Rounds within which ages are not told apart; 1 where every piece has its own round.
-    """
-
-    window: int
-    alpha: int
-    part: int
+    window: int  # rounds
+    alpha: int  # the learners' groups, a divisor of the window
+    part: int  # rounds within which ages are not told apart; 1 where every piece has its own round
 
 
 def scale(rounds: float, groups: int, arms: int) -> RoundScale:
-    """A window of about so many rounds that about so many groups divide.
+    """Give a window of about so many rounds that about so many groups divide.
 
     Examples
     --------
@@ -93,32 +83,18 @@ def scale(rounds: float, groups: int, arms: int) -> RoundScale:
 
 @dataclass(frozen=True)
 class ComparisonSetup:
-    """A fitted problem in rounds.
+    """A fitted problem in rounds."""
 
-    Attributes
-    ----------
-    problem : Problem
-        With the arms' means as the log has them.
-    possible : PossibleProblems
-        What the means may be instead, and whether arms differ at all.
-    scale : RoundScale
-    rate : float
-        Decisions per unit of the log's time.
-    slower : float
-        How many times slower than `rate` the decisions are simulated; 1 for as they are.
-    fitted : Fitted
-    """
-
-    problem: Problem
-    possible: PossibleProblems
+    problem: Problem  # with the arms' means as the log has them
+    possible: PossibleProblems  # what the means may be instead, and whether arms differ at all
     scale: RoundScale
-    rate: float
-    slower: float
+    rate: float  # decisions per unit of the log's time
+    slower: float  # how many times slower than `rate` the decisions are simulated; 1 for as they are
     fitted: Fitted
 
 
 def window_most(arms: int) -> int:
-    """The longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
+    """Give the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
 
     Examples
     --------
@@ -129,7 +105,7 @@ def window_most(arms: int) -> int:
 
 
 def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> ComparisonSetup:
-    """The problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
+    """Set up the problem that `fitted` describes, at its own pace or at `rate` decisions per unit of time."""
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise InputError(f"rate must be a positive number of decisions per unit of time, not {rate!r}")
     whole("seed", seed, 0, SEED_MOST)
@@ -144,7 +120,7 @@ def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> Comparis
 
 
 def horizon_notes(setup: ComparisonSetup, horizon: int) -> list[str]:
-    """How long the horizon is in the log's own time, and what follows where the pace was slowed."""
+    """Say how long the horizon is in the log's own time, and what follows where the pace was slowed."""
     fitted = setup.fitted
     time, window = horizon / setup.rate, fitted.window
     long, full = (show_length(one, fitted.unit == "seconds", like=window) for one in (time, window))
@@ -173,7 +149,7 @@ def _pace(setup: ComparisonSetup) -> str:
 
 
 def notes(setup: ComparisonSetup) -> list[str]:
-    """What was simulated, in sentences."""
+    """Say in sentences what was simulated."""
     fitted, (window, _, part) = setup.fitted, setup.scale
     timed = fitted.unit == "seconds"
     said = [
@@ -210,7 +186,7 @@ def notes(setup: ComparisonSetup) -> list[str]:
 
 
 def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
-    """The policies to compare, by label; `names` replaces the usual ones.
+    """Give the policies to compare, by label; `names` replaces the usual ones.
 
     A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
     spread. The baseline is always there.
@@ -240,16 +216,16 @@ def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict
 
 
 def usual_horizon(setup: ComparisonSetup) -> int:
-    """Ten windows, and at least 10,000 rounds."""
+    """Give the usual number of decisions in a run: ten windows, and at least 10,000."""
     return max(10_000, 10 * setup.problem.window)
 
 
 def runs_of_draw(runs: int, device: str = "cpu") -> int:
-    """How many runs are played on the same draw of the arms' means: run r on draw number r // this."""
+    """Tell how many runs are played on the same draw of the arms' means: run r on draw number r // this."""
     whole("runs", runs, 1, RUN_MOST)
     if runs < _FEW:
         return 1
-    return _EACH if device == "cpu" else max(_EACH, -(-runs // _DRAWS_ON_CARD))
+    return _EACH if device == "cpu" else max(_EACH, -(-runs // _DRAWS_ON_GPU))
 
 
 def cells(
@@ -260,7 +236,7 @@ def cells(
     seed: int = 0,
     device: str = "cpu",
 ) -> list[Cell]:
-    """The cells of a comparison, for `accrual.experiments.runner.run_cells`: two for each draw of the means.
+    """Cut a comparison into cells for `run_cells`: two for each draw of the arms' means.
 
     One has every policy, and the baseline's learner waiting for totals; the other that learner where
     every total is paid at once.

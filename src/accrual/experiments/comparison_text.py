@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from accrual.core.figures import figure
 from accrual.experiments.arm_differences import RESAMPLES
 from accrual.experiments.comparison_result import Comparison
 from accrual.experiments.comparison_setup import BASELINE, horizon_notes
-from accrual.fit.schema import Interval
 
 
 def conclusions(found: Comparison) -> list[str]:
@@ -34,7 +34,7 @@ def _arms(found: Comparison) -> list[str]:
     rivals = sorted((line for line in found.arms if line.best > 0.05), key=lambda line: -line.best)
     if first.best >= 0.95:
         best = f"{first.arm!r} pays best (probability {_chance(first.best)})"
-        sure = f"{best}: {_around(first.mean)} a decision"
+        sure = f"{best}: {first.mean} a decision"
     else:
         names = ", ".join(f"{line.arm!r} ({_chance(line.best)})" for line in rivals[:5])
         sure = f"Which pays best is not certain; the most likely, with their probabilities: {names}"
@@ -46,7 +46,7 @@ def _arms(found: Comparison) -> list[str]:
 def _policy(found: Comparison) -> list[str]:
     best = found.best
     said = (
-        f"{best.policy} loses least of the policies that can be played: {_around(best.lost)} per 1,000 "
+        f"{best.policy} loses least of the policies that can be played: {best.lost} per 1,000 "
         f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for "
         "that arm."
     )
@@ -58,8 +58,8 @@ def _policy(found: Comparison) -> list[str]:
 def _waiting(found: Comparison) -> str:
     at_once, pieces, totals = found.waiting.costs
     per = (
-        f"{BASELINE} loses {_short(at_once.lost.value)} per 1,000 decisions if it sees totals at once, "
-        f"{_short(pieces.lost.value)} with pieces, {_short(totals.lost.value)} if it waits for totals"
+        f"{BASELINE} loses {figure(at_once.lost.value)} per 1,000 decisions if it sees totals at once, "
+        f"{figure(pieces.lost.value)} with pieces, {figure(totals.lost.value)} if it waits for totals"
     )
     saved = found.waiting.saved
     if saved is None:
@@ -68,16 +68,6 @@ def _waiting(found: Comparison) -> str:
         f"Using pieces saves {saved.value:.0f} % (95 % {saved.low:.0f} to {saved.high:.0f}) of what waiting "
         f"for totals costs ({per})."
     )
-
-
-def _around(value: Interval) -> str:
-    if value.low != value.low:
-        return _short(value.value)
-    return f"{_short(value.value)} (95 % {_short(value.low)} to {_short(value.high)})"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _percent(share: float) -> str:

@@ -20,7 +20,7 @@ _GROUPS = 20  # of the pictures of spreads
 def curves_of(
     settings: Sequence[PaperSetting], problems: Mapping[str, Problem], horizon: int
 ) -> list[FigureCurve]:
-    """All curves that the figures of `settings` need."""
+    """Make all curves that the figures of `settings` need."""
     rounds = np.array([t for t in checkpoints(horizon) if t > 1], np.float64)
     curves = _spreads()
     for setting in settings:
@@ -33,7 +33,7 @@ def curves_of(
 
 
 def _spreads() -> list[FigureCurve]:
-    """The spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
+    """Give the spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
     groups = np.arange(1.0, _GROUPS + 1)
     curves = [
         FigureCurve("spread/named", "spread", name, groups, parse(name).pmf(_GROUPS)) for name in SPREADS
@@ -48,7 +48,7 @@ def _spreads() -> list[FigureCurve]:
 
 
 def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurve]:
-    """Theorem 2's bound for the even spread, and for the spread of what the problem pays on average.
+    """Give Theorem 2's bound for the even spread, and for the spread of what the problem pays on average.
 
     Both take the problem's own number of groups, as the paper does: a bound holds for the truth,
     not for a learner's guess.
@@ -64,7 +64,7 @@ def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurv
 
 
 def _lower(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurve]:
-    """Theorem 1's printed bound and those of the two classes, the larger class first."""
+    """Give Theorem 1's printed bound and those of the two classes, the larger class first."""
     spread = audit.spread(figure.removeprefix("audit/"))
     lines = {
         "Theorem 1 as printed": bounds.lower_printed,

@@ -1,4 +1,4 @@
-"""Every named setting, and what to compare on a problem when nobody says."""
+"""Every named setting, and what to compare on a problem when no policy is given."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMED_PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 
 def named_problem(name: str) -> Problem:
-    """The problem of a named setting.
+    """Give the problem of a named setting.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def named_problem(name: str) -> Problem:
 
 
 def usual_policies(problem: Problem) -> list[Policy]:
-    """The paper's policies, learning with the problem's own number of groups.
+    """Give the paper's policies, learning with the problem's own number of groups.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Problems that a log may have come from: the fitted one with the arms' means drawn anew.
 
-How well an arm's mean is known differs from log to log, and nobody knows the true ones. So a
+How well an arm's mean is known differs from log to log. So a
 comparison is not played on one problem but on several, each with means drawn from what the log leaves
 possible (`accrual.experiments.arm_differences.Posterior`). What policies lose varies between them by as much
 as the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the
@@ -29,17 +29,10 @@ _STEPS = 60
 
 
 class ProblemPair(NamedTuple):
-    """A problem that the log may have come from.
-
-    Attributes
-    ----------
-    problem : Problem
-    at_once : Problem
-        The same decisions, each of which pays all it pays in its own round.
-    """
+    """A problem that the log may have come from."""
 
     problem: Problem
-    at_once: Problem
+    at_once: Problem  # the same decisions, each of which pays all it pays in its own round
 
 
 class PossibleProblems:
@@ -76,7 +69,7 @@ class PossibleProblems:
         self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:
-        """The arms' means in the first `count` problems: count x arms."""
+        """Give the arms' means in the first `count` problems: count x arms."""
         return np.array([self._draw(number) for number in range(count)])
 
     def draw(self, number: int) -> ProblemPair:
@@ -102,20 +95,20 @@ class PossibleProblems:
 
 
 def _tested(arms: tuple[Arm, ...], totals: list[Floats], posterior: Posterior, seed: int) -> Signal:
-    """Whether arms differ in what they paid, where that may be negative too; problems cannot pay below 0."""
+    """Test whether arms differ in what they paid; unlike a problem's, logged pay may be negative."""
     if any((arm.sample.values < 0.0).any() for arm in arms):
         totals = [_paid(arm.sample) for arm in arms]
     return differ(means(arms, totals), totals, posterior, seed)
 
 
 def _paid(sample: Sample) -> Floats:
-    """The total of each decision of a sample."""
+    """Give the total of each decision of a sample."""
     decision = np.repeat(np.arange(len(sample.lengths)), sample.lengths)
     return np.asarray(sample.scale * np.bincount(decision, sample.values, len(sample.lengths)), np.float64)
 
 
 def _pooled(rows: list[Floats], count: Floats) -> Floats:
-    """Rows of all arms together, at even ranks of their totals, each arm by its number of decisions."""
+    """Choose rows of all arms at even ranks of their totals, each arm by its number of decisions."""
     weight = np.concatenate([np.full(len(one), n / len(one)) for one, n in zip(rows, count, strict=True)])
     totals = np.concatenate([one.sum(axis=1) for one in rows])
     chosen = _even(totals, weight / weight.sum(), min(_POOL, len(totals)))
@@ -125,7 +118,7 @@ def _pooled(rows: list[Floats], count: Floats) -> Floats:
 
 
 def _even(totals: Floats, weight: Floats, count: int) -> npt.NDArray[np.int64]:
-    """Which of the rows stand at `count` even ranks of their totals."""
+    """Choose the rows that stand at `count` even ranks of their totals."""
     # Rounded, so that totals which only differ in their last bits (as a file keeps them) stay in order.
     order = np.argsort(np.round(totals / max(float(totals.max()), 1e-300), 7), kind="stable")
     upto = np.cumsum(weight[order])
@@ -134,7 +127,7 @@ def _even(totals: Floats, weight: Floats, count: int) -> npt.NDArray[np.int64]:
 
 
 def _with_mean(rows: Floats, pool: Floats, mean: float, count: int) -> Floats:
-    """Rows like an arm's own, with another mean total.
+    """Make rows like an arm's own, with another mean total.
 
     Rows of larger totals become more or less frequent (by exponential tilting), so that an arm whose
     decisions pay 1 or nothing goes on doing so. An arm of few rows borrows some of the pool's.
@@ -155,7 +148,7 @@ def _with_mean(rows: Floats, pool: Floats, mean: float, count: int) -> Floats:
 
 
 def _tilted(base: Floats, x: Floats, mean: float) -> Floats:
-    """Weights proportional to base * exp(k x) whose mean of x is `mean`, or as near as they come."""
+    """Give weights proportional to base * exp(k x) whose mean of x is `mean`, or as near as they come."""
     low, high, k = -1e5, 1e5, 0.0
     for _ in range(_STEPS):
         power = k * x

@@ -56,7 +56,7 @@ class _Pass(NamedTuple):
 def judge_all(
     log: ReplayLog, policies: Mapping[str, Policy | Fixed], method: Method = "rejection", seed: int = 0
 ) -> list[ReplayLine]:
-    """One line for the log, then one for each policy that learns and three for each fixed one.
+    """Give one line for the log, then one for each policy that learns and three for each fixed one.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def judge_all(
 
 
 def _resamples(log: ReplayLog, seed: int) -> list[ReplayLog]:
-    """Logs of the same times, at each of which a closed decision, drawn at random, pays with its pieces."""
+    """Draw logs of the same times, at each of which a random closed decision pays with its pieces."""
     dice = np.random.Generator(np.random.Philox(seed))
     payers = np.flatnonzero(log.closed)
     # Arms whose decisions are cut short more often come as often as before.
@@ -117,7 +117,7 @@ def _of_log(log: ReplayLog) -> ReplayLine:
 
 
 def _range(log: ReplayLog) -> tuple[float, float]:
-    """Where the mean reward of a decision can lie."""
+    """Give where the mean reward of a decision can lie."""
     return (-math.inf, math.inf) if log.signed else (0.0, float(log.caps.max()))
 
 
@@ -200,7 +200,7 @@ def _enough(found: _Pass, label: str, method: Method, log: ReplayLog) -> None:
 
 
 def _line(label: str, method: str, log: ReplayLog, found: list[_Pass], base: list[float]) -> ReplayLine:
-    """`found` and `base` hold the log's own figure first, then those of the resampled logs."""
+    """Make a line of passes and means that are the log's own first, then those of the resampled logs."""
     own, other = np.array([one.value for one in found]), np.array(base)
     first, wider = found[0], t_factor(REPEATS - 1)
     return ReplayLine(

@@ -23,47 +23,28 @@ _STEPS = 1000  # or more, into which a policy sees a window of time cut
 
 @dataclass(frozen=True)
 class ReplayLog:
-    """A log in order of time.
-
-    Attributes
-    ----------
-    arms : tuple of str
-    caps : ndarray
-        The greatest total of one decision, for each arm.
-    window : float
-        The longest, in the log's unit of time.
-    steps : int
-        Into how many the policy sees it cut.
-    end : float
-        Until when the log reports pieces.
-    arm, at, propensity, own : ndarray
-        Of each decision; the propensity is the chance that the log had of choosing what it chose, and
-        `own` is how long the log would follow the decision: less than `window` for one that was cut
-        short, and 0 for one that was never followed.
-    first : ndarray
-        Where each decision's pieces begin in `age` and `value`, and one more for the end.
-    age, value : ndarray
-        Of each piece, while its decision was followed.
-    groups : int
-        Equal parts of the window: a decision counts in those for the whole of which it was followed.
-    signed : bool
-        Whether some value is negative.
-    """
+    """A log in order of time."""
 
     arms: tuple[str, ...]
-    caps: Floats
-    window: float
-    steps: int
-    end: float
+    caps: Floats  # the greatest total of one decision, for each arm
+    window: float  # the longest, in the log's unit of time
+    steps: int  # into how many the policy sees it cut
+    end: float  # until when the log reports pieces
+    # arm, at, propensity, own: of each decision; the propensity is the chance that the log had of choosing
+    # what it chose, and `own` is how long the log would follow the decision: less than `window` for one that
+    # was cut short, and 0 for one that was never followed.
     arm: Ints = field(repr=False)
     at: Floats = field(repr=False)
     propensity: Floats = field(repr=False)
     own: Floats = field(repr=False)
+    # Where each decision's pieces begin in `age` and `value`, and one more for the end.
     first: Ints = field(repr=False)
+    # age, value: of each piece, while its decision was followed.
     age: Floats = field(repr=False)
     value: Floats = field(repr=False)
+    # Equal parts of the window: a decision counts in those for the whole of which it was followed.
     groups: int = 1
-    signed: bool = False
+    signed: bool = False  # whether some value is negative
 
     def __post_init__(self) -> None:
         if (np.diff(self.at) < 0).any():
@@ -132,7 +113,7 @@ class ReplayLog:
 
 
 def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
-    """An opened log, with the window and the caps of its fit.
+    """Read an opened log for a replay, with the window and the caps of its fit.
 
     Parameters
     ----------
@@ -179,13 +160,13 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
 
 
 def _columns(log: Log, query: str) -> list[npt.NDArray[Any]]:
-    """The columns of a query, whole."""
+    """Give the columns of a query, whole."""
     batches = list(log.stream(query))
     return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
 
 def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
-    """The same times, at each of which another decision of the log pays, with its pieces."""
+    """Make a log of the same times, at each of which decision `payer` of this log pays, with its pieces."""
     counts = np.diff(log.first)[payer]
     first = np.concatenate([[0], np.cumsum(counts)])
     piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from accrual.core.errors import need
+from accrual.core.figures import figure, notebook_html
 from accrual.core.files import replacing
 from accrual.experiments.replay import ReplayLine
 from accrual.experiments.replay_log import ReplayLog
-from accrual.fit.schema import Interval
 
 _READ = {
     "rejection": "Policies that learn ran by themselves, on the decisions for which the log had chosen as "
@@ -39,11 +38,11 @@ class ReplayResult:
     method: str
 
     def summary(self) -> str:
-        """What was found, in words: one sentence or two to a line."""
+        """Say in words what was found, one or two sentences to a line."""
         own = self.lines[0]
         cut = int((~self.log.whole).sum())
         still_open = int((self.log.whole & ~self.log.closed).sum())
-        said = [f"The log paid {_around(own.reward)} a decision, over {len(self.log.at):,} decisions."]
+        said = [f"The log paid {own.reward} a decision, over {len(self.log.at):,} decisions."]
         if cut or still_open:
             said.append(
                 f"{cut:,} decisions were cut short and {still_open:,} were open at its end: they count as "
@@ -52,14 +51,14 @@ class ReplayResult:
         for line in self.lines[1:]:
             if line.method in ("IPS", "self-normalised"):
                 continue  # the table has them; one figure is enough to read
-            paid = f"{line.policy} would have paid {_around(line.reward)} a decision"
+            paid = f"{line.policy} would have paid {line.reward} a decision"
             said.append(f"{paid} ({line.method}): {_versus(line)}.")
         if any(line.method == self.method for line in self.lines):
             said.append(_READ[self.method])
         return "\n".join(said)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict for each line: reward and difference to the log, with the ends of the 95 % intervals."""
+        """Give a dict for each line: reward and difference to the log, with their 95 % intervals."""
         return [
             {
                 "policy": line.policy, "method": line.method,
@@ -71,7 +70,7 @@ class ReplayResult:
         ]  # fmt: skip
 
     def table(self) -> Any:
-        """What each policy would have paid, as a pandas DataFrame."""
+        """Give what each policy would have paid as a pandas DataFrame."""
         return need("pandas", "frames").DataFrame(self.rows()).set_index(["policy", "method"])
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
@@ -98,18 +97,12 @@ class ReplayResult:
         return ax
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in self.summary().splitlines())
-        body = "".join(
-            f"<tr><td>{escape(line.policy)}</td><td>{line.method}</td><td>{line.reward.value:.4g}</td>"
-            f"<td>{line.reward.low:.4g} to {line.reward.high:.4g}</td><td>{line.effective:,.0f}</td></tr>"
-            for line in self.lines
-        )
-        head = "".join(f"<th>{name}</th>" for name in ("policy", "method", "reward", "95 %", "effective"))
-        return f"{said}<table><tr>{head}</tr>{body}</table>"
-
-
-def _around(value: Interval) -> str:
-    return f"{value.value:.4g} (95 % {value.low:.4g} to {value.high:.4g})"
+        rows = [
+            [one.policy, one.method, figure(one.reward.value), one.reward.between(), f"{one.effective:,.0f}"]
+            for one in self.lines
+        ]
+        head = ["policy", "method", "reward", "95 %", "effective"]
+        return notebook_html(self.summary().splitlines(), head, rows)
 
 
 def _versus(line: ReplayLine) -> str:

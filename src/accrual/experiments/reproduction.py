@@ -39,7 +39,7 @@ class PaperOptions:
 
     @property
     def command(self) -> str:
-        """The command that gives these numbers, whatever the folder and whoever computes them."""
+        """The command that gives these numbers, whatever the folder and the machine."""
         words = ["accrual paper", *(f"--only {word}" for word in self.only)]
         words += [f"--runs {self.runs}"] if self.runs != RUNS else []
         words += [f"--horizon {self.horizon}"] if self.horizon != HORIZON else []
@@ -68,7 +68,7 @@ def run(options: PaperOptions) -> Summary:
 
 
 def _cut(block: PaperBlock, problem: Problem, options: PaperOptions) -> list[Cell]:
-    if options.device != "cpu":  # a card takes no longer for all runs than for a few
+    if options.device != "cpu":  # a GPU takes no longer for all runs than for a few
         block = replace(block, runs_per_cell=options.runs)
     return on_device(cut_block(block, problem, options.horizon, options.runs), options.device)
 

@@ -63,12 +63,12 @@ class FigureCurve(NamedTuple):
 
 
 def canonical(value: Any) -> str:
-    """`value` as JSON, in one way only."""
+    """Write `value` as JSON, the same text for the same value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def key(identity: dict[str, Any]) -> str:
-    """The hash by which a cell is known."""
+    """Give the hash by which a cell is known."""
     return hashlib.sha256(canonical(identity).encode()).hexdigest()
 
 
@@ -152,7 +152,7 @@ def read_curves(path: Path) -> list[FigureCurve]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder that `accrual paper` has filled."""
+    """Read the manifest of a folder that `accrual paper` has filled."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())

@@ -2,7 +2,7 @@
 
 A cell's file is named by the hash of all that determines its numbers and appears whole or not
 at all. So a run that was killed goes on where it was, and what it leaves in the end is the same
-to the byte as without the kill, whoever computed it.
+to the byte as without the kill, wherever it was computed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from accrual.experiments.cells import Cell
 
 _LOCK = ".lock"
 JOBS_MOST = 100_000
-_ON_CARD = 24  # cells at a time: with the driver's own, no more streams than a card has queues
+_ON_GPU = 24  # cells at a time: with the driver's own, no more streams than a GPU has queues
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Local:
 
     def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
         """Compute the cells on threads."""
-        # One cell of a few hundred chains leaves most of a card idle, so it gets many at a time.
-        usual = _ON_CARD if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
+        # One cell of a few hundred chains leaves most of a GPU idle, so it gets many at a time.
+        usual = _ON_GPU if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
         jobs = self.jobs or usual
         stop = threading.Event()
         with ThreadPoolExecutor(jobs) as pool:
@@ -113,7 +113,7 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
 
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[Path]:
-    """The folder of the cells, ours alone, swept of what a killed run left half-written."""
+    """Lock a folder for this process alone, and delete what a killed run left half-written in it."""
     store = out / rows.CELLS
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def alone(out: Path) -> Iterator[Path]:
 
 
 def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = False) -> Summary:
-    """`run_cells` for a caller that holds the folder already (see `alone`)."""
+    """Do what `run_cells` does, for a caller that holds the folder's lock already (see `alone`)."""
     need("pyarrow.parquet", "frames")
     started = time.monotonic()
     for cell in cells if fresh else ():
@@ -165,13 +165,13 @@ def compute(cell: Cell, store: Path) -> None:
 
 
 def _started(executor: Executor, todo: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
-    """The executor at work; nothing is started where there is nothing to do."""
+    """Start the executor, unless there is nothing to do."""
     if todo:
         yield from executor.run(todo, store)
 
 
 def _stored(store: Path, cell: Cell) -> bool:
-    """Whether the cell is on disk, whole; a damaged file is refused, not silently replaced."""
+    """Tell whether the cell is on disk; refuse a damaged file."""
     try:
         found = rows.read_cell(store / cell.name)
         if found.identity != cell.identity:

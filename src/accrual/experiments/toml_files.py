@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from accrual.core.errors import InputError, only, unknown
 from accrual.experiments.named_problems import named_problem
-from accrual.laws import BernoulliLaw, BetaLaw, EmpiricalLaw, Law, LeavingLaw, LumpLaw, UniformLaw
+from accrual.laws import LAWS, Law
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
 from accrual.problem import Problem
@@ -28,7 +28,7 @@ class SimulationFile(NamedTuple):
 
 
 def load(source: str) -> SimulationFile:
-    """The setup of a named setting or of a TOML file.
+    """Load a named setting or a TOML file.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def load(source: str) -> SimulationFile:
 
 
 def read(path: str | os.PathLike[str]) -> SimulationFile:
-    """The setup that a TOML file describes.
+    """Read a problem and policies from a TOML file.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def read(path: str | os.PathLike[str]) -> SimulationFile:
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a TOML file says, unchecked."""
+    """Read a TOML file, unchecked."""
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -80,7 +80,7 @@ def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
 
 
 def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
-    """`value` as a table with these keys and no others, each checked."""
+    """Give `value` as a table with these keys and no others, each checked."""
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a table of settings, not {value!r}")
     only(f"key of {name}", value, checks)
@@ -91,7 +91,7 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
 
 
 def problem_of(name: str, value: Any) -> Problem:
-    """The problem of a [problem] table, or of a named setting."""
+    """Give the problem of a [problem] table, or of a named setting."""
     if isinstance(value, str):
         return named_problem(value)
     checks: dict[str, Check] = {
@@ -116,14 +116,15 @@ def problem_of(name: str, value: Any) -> Problem:
 
 
 def _law(name: str, value: Any, spread: Any) -> Law:
-    """A law from its kind and settings; `spread` is the problem's, for a law without its own."""
+    """Make a law from its kind and settings; `spread` is the problem's, for a law without its own."""
     settings = {"kind": value} if isinstance(value, str) else value
     if not isinstance(settings, dict) or "kind" not in settings:
-        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(_LAWS)})")
+        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(LAWS)})")
     kind = _text(f"the kind of {name}", settings["kind"])
-    if kind not in _LAWS:
-        raise unknown("kind of law", kind, _LAWS)
-    law, checks = _LAWS[kind]
+    if kind not in LAWS:
+        raise unknown("kind of law", kind, LAWS)
+    law: Any = LAWS[kind]
+    checks = {key.name: _CHECKS[key.type] for key in fields(law)}
     needs = [key.name for key in fields(law) if key.default is MISSING]
     given = table(name, settings, {"kind": _text, **checks}, needs)
     del given["kind"]
@@ -136,7 +137,7 @@ def _law(name: str, value: Any, spread: Any) -> Law:
 
 
 def policy_of(name: str, value: Any) -> tuple[str, Policy]:
-    """The label and policy of one [[policy]] table; the policy checks its own settings."""
+    """Give the label and policy of one [[policy]] table; the policy checks its own settings."""
     if not isinstance(value, dict) or "name" not in value:
         raise InputError(f"{name} needs a name, as in: name = 'UCB1'")
     settings = dict(value)
@@ -147,7 +148,7 @@ def policy_of(name: str, value: Any) -> tuple[str, Policy]:
 
 
 def anything(name: str, value: Any) -> Any:
-    """As given: a check that passes."""
+    """Pass any value as it is."""
     return value
 
 
@@ -158,7 +159,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def number(name: str, value: Any) -> int | float:
-    """A finite number."""
+    """Check that a value is a finite number."""
     # The comparison is false for nan, and works for whole numbers that no float can hold.
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise InputError(f"{name} must be a finite number, not {value!r}")
@@ -166,7 +167,7 @@ def number(name: str, value: Any) -> int | float:
 
 
 def listed(check: Check) -> Check:
-    """A check of a list, each of whose items passes `check`."""
+    """Make a check of lists, each of whose items must pass `check`."""
 
     def listed(name: str, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -184,11 +185,9 @@ def _spread(name: str, value: Any) -> Any:
     return listed(number)(name, value) if isinstance(value, list) else _text(name, value)
 
 
-_LAWS: dict[str, tuple[Any, dict[str, Check]]] = {
-    "uniform": (UniformLaw, {"spread": _spread}),
-    "beta": (BetaLaw, {"a": _per_group, "b": _per_group, "spread": _spread}),
-    "bernoulli": (BernoulliLaw, {"p": _per_group, "spread": _spread}),
-    "lump": (LumpLaw, {"p": number, "spread": _spread}),
-    "leaving": (LeavingLaw, {"stay": _per_group, "p": _per_group, "spread": _spread}),
-    "empirical": (EmpiricalLaw, {"rows": listed(listed(number))}),
+_CHECKS: dict[Any, Check] = {  # by the annotation of a law's setting
+    "PerGroup": _per_group,
+    "SpreadLike": _spread,
+    "float": number,
+    "npt.ArrayLike": listed(listed(number)),
 }

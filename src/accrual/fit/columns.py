@@ -98,7 +98,7 @@ def check_told(told: Mapping[str, str]) -> None:
 
 
 def number_expression(source: TableSource, column: int, role: str) -> str:
-    """SQL for a column as a number; NULL where it is none."""
+    """Give SQL for a column as a number; NULL where it is none."""
     kind = source.types[column]
     if kind == "VARCHAR":
         return f"TRY_CAST(c{column} AS DOUBLE)"
@@ -112,7 +112,7 @@ def number_expression(source: TableSource, column: int, role: str) -> str:
 
 
 def text_expression(source: TableSource, column: int, role: str) -> str:
-    """SQL for a column as text; NULL where it is empty."""
+    """Give SQL for a column as text; NULL where it is empty."""
     kind = source.types[column]
     if kind.endswith(("]", ")")) and not kind.startswith(("DECIMAL", "ENUM")):
         raise InputError(
@@ -122,7 +122,7 @@ def text_expression(source: TableSource, column: int, role: str) -> str:
 
 
 def empty(column: int) -> str:
-    """SQL that tells whether a cell is empty."""
+    """Give SQL that tells whether a cell is empty."""
     return f"(c{column} IS NULL OR CAST(c{column} AS VARCHAR) = '')"
 
 
@@ -131,7 +131,7 @@ def is_whole(source: TableSource, column: int) -> bool:
 
 
 def _exact(source: TableSource, name: str, role: str) -> int:
-    """The column of a name, or of a position written like #3."""
+    """Give the column of a name, or of a position written like #3."""
     place = re.fullmatch(r"#([1-9]\d*)", name)
     if place and name not in source.names:
         if int(place[1]) > len(source.names):

@@ -22,27 +22,22 @@ _PIECES = 1 << 18
 
 @dataclass(frozen=True)
 class DecisionBlock:
-    """Some decisions in a row, and their pieces.
+    """Some decisions in a row, and their pieces."""
 
-    Attributes
-    ----------
-    arm, at, followed, own, hash : ndarray
-        For each decision: its arm, its time (in ticks), how long the log has seen it, its own window
-        (infinite where there is none), and a hash of its id, which is the same in any part of a log.
-    pieces : iterator
-        Of (decision in the block, age, value), arrays; to be read before the next block.
-    """
-
+    # arm, at, followed, own, hash: for each decision: its arm, its time (in ticks), how long the log has seen
+    # it, its own window (infinite where there is none), and a hash of its id, which is the same in any part
+    # of a log.
     arm: Ints
     at: Floats
     followed: Floats
     own: Floats
     hash: npt.NDArray[np.uint64]
+    # Of (decision in the block, age, value), arrays; to be read before the next block.
     pieces: Iterator[tuple[Ints, Floats, Floats]]
 
 
 def decision_blocks(log: Log) -> Iterator[DecisionBlock]:
-    """All decisions of a log in order, with all their pieces."""
+    """Go through all decisions of a log in order, with all their pieces."""
     pieces = _Pieces(log)
     place = 0
     end, unit = log.query("SELECT tick FROM ended")[0][0], 1e6 if log.timestamps else 1.0
@@ -64,7 +59,7 @@ def decision_blocks(log: Log) -> Iterator[DecisionBlock]:
 
 
 def paid_in(block: DecisionBlock, *grids: Grid) -> tuple[list[Floats], int]:
-    """What each decision paid in the groups of each grid; and how many pieces came too late for the first.
+    """Add up what each decision paid in the cells of each grid; count pieces too late for the first grid.
 
     Too late is at the end of the last group or after it, and at the end of the decision's own window
     or after it; such pay is in a column of its own, after the groups.
@@ -92,7 +87,7 @@ class _Pieces:
         self._held: tuple[npt.NDArray[np.uint32], Floats, Floats] | None = None
 
     def take(self, first: int, count: int) -> Iterator[tuple[Ints, Floats, Floats]]:
-        """The pieces of the decisions from `first` on, which must be those that come next."""
+        """Give the pieces of the decisions from `first` on, which must be those that come next."""
         while True:
             batch = self._held or next(self._batches, None)
             self._held = None
@@ -109,6 +104,6 @@ class _Pieces:
 
 
 def _in_order(numbers: npt.NDArray[Any], first: int | None = None) -> None:
-    """Everything here relies on tables being read in order; DuckDB does that, and this makes sure."""
+    """Make sure that DuckDB read a table in order, which everything here relies on."""
     if (numbers[1:] < numbers[:-1]).any() or (first is not None and len(numbers) and numbers[0] != first):
         raise RuntimeError("the log's tables were not read in order")

@@ -27,7 +27,7 @@ class ExactScale(NamedTuple):
 
     @classmethod
     def of(cls, largest: float, count: int) -> ExactScale:
-        """For at most `count` numbers, none beyond `largest` in size.
+        """Choose the scale for at most `count` numbers, none beyond `largest` in size.
 
         Examples
         --------
@@ -40,11 +40,11 @@ class ExactScale(NamedTuple):
         return cls(2.0 ** max(min(_BITS - many - size, 1000), -1000), 2.0 ** (_BITS - many))
 
     def split(self, values: Floats) -> tuple[Ints, Ints]:
-        """Values as whole multiples, and their remainders."""
+        """Split values into whole multiples, and their remainders."""
         scaled = values * self.first
         whole = np.rint(scaled)
         return whole.astype(np.int64), np.rint((scaled - whole) * self.second).astype(np.int64)
 
     def joined(self, sums: Ints) -> Floats:
-        """The sums as numbers again: `sums` has both integers along its first axis."""
+        """Give the sums as numbers again: `sums` has both integers along its first axis."""
         return np.asarray((sums[0] + sums[1] / self.second) / self.first, dtype=np.float64)

@@ -21,7 +21,6 @@ from accrual.fit.log_passes import (
     final_pass,
     longest_followed,
     merged,
-    merged_curve,
     trace_curve,
 )
 from accrual.fit.sample import draw_samples, sample_size
@@ -43,7 +42,7 @@ def fit_log(
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
 ) -> Fitted:
-    """What a log says of how its reward arrives.
+    """Find out how the reward of an opened log arrives.
 
     Decisions that are still open count in the groups of the window that they have completed, and
     not as zero in the others.
@@ -135,7 +134,7 @@ def _curve(log: LogFacts, last: float) -> ArrivalCurve:
         )
     scale = ExactScale.of(log.largest_value, log.counts.pieces).first
     grid = FineGrid(last, log.resolution)
-    return merged_curve(log.each(trace_curve, grid, scale, len(log.arms)))
+    return merged(log.each(trace_curve, grid, scale, len(log.arms)))
 
 
 def _nothing_inside(log: LogFacts, told: float | str | None, window: float) -> None:
@@ -159,7 +158,7 @@ def _first_age(log: Log) -> float | None:
 
 
 def _closed(log: LogFacts, window: float) -> int:
-    """How many decisions were followed for the whole window; complains if that is none."""
+    """Count the decisions that were followed for the whole window; refuse a log that has none."""
     count = sum(log.each(count_closed, window))
     if not count:
         length, longest = (show_length(x, log.timestamps) for x in (window, max(log.each(longest_followed))))

@@ -144,7 +144,7 @@ def _name_arms(log: Log) -> None:
 
 
 def _natural(name: str) -> tuple[float, list[str | float], float]:
-    """Numbers by size, before words; words with the numbers in them by size; ranges from the lowest up."""
+    """Give what to sort an arm by: numbers by size, then words with their numbers by size; ranges rising."""
     value = _number(name)
     if value is not None:
         return value, [], 0.0

@@ -44,7 +44,7 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
 
 
 def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
-    """How a piece is read; an age may refer to its decision's row in `decided`."""
+    """Say how a piece is read; an age may refer to its decision's row in `decided`."""
     source, columns = tables.pieces, tables.piece_columns
     if reading.age_unit is not None and not log.timestamps:
         raise InputError("a unit of age goes with timestamps; this log's times are plain numbers")
@@ -106,11 +106,7 @@ def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     columns = tables.piece_columns
     keyed = "key" in columns
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
-    chosen = [
-        "decided.rowid::UINTEGER AS decision",
-        f"{cells.age.sql} AS age",
-        f"{cells.value.sql} AS value",
-    ]
+    chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
         # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")

@@ -113,7 +113,7 @@ def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, Lo
 
 
 def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
-    """The sources, and which of their columns is what."""
+    """Open the sources, and find out which of their columns is what."""
     told = reading.columns
     check_told(told)
     decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)

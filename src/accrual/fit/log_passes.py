@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,23 +22,24 @@ from accrual.fit.tables import Log
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
+P = TypeVar("P", bound="Mergeable")
 
 _KEEP_MOST = 2_000_000
 _SPARE = 20  # totals kept for each decision of a sample, at least
 
 
 def longest_followed(log: Log) -> float:
-    """How long the decision was followed that was followed longest."""
+    """Give the longest time for which a decision was followed."""
     return float(log.query("SELECT coalesce(max(followed), 0) FROM decisions")[0][0])
 
 
 def count_closed(log: Log, window: float) -> int:
-    """How many decisions were followed for the whole of a window."""
+    """Count the decisions that were followed for the whole of a window."""
     return int(log.query("SELECT count(*) FROM decisions WHERE followed * $1 >= $2", [NUDGE, window])[0][0])
 
 
 def count_followed(log: Log, grid: Grid) -> Ints:
-    """How many decisions were followed through exactly 0, 1, 2, ... cells."""
+    """Count the decisions that were followed through exactly 0, 1, 2, ... cells."""
     counts = np.zeros(len(grid) + 1, np.int64)
     for (followed,) in log.stream("SELECT followed FROM decisions"):
         counts += np.bincount(grid.place(followed), minlength=len(counts))
@@ -46,26 +48,13 @@ def count_followed(log: Log, grid: Grid) -> Ints:
 
 @dataclass
 class ArrivalCurve:
-    """How reward comes in, arms together: fine, without intervals.
-
-    Attributes
-    ----------
-    grid : Grid
-    finished : ndarray
-        How many decisions were followed through exactly 0, 1, 2, ... cells.
-    scale : float
-        What pay is multiplied by before it is rounded to whole numbers and added.
-    paid : ndarray
-        What decisions paid in the cells that they were followed through, scaled.
-    largest : ndarray
-        The most that one decision of each arm paid in all, taking every piece as positive.
-    """
+    """How reward comes in, arms together: fine, without intervals."""
 
     grid: Grid
-    scale: float
-    finished: Ints
-    paid: Ints
-    largest: Floats
+    scale: float  # what pay is multiplied by before it is rounded to whole numbers and added
+    finished: Ints  # how many decisions were followed through exactly 0, 1, 2, ... cells.
+    paid: Ints  # what decisions paid in the cells that they were followed through, scaled
+    largest: Floats  # the most that one decision of each arm paid in all, taking every piece as positive
 
     def merge(self, other: ArrivalCurve) -> None:
         """Add what another part of the log says."""
@@ -107,33 +96,13 @@ def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> ArrivalCurve:
     return found
 
 
-def merged_curve(parts: Sequence[ArrivalCurve]) -> ArrivalCurve:
-    """The curve of a whole log."""
-    first, *others = parts
-    for other in others:
-        first.merge(other)
-    return first
-
-
 @dataclass
 class FinalPass:
-    """Everything the last pass finds.
+    """Everything the last pass finds."""
 
-    Attributes
-    ----------
-    sums : Sums
-        By arm, over the groups of the window.
-    course : Sums
-        Of all arms, over the bins of the course of arrival.
-    largest : ndarray
-        The largest total of a decision of each arm, closed or not.
-    late : int
-    closed : Totals
-    """
-
-    sums: Sums
-    course: Sums
-    largest: Floats
+    sums: Sums  # by arm, over the groups of the window
+    course: Sums  # of all arms, over the bins of the course of arrival
+    largest: Floats  # the largest total of a decision of each arm, closed or not
     late: int
     closed: Totals
 
@@ -168,7 +137,7 @@ class Totals:
         self._take(*other._joined())
 
     def of(self, arm: int) -> tuple[Hashes, Floats, Floats]:
-        """Hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
+        """Give hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
         hashed, arms, total, at = self._joined()
         mine = np.flatnonzero(arms == arm)
         if self.count[arm] > self._limit and self.count.sum() > self._most:
@@ -200,25 +169,14 @@ class Totals:
 
 @dataclass(frozen=True)
 class FinalPassPlan:
-    """What the last pass needs to know of the whole log.
-
-    Attributes
-    ----------
-    arms : int
-    groups, bins : Grid
-        Of the window, and of the course of arrival.
-    sample : int
-        How many decisions of an arm a sample will have.
-    largest : ndarray
-        The most that one decision of each arm paid.
-    decisions : int
-    """
+    """What the last pass needs to know of the whole log."""
 
     arms: int
+    # groups, bins: of the window, and of the course of arrival.
     groups: Grid
     bins: Grid
-    sample: int
-    largest: Floats
+    sample: int  # how many decisions of an arm a sample will have
+    largest: Floats  # the most that one decision of each arm paid
     decisions: int
 
 
@@ -242,8 +200,15 @@ def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
     return found
 
 
-def merged(parts: Sequence[FinalPass]) -> FinalPass:
-    """What was gathered from a whole log."""
+class Mergeable(Protocol):
+    """What a pass finds in a part of a log."""
+
+    def merge(self, other: Any) -> None:
+        """Add what was found in another part."""
+
+
+def merged(parts: Sequence[P]) -> P:
+    """Merge what the same pass found in the parts of a log."""
     first, *others = parts
     for other in others:
         first.merge(other)

@@ -103,7 +103,7 @@ class TimeColumn:
         self.tick = self.reading(f"c{column}")
 
     def reading(self, cell: str) -> str:
-        """SQL for the moment that a cell of this column's type holds."""
+        """Give SQL for the moment that a cell of this column's type holds."""
         if not self.timestamps:
             value = f"CAST({cell} AS DOUBLE)" if self._type != "VARCHAR" else f"TRY_CAST({cell} AS DOUBLE)"
             return f"CASE WHEN isfinite({value}) THEN {value} END"
@@ -248,12 +248,12 @@ class TimeColumn:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _epoch(cell: str, per_second: int) -> str:
-    """SQL for microseconds since 1970; whole numbers exactly."""
+    """Give SQL for microseconds since 1970; whole numbers exactly."""
     whole, value = f"TRY_CAST({cell} AS BIGINT)", f"TRY_CAST({cell} AS DOUBLE)"
     exact = f"{whole} * {TICKS // per_second}" if per_second <= TICKS else f"{whole} // {per_second // TICKS}"
     inexact = f"CAST(round({value} * {TICKS / per_second}) AS BIGINT)"
@@ -268,7 +268,7 @@ def _number(text: str) -> float | None:
 
 
 def _dated(number: float, digits: int) -> bool:
-    """Whether a number of so many digits reads as a date, with or without a time of day."""
+    """Tell whether a number of so many digits reads as a date, with or without a time of day."""
     if not 10 ** (digits - 1) <= number < 10**digits:
         return False
     date, clock = divmod(int(number), 1_000_000) if digits == 14 else (int(number), 0)

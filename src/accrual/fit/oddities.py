@@ -19,27 +19,16 @@ _SHOWN = 5
 
 @dataclass
 class OddityFacts:
-    """What is asked of each part of a log to find what is odd about the whole.
+    """What is asked of each part of a log to find what is odd about the whole."""
 
-    Attributes
-    ----------
-    last_decision, last_piece : float
-        Their times.
-    longest_age : float
-    alike : int
-        Orphans whose id is a decision's but for spaces around it or capitals.
-    uneven : tuple of (float, float) or None
-        The smallest and the largest propensity, where some arm's differ.
-    ages_untold : bool
-        Whether ages were read from a column whose unit nobody told.
-    """
-
+    # last_decision, last_piece: their times.
     last_decision: float = 0.0
     last_piece: float = 0.0
     longest_age: float = 0.0
-    alike: int = 0
+    alike: int = 0  # orphans whose id is a decision's but for spaces around it or capitals
+    # The smallest and the largest propensity, where some arm's differ.
     uneven: tuple[float, float] | None = None
-    ages_untold: bool = False
+    ages_untold: bool = False  # whether ages were read from a column whose unit was not told
 
 
 def find_uneven(log: Log) -> tuple[float, float] | None:
@@ -94,7 +83,7 @@ def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
 
 
 def _ages(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
-    """Ages in days would be tiny if they are read as seconds, and fit in the log if they are read as days."""
+    """Ask about ages that look like days: tiny as seconds, and within the log's length as days."""
     day = 86_400.0
     length = log.end - log.first
     if facts.ages_untold and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:

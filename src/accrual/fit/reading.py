@@ -79,7 +79,7 @@ class Reading:
         return TimeOptions(self.time_format, self.time_unit, self.timezone)
 
     def in_part(self, id_sql: str) -> str:
-        """SQL that tells whether a decision of that id belongs to the part that is read."""
+        """Give SQL that tells whether a decision of that id belongs to the part that is read."""
         return "true" if self.part is None else f"hash({id_sql}) % {self.part[1]} = {self.part[0]}"
 
     @property
@@ -102,7 +102,7 @@ class Tables:
         return self.decisions is self.pieces
 
     def id_expressions(self) -> tuple[str, str]:
-        """SQL for the id in decisions and in pieces: as it is where both are whole numbers, else as text."""
+        """Give SQL for the id in decisions and in pieces: whole numbers where both are, else text."""
         one, other = self.decision_columns["id"], self.piece_columns["decision"]
         if is_whole(self.decisions, one) and is_whole(self.pieces, other):
             return f"c{one}", f"c{other}"
@@ -142,7 +142,7 @@ class CheckedColumn:
             )
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
-        """File, row (from 1) and text of each cell of the source that is not `good`."""
+        """Give file, row (from 1) and text of each cell of the source that is not `good`."""
         for part in self.source.parts or [self.source]:
             query = (
                 f"SELECT row, CAST(c{self.column} AS VARCHAR) FROM "

@@ -19,7 +19,7 @@ _PIECES = 2_000_000  # in all samples together, about
 
 
 def sample_size(log: LogFacts) -> int:
-    """How many decisions of each arm to keep: so many that the file stays handy."""
+    """Choose how many decisions of each arm to keep, so that the file does not become too large."""
     each = max(log.counts.pieces / log.counts.decisions, 1.0)
     most = min(_OF_ALL, _PIECES / each) / len(log.arms)
     return int(min(_OF_ARM, max(_LEAST, most)))

@@ -22,7 +22,7 @@ LINE_MOST = 1 << 20  # bytes in a line of text; a log's line is far shorter, and
 _COLUMNS_MOST = 2000
 _DELIMITERS = ",;\t|"
 
-# What DuckDB says, and what it means to whoever gave the file.
+# What DuckDB says, and what it means for the user's file.
 _SIGNS = {
     "utf-8": "not UTF-8 text (save the file as UTF-8)",
     "Invalid unicode": "not UTF-8 text (save the file as UTF-8)",
@@ -35,25 +35,15 @@ _SIGNS = {
 
 @dataclass(frozen=True)
 class TableSource:
-    """One table that DuckDB can read.
+    """One table that DuckDB can read."""
 
-    Attributes
-    ----------
-    label : str
-        What a person calls it: the path, or "the decisions frame".
-    names, types : sequence of str
-        Its columns: their own names, and DuckDB's names of their types.
-    scan : str
-        What to write after FROM; `parameters` go with it.
-    parts : sequence of TableSource
-        Each file by itself, where there are several.
-    """
-
-    label: str
+    label: str  # what a person calls it: the path, or "the decisions frame"
+    # names, types: its columns: their own names, and DuckDB's names of their types.
     names: Sequence[str]
     types: Sequence[str]
-    scan: str
+    scan: str  # what to write after FROM; `parameters` go with it
     parameters: dict[str, Any]
+    # Each file by itself, where there are several.
     parts: Sequence[TableSource] = field(default=(), repr=False)
 
 
@@ -116,7 +106,7 @@ def _open_files(connection: Any, label: str, files: list[File], what: str, folde
 def _scan(
     connection: Any, reader: str, count: int, files: list[File], links: list[str], keys: list[str]
 ) -> str:
-    """What to write after FROM; columns that folders' names give come from a table of our own."""
+    """Write what comes after FROM; columns that folders' names give come from a table of our own."""
     columns = ", ".join(f"c{i}" for i in range(count))
     if not keys:
         return f"{reader.replace('{more}', '')} AS source({columns})"
@@ -130,7 +120,7 @@ def _scan(
 
 
 def _described(connection: Any, file: File, what: str, link: str) -> tuple[list[str], list[str], str]:
-    """Names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
+    """Give names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
     reader = "read_parquet($what{more}, hive_partitioning=false)"
     if file.kind != "parquet":
         layout = "array" if _is_array(file) else "newline_delimited"
@@ -150,7 +140,7 @@ def _is_array(file: File) -> bool:
 
 
 def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
-    """Names and types of the columns of a CSV file, and how it is read."""
+    """Give names and types of the columns of a CSV file, and how it is read."""
     head = _first_line(file, kind)
     delimiter = max(_DELIMITERS, key=lambda d: len(_split(head, d)))
     names = [name.strip() for name in _split(head, delimiter)]
@@ -169,7 +159,7 @@ def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
 
 
 def _first_line(found: File, kind: str) -> str:
-    """The header, after a look through the file for what is no text or has no end."""
+    """Read the header, and look through the file for bytes that are no text and lines without an end."""
     file = found.label
     try:
         with gzip.open(found.path) if kind == "csv.gz" else found.path.open("rb") as stream:
@@ -230,7 +220,7 @@ def _open_frame(connection: Any, given: Any, what: str) -> TableSource:
 
 
 def _explained(label: str, sources: Sequence[TableSource], error: str) -> str:
-    """DuckDB's error in one line, with the file's own name for our link to it."""
+    """Give DuckDB's error in one line, with the file's own name for our link to it."""
     for source in sources:
         for part in source.parts or [source]:
             for links in part.parameters.values():

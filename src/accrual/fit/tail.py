@@ -49,7 +49,7 @@ class Tail:
     _arrived: Pmf = field(repr=False, compare=False)
 
     def cdf(self, age: npt.ArrayLike) -> Pmf:
-        """The share of all reward that has come by an age, before or after the window's end.
+        """Give the share of all reward that has come by an age, before or after the window's end.
 
         Examples
         --------
@@ -72,7 +72,7 @@ def estimate_tail(
     last: float = 0.5,
     level: float = 0.95,
 ) -> Tail:
-    """The share of reward that comes after the window, from the spread inside it.
+    """Estimate the share of reward that comes after the window, from the spread inside it.
 
     The last part of the window is cut in two, and what comes after goes on from there as it faded
     from the first piece to the second. That number has three readings. With h(a) the hazard at age
@@ -154,7 +154,7 @@ def estimate_tail(
 
 
 def payments(seen: npt.ArrayLike, paid: npt.ArrayLike, square: npt.ArrayLike) -> Pmf:
-    """How many payments stand behind each bucket, for `estimate_tail`.
+    """Estimate how many payments stand behind each bucket, for `estimate_tail`.
 
     That is the squared sum over its variance: the number of payments where all are alike and
     rare, and as many as would be as certain where they are not.
@@ -180,7 +180,7 @@ def payments(seen: npt.ArrayLike, paid: npt.ArrayLike, square: npt.ArrayLike) ->
 
 
 def window_for(law: Cdf | Continuous, share: float = 0.99) -> float:
-    """The shortest window that catches a share of the reward.
+    """Find the shortest window that catches a share of the reward.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def window_for(law: Cdf | Continuous, share: float = 0.99) -> float:
 
 
 def _edges(edges: npt.ArrayLike, buckets: int) -> Pmf:
-    """The ages between which buckets lie, from 0 on."""
+    """Check the edges and give the ages between which buckets lie, from 0 on."""
     try:
         ends = np.concatenate([[0.0], np.asarray(edges, dtype=np.float64)])
     except (TypeError, ValueError):
@@ -244,7 +244,7 @@ def _counts(counts: npt.ArrayLike, buckets: int) -> Pmf:
 
 
 def _pieces(arrived: Pmf, counts: Pmf, ends: Pmf, last: float) -> tuple[int, int]:
-    """Where the last part of the window that `ends` with begins, and where its second piece."""
+    """Find where the last part of the window begins, and where its second piece does."""
     end = len(ends) - 1
     first = int(np.abs(ends[: end - 1] - ends[end] * (1.0 - last)).argmin())
     while first > 0 and (
@@ -256,7 +256,7 @@ def _pieces(arrived: Pmf, counts: Pmf, ends: Pmf, last: float) -> tuple[int, int
 
 
 def _beyond(arrived: Pmf, ends: Pmf, at: tuple[int, int, int]) -> tuple[Pmf, Pmf]:
-    """What comes after the third edge if the hazard stays as it is between the three; and the hazard."""
+    """Give what comes after the third edge if the hazard between the three edges stays; and that hazard."""
     m1, m2 = np.diff(arrived[list(at)], axis=0)
     u, v = np.diff(ends[list(at)])
     with np.errstate(all="ignore"):
@@ -271,7 +271,7 @@ def _beyond(arrived: Pmf, ends: Pmf, at: tuple[int, int, int]) -> tuple[Pmf, Pmf
 
 
 def _rate(ratio: Pmf, length: float) -> Pmf:
-    """The hazard at which a piece `length` long gets `ratio` of what the piece of length 1 before it got.
+    """Give the hazard at which a piece `length` long gets `ratio` of what the piece before it, 1 long, got.
 
     That is (1 - exp(-length y)) / (exp(y) - 1), which falls in y: halve an interval around it.
     """
@@ -285,13 +285,13 @@ def _rate(ratio: Pmf, length: float) -> Pmf:
 
 
 def _of_all(after: Pmf, within: Pmf) -> Pmf:
-    """`after` as a share of both; all of it where it is infinite."""
+    """Give `after` as a share of both; all of it where it is infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(after), 1.0, after / (within + after))
 
 
 def _drawn(pmf: Pmf, counts: Pmf, marks: list[int]) -> Pmf:
-    """Cumulative reward at the edges in `marks` (others stay 0), as it may be in truth: draws along axis 1.
+    """Draw what the cumulative reward at the edges in `marks` may truly be; draws are along axis 1.
 
     Payments of a part are Poisson, so that with Jeffreys' prior their mean is Gamma(count + 1/2).
     """

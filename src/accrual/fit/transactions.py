@@ -45,7 +45,7 @@ class AmountRanges:
 
     @classmethod
     def parse(cls, text: str) -> AmountRanges:
-        """A cut from ``COLUMN=NUMBER,NUMBER,...``."""
+        """Read ranges from ``COLUMN=NUMBER,NUMBER,...``."""
         column, _, numbers = text.rpartition("=")
         try:
             bounds = tuple(float(number) for number in numbers.split(","))
@@ -70,13 +70,13 @@ def convert(
     columns: Mapping[str, str] | None = None,
     times: TimeOptions | None = None,
 ) -> tuple[Any, Any, list[str]]:
-    """Decisions and pieces as Arrow tables, and what was guessed or left out.
+    """Make decisions and pieces as Arrow tables, and say what was guessed or left out.
 
     Parameters
     ----------
     given : path or data frame
         CSV (also gzipped), Parquet, a folder of parts, or a data frame.
-    arm : str or Cut
+    arm : str or AmountRanges
         The column whose value is the arm, or ranges of a number.
     columns : mapping, optional
         Of customer, time and amount, to column names; guessed from the names unless told.
@@ -162,7 +162,7 @@ def _assign(source: TableSource, told: Mapping[str, str]) -> dict[str, int]:
 
 
 def column_of(source: TableSource, name: str, role: str) -> int:
-    """The one column of that name."""
+    """Give the one column of that name."""
     if source.names.count(name) != 1:
         raise InputError(f"{source.label}: {unknown(f'column ({role})', name, source.names[:30])}")
     return list(source.names).index(name)

@@ -23,28 +23,14 @@ from accrual.fit.tables import Counts, Log, LogFacts
 
 @dataclass
 class LogContents:
-    """What the tables `decided` and `paid` of a log or of a part hold.
-
-    Attributes
-    ----------
-    arms : tuple of str
-    first, last : float
-        The times of the first and last decision, in ticks; infinite where there is none.
-    latest : float
-        The time of the last piece, in ticks.
-    resolution : float
-        What all times are multiples of; infinite where there are none.
-    counts : Counts
-    facts : OddityFacts
-    notes : list of str
-    zone : str
-    """
+    """What the tables `decided` and `paid` of a log or of a part hold."""
 
     arms: tuple[str, ...]
+    # first, last: the times of the first and last decision, in ticks; infinite where there is none.
     first: float
     last: float
-    latest: float
-    resolution: float
+    latest: float  # the time of the last piece, in ticks
+    resolution: float  # what all times are multiples of; infinite where there are none
     counts: Counts
     facts: OddityFacts
     notes: list[str] = field(default_factory=list)
@@ -188,7 +174,7 @@ def describe_whole(known: LogFacts, found: LogContents, parts: Sequence[EndedCou
 
 
 def _resolution(log: Log) -> float:
-    """What all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
+    """Find what all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
     found = 0.0
     for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
         for table, name, size in (("decided", "tick", step * log.unit), ("paid", "age", step)):

@@ -171,7 +171,7 @@ def recommended_groups(curve: ArrivalCurve, window: float, closed: int, steps: S
 
 
 def _within(curve: ArrivalCurve, window: float) -> tuple[Floats, Floats]:
-    """Edges up to the window, and the share of what comes within it that has come by each."""
+    """Give edges up to the window, and the share of what comes within it that has come by each."""
     inside = curve.edges <= window * (1.0 + 1e-9)
     arrived = np.concatenate([[0.0], np.cumsum(curve.means[inside])])
     return np.concatenate([[0.0], curve.edges[inside]]), arrived / max(arrived[-1], 1e-300)

@@ -47,11 +47,11 @@ class LearnerRows:
         return float(self.error[-1])
 
     def at(self, round_: float) -> float:
-        """The mean regret at a round, read between the checkpoints."""
+        """Give the mean regret at a round, read between the checkpoints."""
         return float(np.interp(round_, self.rounds, self.mean))
 
     def growth(self) -> tuple[float, float]:
-        """Regret per unit of ln t over the last tenfold of rounds: the mean over runs and its standard error.
+        """Give the growth of regret per unit of ln t over the last tenfold of rounds, and its standard error.
 
         The error is nan for a single run.
         """
@@ -76,7 +76,7 @@ class SettingRows:
     curves: tuple[rows.FigureCurve, ...]  # its bounds
 
     def kind(self, kind: str) -> LearnerRows | None:
-        """The learner of that kind, if the setting has it."""
+        """Give the learner of that kind, if the setting has it."""
         return next((learner for learner in self.learners.values() if learner.kind == kind), None)
 
 
@@ -89,7 +89,7 @@ class Data:
     spreads: dict[str, list[rows.FigureCurve]] = field(repr=False)
 
     def starting(self, stem: str) -> list[SettingRows]:
-        """The settings whose id begins so."""
+        """Give the settings whose id begins so."""
         return [setting for id, setting in self.settings.items() if id == stem or id.startswith(f"{stem}/")]
 
 
@@ -124,7 +124,7 @@ def load(folder: Path) -> Data:
 
 
 def _block(folder: Path, names: list[str]) -> dict[str, tuple[npt.NDArray[np.int64], Floats]]:
-    """Rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
+    """Give rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
     cells = []
     for name in names:
         try:

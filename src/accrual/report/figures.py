@@ -23,7 +23,7 @@ DRAWN = (
 
 
 def pictures(data: Data) -> list[Picture]:
-    """All figures that the stored rows allow, in the order of the page."""
+    """Draw all figures that the stored rows allow, in the order of the page."""
     made = [_regret(setting) for setting in data.starting("setting1")]
     made += [_regret(data.settings[id]) for id in DRAWN if id in data.settings]
     if all(f"setting2/c2/{scenario}" in data.settings for scenario in ("uniform", "late", "early")):
@@ -52,7 +52,7 @@ def _band(ax: Any, learner: LearnerRows, label: str) -> None:
 
 
 def _plain(ax: Any, learners: list[LearnerRows], title: str = "") -> None:
-    """Regret against rounds on plain axes; the legend runs as the curves end, worst first."""
+    """Draw regret against rounds on plain axes; the legend runs as the curves end, worst first."""
     for learner in sorted(learners, key=lambda one: -one.final):
         _band(ax, learner, f"{learner.label}  {short(learner.final)}")
     top = 1.05 * max(float(learner.mean.max()) for learner in learners)
@@ -62,7 +62,7 @@ def _plain(ax: Any, learners: list[LearnerRows], title: str = "") -> None:
 
 
 def _logarithmic(ax: Any, learners: list[LearnerRows], curves: tuple[FigureCurve, ...], title: str) -> None:
-    """The same with bounds, on logarithmic axes; from where every learner has some regret."""
+    """Draw regret and bounds on logarithmic axes, from where every learner has some regret."""
     last = int(learners[0].rounds[-1])
     first = max(100, last // 1000)
     for learner in sorted(learners, key=lambda one: -one.final):

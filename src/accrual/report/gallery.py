@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,7 +47,7 @@ class GalleryLine(NamedTuple):
 
 
 def lines(problem: str, result: Result) -> list[GalleryLine]:
-    """One line for each policy of a result that `accrual.gallery.play` gave."""
+    """Give one line for each policy of a result that `accrual.gallery.play` gave."""
     final = result.final_regret
     means = final.mean(axis=1)
     runs = final.shape[1]
@@ -73,14 +72,6 @@ def lines(problem: str, result: Result) -> list[GalleryLine]:
         )
         for row, p in best.items()
     ]
-
-
-def write_csv(path: str | os.PathLike[str], table: Sequence[GalleryLine]) -> None:
-    """Write all lines, whole or not at all."""
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(GalleryLine._fields)
-        writer.writerows(table)
 
 
 def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Mapping[str, str]) -> None:

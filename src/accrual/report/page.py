@@ -19,7 +19,7 @@ _SYNTHETIC = '<strong class="synthetic">synthetic data</strong>'
 
 
 def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict[str, str]) -> str:
-    """The whole page as HTML."""
+    """Write the whole page as HTML."""
     drawn = {picture.name: picture for picture in pictures}
     sections = [
         ("numbers", "The printed numbers", _numbers(data)),
@@ -111,7 +111,7 @@ def _percent(share: float) -> str:
 
 
 def _figures(value: float, digits: int) -> str:
-    """A number with so many significant digits, as the paper writes it but shorter: 1.34e6."""
+    """Write a number with so many significant digits, as the paper writes it but shorter: 1.34e6."""
     if abs(value) < 1000:
         return f"{float(f'{value:.{digits}g}'):g}"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")

@@ -24,7 +24,7 @@ class Statement:
 
 
 def statements(data: Data) -> list[Statement]:
-    """Every statement for which the rows are there."""
+    """Check every statement for which the rows are there."""
     return [one for check in _CHECKS for one in check(data)]
 
 

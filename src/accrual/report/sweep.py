@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ class SweepLine(NamedTuple):
 
 
 def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
-    """The points of each case, the best first; `results` are by block.
+    """Give the points of each case, the best first; `results` are by block.
 
     The best is the point of the grid with the least mean. Policies that use no parameter of the
     grid stand in their order too, and may be better than it.
@@ -67,24 +66,22 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Swe
 
 
 def best(case: Sequence[SweepLine]) -> SweepLine:
-    """The best point of the grid."""
+    """Give the best point of the grid."""
     return next((line for line in case if line.point.place), case[0])
 
 
-def write_csv(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> None:
-    """Write all points, whole or not at all."""
+def csv_rows(sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> Iterator[list[Any]]:
+    """Give the head and all points as rows of a CSV file."""
     each = list(cases[0][0].point.case)
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*each, *sweep.grid, "policy", *SweepLine._fields[1:]])
-        for line in (line for case in cases for line in case):
-            values = [line.point.case[key] for key in each]
-            values += [line.point.place.get(key, "") for key in sweep.grid]
-            writer.writerow([*values, line.point.label, *line[1:]])
+    yield [*each, *sweep.grid, "policy", *SweepLine._fields[1:]]
+    for line in (line for case in cases for line in case):
+        point = line.point
+        places = (point.place.get(key, "") for key in sweep.grid)
+        yield [*(point.case[key] for key in each), *places, point.label, *line[1:]]
 
 
 def title(case: Mapping[str, Any]) -> str:
-    """A case in words: ``alpha = 20, spread = begin``."""
+    """Write a case in words: ``alpha = 20, spread = begin``."""
     return ", ".join(f"{key} = {value}" for key, value in case.items())
 
 
@@ -115,7 +112,7 @@ def _heat_panels(cases: Sequence[Sequence[SweepLine]]) -> list[tuple[Sequence[Sw
 
 
 def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
-    """Mean regret over the best's; a star on the best, rings on those within two standard errors of it."""
+    """Draw mean regret over the best's, with frames around the best and those within two standard errors."""
     (x_name, xs), (y_name, ys) = sweep.grid.items()
     first = case[0]
     ratio = np.full((len(ys), len(xs)), np.nan)
@@ -153,7 +150,7 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None
 
 
 def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
-    """Mean regret against the one parameter, with bands of two standard errors; others as dashed lines."""
+    """Draw mean regret against the one parameter, with bands of two standard errors."""
     [(name, values)] = sweep.grid.items()
     rows = sorted({line.point.row for line in case if line.point.place})
     numeric = all(isinstance(value, int | float) for value in values)
@@ -165,15 +162,7 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
         colour, style = COLOURS[rank % len(COLOURS)], STYLES[rank // len(COLOURS) % len(STYLES)]
         least = min(mine, key=lambda line: line.mean).point.label
         label = least if len({line.point.label for line in mine}) == 1 else f"best: {least}"
-        ax.plot(
-            x,
-            mean,
-            color=colour,
-            linestyle=style,
-            marker="o",
-            markersize=4,
-            label=label,
-        )
+        ax.plot(x, mean, color=colour, linestyle=style, marker="o", markersize=4, label=label)
         ax.fill_between(x, mean - 2 * band, mean + 2 * band, color=colour, alpha=0.2, lw=0)
     for line in case:
         if not line.point.place:

@@ -40,14 +40,14 @@ class PaperLine:
 
 
 def lines(data: Data) -> list[PaperLine]:
-    """Every learner of every setting."""
+    """Make a line for every learner of every setting."""
     return [
         line(setting, learner) for setting in data.settings.values() for learner in setting.learners.values()
     ]
 
 
 def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
-    """The line of one learner."""
+    """Give the line of one learner."""
     return PaperLine(
         setting.id,
         setting.title,
@@ -60,12 +60,12 @@ def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
 
 
 def printed(data: Data) -> list[PaperLine]:
-    """The lines that have a figure of the paper to compare with."""
+    """Give the lines that have a figure of the paper to compare with."""
     return [one for one in lines(data) if one.agrees is not None]
 
 
 def disagreements(data: Data) -> list[str]:
-    """One sentence for each printed figure that ours does not match."""
+    """Write one sentence for each printed figure that ours does not match."""
     return [
         f"{one.setting} {one.learner}: paper {one.paper:.3g}, ours {one.ours:.4g} ± {one.error:.2g}, "
         f"difference {100 * (one.difference or 0):+.1f} % (at most {100 * TOLERANCE:g} % agrees)"
@@ -75,7 +75,7 @@ def disagreements(data: Data) -> list[str]:
 
 
 def csv_text(data: Data) -> str:
-    """All lines as CSV."""
+    """Write all lines as CSV."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(

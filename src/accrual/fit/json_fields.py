@@ -1,4 +1,8 @@
-"""JSON values as the dataclasses they were written from, or an error that names the field."""
+"""Read JSON values as the dataclasses they were written from, or name the field that is wrong.
+
+msgspec would do this too, but it ignores unknown keys of dataclasses, and the dataclasses of
+`accrual.fit.schema` must be there in an install that has no msgspec.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from accrual.core.errors import InputError
+from accrual.core.errors import InputError, only
 
 
-def typed(kind: Any, value: Any, path: str, where: str = "") -> Any:
-    """`value` as what a field is declared to be; `where` in the file at `path` it stands."""
+def read_fields(kind: Any, value: Any, path: str, where: str = "") -> Any:
+    """Give `value` as what a field is declared to be; errors name the file's `path` and `where` in it."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
 
     def wrong(needed: str) -> InputError:
@@ -23,27 +27,27 @@ def typed(kind: Any, value: Any, path: str, where: str = "") -> Any:
 
     read: Callable[..., Any]
     if origin in {types.UnionType, typing.Union}:
-        return None if value is None else typed(arguments[0], value, path, where)
+        return None if value is None else read_fields(arguments[0], value, path, where)
     if is_dataclass(kind):
         if not isinstance(value, dict):
             raise wrong("an object")
         hints = typing.get_type_hints(kind)
         prefix = f"{where}." if where else ""
-        for one in fields(kind):
-            if one.name not in value:
-                raise InputError(f"{path}: {prefix}{one.name} is missing")
+        names = [one.name for one in fields(kind)]
+        only(f"key of {where or 'the file'} in {path}", value, names)
+        for name in names:
+            if name not in value:
+                raise InputError(f"{path}: {prefix}{name} is missing")
         read = typing.cast(Callable[..., Any], kind)
-        return read(
-            **{f.name: typed(hints[f.name], value[f.name], path, prefix + f.name) for f in fields(kind)}
-        )
+        return read(**{name: read_fields(hints[name], value[name], path, prefix + name) for name in names})
     if origin in {Sequence, list}:
         if not isinstance(value, list):
             raise wrong("a list")
-        return tuple(typed(arguments[0], one, path, f"{where}[{i}]") for i, one in enumerate(value))
+        return tuple(read_fields(arguments[0], one, path, f"{where}[{i}]") for i, one in enumerate(value))
     if origin in {Mapping, dict}:
         if not isinstance(value, dict):
             raise wrong("an object")
-        return {key: typed(arguments[1], one, path, f"{where}.{key}") for key, one in value.items()}
+        return {key: read_fields(arguments[1], one, path, f"{where}.{key}") for key, one in value.items()}
     return _array(arguments, value, wrong) if origin is np.ndarray else _scalar(kind, value, wrong)
 
 

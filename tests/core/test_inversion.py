@@ -5,11 +5,10 @@ import numpy.typing as npt
 import pytest
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
+from accrual.core.inversion import OCTAVES, SIDE, U_ERROR, invert
 from accrual.core.jit import kernel
-from accrual.environment.inversion import OCTAVES, SIDE, U_ERROR, invert
-from accrual.environment.laws import pack
 from accrual.experiments.paper import CONFIGS, SCENARIOS, setting2
-from accrual.problem import BetaLaw, Problem
+from accrual.laws import BetaLaw
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +29,7 @@ def _probes() -> Floats:
 
 
 def _table(a: float, b: float) -> Floats:
-    table: Floats = pack(Problem(caps=[1.0], window=1, groups=1, laws=BetaLaw(a, b))).tables[0]
+    table: Floats = BetaLaw(a, b).params(1, 1.0).tables[0]
     return table
 
 
@@ -50,11 +49,11 @@ def _errors(table: Floats, a: float, b: float) -> tuple[Floats, Floats]:
 @pytest.mark.parametrize("config", CONFIGS)
 def test_every_shape_of_setting_2(config, scenario):
     problem = setting2(config, scenario)
-    laws, law = pack(problem), problem.arm_laws[0]
+    law = problem.arm_laws[0]
     assert isinstance(law, BetaLaw)
-    shapes = np.transpose(law.shapes(problem.groups))
-    for row, (a, b) in dict(zip(laws.shape[0], map(tuple, shapes), strict=True)).items():
-        in_u, _ = _errors(laws.tables[row], a, b)
+    params, shapes = law.params(problem.groups, 1.0), np.transpose(law.shapes(problem.groups))
+    for row, (a, b) in dict(zip(params.shape, map(tuple, shapes), strict=True)).items():
+        in_u, _ = _errors(params.tables[row], a, b)
         assert in_u.max() <= U_ERROR == 1e-9
 
 
