@@ -9,7 +9,7 @@ import numpy as np
 
 from accrual.core.random import REWARDS, uniforms
 from accrual.engine.cuda_kernels import cuda, device_kernel
-from accrual.engine.cuda_parts import Feed, Span
+from accrual.engine.cuda_parts import GpuFeed, Span
 
 _FLOAT = np.dtype(np.float64)
 _REGISTERS = 64
@@ -33,7 +33,7 @@ def draw_kernel(draw_law: Any, near: bool) -> Any:
     """
 
     @functools.partial(device_kernel, registers=_REGISTERS)
-    def draw(laws: Any, scratch: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
+    def draw(laws: Any, scratch: Any, feed: GpuFeed, span: Span, sizes: Sizes) -> None:
         thread = cuda.grid(1)
         groups, phi, even, wants_changes = sizes
         width = groups + groups % 2

@@ -13,7 +13,7 @@ from accrual.policy.base import Feedback, Function, Functions
 AHEAD = 8  # columns of the feed that are read at a time
 
 
-class Game(NamedTuple):
+class GpuProblem(NamedTuple):
     """What a chain needs to know of a problem."""
 
     caps: Any
@@ -24,8 +24,8 @@ class Game(NamedTuple):
     even: bool
 
 
-class Reader(NamedTuple):
-    """`engine.cpu.Reader`, for every policy."""
+class GpuLearningTimes(NamedTuple):
+    """`engine.cpu.LearningTimes`, for every policy."""
 
     lag: Any  # policies
     ages: Any  # policies x groups
@@ -50,7 +50,7 @@ class Work(NamedTuple):
     starts: Starts
 
 
-class Feed(NamedTuple):
+class GpuFeed(NamedTuple):
     """`environment.feed.Feed` for all runs, as rings of `rows` rounds; the arrays are flat.
 
     ``changes`` is rows x laws x `columns` x runs: what changes in round t (row t % rows) from the
@@ -79,7 +79,7 @@ class Span(NamedTuple):
     chains: int  # policies x runs, the run counting faster
 
 
-class Marks(NamedTuple):
+class GpuCheckpoints(NamedTuple):
     """Where to note the regret."""
 
     rounds: Any
@@ -87,7 +87,7 @@ class Marks(NamedTuple):
     next: int  # the first mark that is not yet past
 
 
-class Kind(NamedTuple):
+class KernelSpec(NamedTuple):
     """What a chain kernel is compiled for."""
 
     functions: Functions
@@ -196,28 +196,36 @@ def group_reader(one_law: bool) -> Function:
     """
 
     @njit
-    def group(game: Game, reader: Reader, feed: Feed, arms: Any, which: Any, ring: Any, place: Any) -> Any:
+    def group(
+        problem: GpuProblem,
+        times: GpuLearningTimes,
+        feed: GpuFeed,
+        arms: Any,
+        which: Any,
+        ring: Any,
+        place: Any,
+    ) -> Any:
         policy, g, t = which
         at, slot, step, size = ring
         row, own, runs = place
-        if g >= reader.ages.shape[1]:
+        if g >= times.ages.shape[1]:
             return -1, 0.0, 0.0
         u = np.uint64(g)
         p = np.uint64(policy)
-        age = reader.ages[p, u]
+        age = times.ages[p, u]
         if t < age:  # they rise
             return -1, 0.0, 0.0
         made = np.uint64(age - 1)
         s = back(slot, made * step, size)
         made = back(row, made, np.uint64(feed.rows))
         a = np.uint64(arms[at + s])
-        law = np.uint64(0) if one_law else np.uint64(game.law[a])
+        law = np.uint64(0) if one_law else np.uint64(problem.law[a])
         first = (made * np.uint64(feed.laws) + law) * np.uint64(feed.paid_columns)
-        c = (first + np.uint64(reader.cell[p, u])) * runs + own
-        d = (first + np.uint64(reader.cell[p, u + np.uint64(1)])) * runs + own
+        c = (first + np.uint64(times.cell[p, u])) * runs + own
+        d = (first + np.uint64(times.cell[p, u + np.uint64(1)])) * runs + own
         low, high = feed.paid[c], feed.paid[d]
-        before = low + reader.part[p, u] * (feed.paid[c + runs] - low)
-        after = high + reader.part[p, u + np.uint64(1)] * (feed.paid[d + runs] - high)
-        return np.int64(a), game.caps[a] * before, game.caps[a] * after
+        before = low + times.part[p, u] * (feed.paid[c + runs] - low)
+        after = high + times.part[p, u + np.uint64(1)] * (feed.paid[d + runs] - high)
+        return np.int64(a), problem.caps[a] * before, problem.caps[a] * after
 
     return group
