@@ -108,7 +108,7 @@ class Chain:
 
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
-    """Where what is paid by each age lies among the cumulative pay at the group edges."""
+    """Find where the pay by each age lies among the cumulative pay at the group edges."""
     if even:
         cell = np.minimum(ages // phi, groups - 1)
         return cell, (ages - cell * phi) / phi
@@ -119,7 +119,7 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 @functools.cache
 def loop(functions: Functions, feedback: Feedback) -> Function:
-    """The compiled loop for a policy's functions."""
+    """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     totals = feedback == "totals"

@@ -1,10 +1,9 @@
 """The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA GPU.
 
 Every policy in every run is a chain; chains whose policies share their functions are played by
-one kernel. Rounds are played span by span, so that
-memory does not grow with the horizon, a launch stays short, and Ctrl-C is heard. Neither the
-spans, nor how runs are shared out over several passes where memory is short, nor how chains are
-shared out over blocks changes a result.
+one kernel. Rounds are played span by span, so that memory does not grow with the horizon, a launch
+stays short, and Ctrl-C takes effect soon. Three things change no result: the spans, how runs are
+shared out over several passes where memory is short, and how chains are shared out over blocks.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ class _Sizes(NamedTuple):
 def _sizes(
     problem: Problem, laws: PackedLaws, plans: Sequence[PolicyPlan], rounds: Ints, runs: int
 ) -> _Sizes:
-    """How to play so many runs; where they do not fit, as many as do, in shorter spans."""
+    """Decide how to play so many runs: all at a time, or as many as fit, in shorter spans."""
     feedback = {plan.policy.feedback for plan in plans}
     changes = parts.AHEAD * (problem.groups // parts.AHEAD + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
@@ -130,7 +129,7 @@ def _sizes(
 
 
 def _alike(plans: Sequence[PolicyPlan]) -> list[list[int]]:
-    """The places of the plans that one kernel can play together."""
+    """Group the plans that one kernel can play together; gives their places in the list."""
     found: dict[Any, list[int]] = {}
     for p, plan in enumerate(plans):
         stats = plan.policy.stats(plan.params)
@@ -148,7 +147,7 @@ def _zeros(size: int, dtype: Any, stream: Any) -> Any:
 
 
 def _to_device(array: Any, stream: Any) -> Any:
-    """`array` on the GPU, which takes no empty ones."""
+    """Copy `array` to the GPU, which takes no empty ones."""
     given = np.ascontiguousarray(array)
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
 
@@ -243,7 +242,7 @@ class Team:
         self._grid = (blocks, _WARP * warps if wide else lanes, self.stream, near.size)
 
     def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
-        """Each field of all policies' tuples as one array, the policies first."""
+        """Stack each field of all policies' tuples as one array, the policies first."""
         return tuple(_to_device(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
 
     def _started(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
@@ -272,7 +271,7 @@ class Team:
         return regret.T.reshape(shape), self.of_chains(self.stats.pulls).reshape(shape)
 
     def of_chains(self, array: Any) -> Any:
-        """A statistic on the host, the chains first."""
+        """Copy a statistic to the host, the chains first."""
         host = array.copy_to_host(stream=self.stream)
         self.stream.synchronize()
         return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
@@ -324,7 +323,7 @@ class _Near(NamedTuple):
 
 
 def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any]) -> _Near:
-    """The table, and what else fits: the rates of all arms, the ring of arms, statistics of one axis."""
+    """Place in shared memory the table and what else fits: rates, the ring of arms, flat statistics."""
     table, arms, slots = sizes
     size = 8 * table
 

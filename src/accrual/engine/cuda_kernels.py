@@ -26,6 +26,7 @@ from accrual.engine.cuda_parts import (
     Span,
     Work,
     add_four,
+    adder_of,
     ask,
     back,
     group_reader,
@@ -60,7 +61,9 @@ def device_kernel(function: F, registers: int | None = None) -> F:
 
 
 def _enter(fields: tuple[Any, ...]) -> Function:
-    """``enter(arrays, starts, block, lane)``: a chain's own statistics, those kept near brought there."""
+    """Make ``enter(arrays, starts, block, lane)``, which gives a chain's statistics.
+
+    Those that are kept in shared memory are copied there."""
     last = len(fields) - 1
     dtype = fields[last]
 
@@ -92,7 +95,7 @@ def _enter(fields: tuple[Any, ...]) -> Function:
 
 
 def _leave(fields: tuple[Any, ...]) -> Function:
-    """``leave(arrays, stats, block, lane)``: put back what `_enter` brought near."""
+    """Make ``leave(arrays, stats, block, lane)``, which copies back what ``enter`` put into shared memory."""
     last = len(fields) - 1
     moved = fields[last] is not None
 
@@ -116,7 +119,7 @@ def _leave(fields: tuple[Any, ...]) -> Function:
 
 @functools.cache
 def chain_kernel(spec: KernelSpec) -> Any:
-    """The kernel that plays a span of rounds, for policies of one kind."""
+    """Make the kernel that plays a span of rounds, for policies of one kind."""
     functions = spec.functions
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
@@ -306,50 +309,9 @@ def chain_kernel(spec: KernelSpec) -> Any:
     return advance
 
 
-def _adder(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
-    """Functions on an arm's sums, which are these places of the statistics.
-
-    ``get(stats, arm)`` reads them, ``set(stats, arm, values)`` writes them, and ``add(values, table, at,
-    step)`` adds to each what the table has for it, `step` apart.
-    """
-    last = len(places) - 1
-    place = places[last]
-
-    @njit
-    def get(stats: Any, arm: int) -> Any:
-        return (stats[place][arm],)
-
-    @njit
-    def put(stats: Any, arm: int, values: Any) -> None:
-        stats[place][arm] = values[last]
-
-    @njit
-    def add(values: Any, table: Any, at: Any, step: Any) -> Any:
-        return (values[last] + table[at + np.uint64(last) * step],)
-
-    if last == 0:
-        return get, put, add
-    get_before, put_before, add_before = _adder(places[:last])
-
-    @njit
-    def gets(stats: Any, arm: int) -> Any:
-        return get_before(stats, arm) + get(stats, arm)
-
-    @njit
-    def puts(stats: Any, arm: int, values: Any) -> None:
-        put_before(stats, arm, values)
-        put(stats, arm, values)
-
-    @njit
-    def adds(values: Any, table: Any, at: Any, step: Any) -> Any:
-        return add_before(values, table, at, step) + add(values, table, at, step)
-
-    return gets, puts, adds
-
-
 @functools.cache
 def wide_kernel(spec: KernelSpec) -> Any:
-    """The kernel for few chains that learn from groups: each has a block to itself.
+    """Make the kernel for few chains that learn from groups: each has a block to itself.
 
     Its threads share out what they can: the arms, for an index reads and does not write; the groups
     that finish in a round, where the policy has `cell_update`, after which each arm's sums are one thread's,
@@ -360,7 +322,7 @@ def wide_kernel(spec: KernelSpec) -> Any:
     index, survey, decided = functions.index, functions.survey, functions.decided
     finished, cell_update, refresh = functions.finished, functions.cell_update, functions.refresh
     side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
-    get, put, add = _adder(spec.sums or (0,))
+    get, put, add = adder_of(spec.sums or (0,))
     surveyed = survey is not no_survey
     refreshed = refresh is not no_refresh
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats

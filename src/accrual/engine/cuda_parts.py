@@ -108,7 +108,7 @@ class KernelSpec(NamedTuple):
 
 
 def pick_from(count: int) -> Function:
-    """``pick(arrays, policy)``: the row of `policy` of each of `count` arrays."""
+    """Make ``pick(arrays, policy)``, which gives the row of `policy` of each of `count` arrays."""
     last = count - 1
 
     @njit
@@ -127,7 +127,7 @@ def pick_from(count: int) -> Function:
 
 
 def put_into(count: int) -> Function:
-    """``put(table, at, step, values)``: `count` values into the table, `step` apart."""
+    """Make ``put(table, at, step, values)``, which writes `count` values to a table, `step` apart."""
     last = count - 1
 
     @njit
@@ -146,15 +146,56 @@ def put_into(count: int) -> Function:
     return puts
 
 
+def adder_of(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
+    """Make three functions on an arm's sums, which are these places of the statistics.
+
+    ``get(stats, arm)`` reads them, ``set(stats, arm, values)`` writes them, and ``add(values, table, at,
+    step)`` adds to each what the table has for it, `step` apart.
+    """
+    last = len(places) - 1
+    place = places[last]
+
+    @njit
+    def get(stats: Any, arm: int) -> Any:
+        return (stats[place][arm],)
+
+    @njit
+    def put(stats: Any, arm: int, values: Any) -> None:
+        stats[place][arm] = values[last]
+
+    @njit
+    def add(values: Any, table: Any, at: Any, step: Any) -> Any:
+        return (values[last] + table[at + np.uint64(last) * step],)
+
+    if last == 0:
+        return get, put, add
+    get_before, put_before, add_before = adder_of(places[:last])
+
+    @njit
+    def gets(stats: Any, arm: int) -> Any:
+        return get_before(stats, arm) + get(stats, arm)
+
+    @njit
+    def puts(stats: Any, arm: int, values: Any) -> None:
+        put_before(stats, arm, values)
+        put(stats, arm, values)
+
+    @njit
+    def adds(values: Any, table: Any, at: Any, step: Any) -> Any:
+        return add_before(values, table, at, step) + add(values, table, at, step)
+
+    return gets, puts, adds
+
+
 @njit
 def back(place: Any, by: Any, size: Any) -> Any:
-    """The place so far back in a ring."""
+    """Give the place that lies `by` before `place` in a ring."""
     return place - by if place >= by else place + size - by
 
 
 @njit
 def ask(changes: Any, c: Any, runs: Any) -> Any:
-    """The next `AHEAD` changes."""
+    """Read the next `AHEAD` changes."""
     c2 = c + runs + runs
     c4 = c2 + runs + runs
     c6 = c4 + runs + runs
@@ -189,7 +230,7 @@ def add_four(rate: Any, at: Any, arms: Any, ring: Any, slot: Any, due: Any) -> A
 
 @functools.cache
 def group_reader(one_law: bool) -> Function:
-    """``group(...)``: who has finished a group in this round, and what they had paid at its edges.
+    """Make ``group(...)``, which finds who finishes a group in this round: arm, and pay at its edges.
 
     The arm is -1 where no such decision was made. Reading it needs nothing that `finished` writes,
     so the next group's numbers are on their way while one is learned from.

@@ -138,7 +138,7 @@ def _runs(runs: int | range) -> range:
 
 
 def log_rounds(horizon: int, count: int = 500) -> list[int]:
-    """About `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
+    """Give about `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
 
     Examples
     --------
