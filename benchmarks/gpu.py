@@ -1,4 +1,4 @@
-"""The CUDA engine on a card: the same numbers as the CPU's, and how fast.
+"""The CUDA engine on a GPU: the same numbers as the CPU's, and how fast.
 
 `-P` keeps this folder off the path, where numba would look for packages of its own.
 

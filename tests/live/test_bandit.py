@@ -21,7 +21,7 @@ from accrual.engine.record import record
 from accrual.live.commit import Decide, _Caller, salt_of
 from accrual.live.log_follower import LogFollower
 from accrual.policy.base import Policy
-from accrual.policy.catalog import CATALOG, make, policy_text
+from accrual.policy.catalog import CATALOG, policy_text
 from accrual.store.base import (
     AddArm,
     CloseDecision,
@@ -35,18 +35,12 @@ from accrual.store.base import (
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import SQLiteStore
 
-SETTINGS: dict[str, dict[str, object]] = {
-    "AgeUCB": {"alpha": 4},
-    "TPUCBEW": {"alpha": 4},
-    "TPUCBFR": {"alpha": 6},
-    "TPUCBFRG": {"alpha": 12, "spread": "begin"},
-}
 WINDOW = 12
 ARMS = ["jazz", "rock", "talk"]
 
 
 def policy_of(name: str) -> Policy:
-    return make(name, **SETTINGS.get(name, {}))
+    return CATALOG[name].example()
 
 
 class Clock:

@@ -1,7 +1,5 @@
 """Every policy of the catalog passes the published suite, and one that does not learn fails it."""
 
-from typing import Any
-
 import pytest
 
 from accrual.core.jit import njit
@@ -11,17 +9,10 @@ from accrual.policy.catalog import CATALOG
 from accrual.policy.ucb1 import UCB1, closed, decided
 from accrual.testing import PolicySuite
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "AgeUCB": {"alpha": 4},
-    "TPUCBEW": {"alpha": 4},
-    "TPUCBFR": {"alpha": 6},
-    "TPUCBFRG": {"alpha": 4, "spread": "begin"},
-}
-
 
 def _suite(name: str) -> type[PolicySuite]:
     def make_policy(self):
-        return CATALOG[name](**SETTINGS.get(name, {}))
+        return CATALOG[name].example()
 
     return type(f"Test{name}", (PolicySuite,), {"make_policy": make_policy, "__module__": __name__})
 

@@ -1,4 +1,4 @@
-"""The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA card.
+"""The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA GPU.
 
 Every policy in every run is a chain; chains whose policies share their functions are played by
 one kernel. Rounds are played span by span, so that
@@ -51,7 +51,7 @@ _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
 _NAP = 2e-3  # seconds between two looks at whether a span is over; another is under way then
 _DRAW_NEAR = 48 * 1024  # bytes: drawing is done in shared memory if half a usual block fits in so much
 _SAID = 200  # characters of what a library says of itself
-_SHARE = 0.5  # of the card's free memory that one simulation takes at most
+_SHARE = 0.5  # of the GPU's free memory that one simulation takes at most
 
 # Threads take turns: to wake the driver, from asking how much memory is free until it is taken, and
 # to launch for the first time, for each would compile the same kernels.
@@ -96,15 +96,13 @@ def _ready() -> None:
             "toolkit that fit each other (pip install 'numba-cuda[cu13]'): or use 'cpu'"
         ) from error
     if not found:
-        card = "an NVIDIA card and its driver; none was found"
+        gpu = "an NVIDIA GPU and its driver; none was found"
         toolkit = "a CUDA toolkit; none was found: pip install 'numba-cuda[cu13]'"
-        raise InputError(
-            f"device 'cuda' needs {toolkit if cuda.cuda_error() is None else card}, or use 'cpu'"
-        )
+        raise InputError(f"device 'cuda' needs {toolkit if cuda.cuda_error() is None else gpu}, or use 'cpu'")
 
 
 class _Sizes(NamedTuple):
-    """What fits the card."""
+    """What fits the GPU."""
 
     span: int  # rounds of a launch at most
     runs: int  # at a time, at most
@@ -125,7 +123,7 @@ def _sizes(problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: In
     span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
     a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
     if free < a_run:
-        raise InputError("one run does not fit half of the card's free memory; use device 'cpu'")
+        raise InputError("one run does not fit half of the GPU's free memory; use device 'cpu'")
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
@@ -148,7 +146,7 @@ def _zeros(size: int, dtype: Any, stream: Any) -> Any:
 
 
 def _to_device(array: Any, stream: Any) -> Any:
-    """`array` on the card, which takes no empty ones."""
+    """`array` on the GPU, which takes no empty ones."""
     given = np.ascontiguousarray(array)
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
 
@@ -159,7 +157,7 @@ class GpuFeed:
     def __init__(self, problem: Problem, laws: PackedLaws, sizes: _Sizes, key: tuple[int, range]) -> None:
         self.problem, self.sizes = problem, sizes
         self.seed, self.runs = key
-        # One for each simulation: a card has 32 queues, and streams in one queue wait for each other.
+        # One for each simulation: a GPU has 32 queues, and streams in one queue wait for each other.
         self.stream = cuda.stream()
         groups, rows, count = problem.groups, problem.window + sizes.span, laws.count
         self.one_law = count == 1

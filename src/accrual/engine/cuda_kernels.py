@@ -34,7 +34,7 @@ from accrual.engine.cuda_parts import (
 )
 from accrual.policy.base import Function, Moment, no_refresh, no_survey
 
-# Simulations side by side in threads have a queue each, up to the most a card has.
+# Simulations side by side in threads have a queue each, up to the most a GPU has.
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 need("numba_cuda", "cuda")  # numba has a cuda of its own, older and without upkeep
 if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that numpy 2.5 has dropped
