@@ -9,16 +9,20 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from examples.own_policy import PieceMOSS
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from own_policy import PieceMOSS  # noqa: E402
 
 import accrual as ac
-from accrual.engine.cpu import Chain, Marks, Plan
+from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.experiments.plan import plan
@@ -94,10 +98,10 @@ def looks(problem: ac.Problem, policy: ac.Policy, rounds: range | list[int], run
     """Play one run and stop at each of `rounds`."""
     laws = pack(problem)
     feed = RunFeed(problem, laws, 1, run)
-    one = Plan(policy, problem, laws)
+    one = PolicyPlan(policy, problem, laws)
     chain = Chain(one, feed.span, (1, run))
     start = 1
-    none = Marks(np.zeros(0, np.int64), np.zeros(0))
+    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
     for stop in rounds:
         while start <= stop:
             length = min(feed.span, stop + 1 - start)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import kernel
-from accrual.engine.cpu import Chain, Marks, Plan
+from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import PackedLaws, pack
 from accrual.live.evidence import Evidence, find_beaten, no_evidence, score
@@ -90,7 +90,7 @@ def trials(
     """
     runs, horizon = whole("runs", runs, 1), whole("horizon", horizon, 1)
     laws = pack(problem)
-    plan = Plan(policy, problem, laws, even_shares(len(problem.caps), floor))
+    plan = PolicyPlan(policy, problem, laws, even_shares(len(problem.caps), floor))
     found = Trials(np.full(runs, -1), np.zeros(runs, np.int64), np.zeros(runs))
 
     def play(run: int) -> None:
@@ -104,13 +104,13 @@ def trials(
 
 
 def _one(
-    problem: Problem, laws: PackedLaws, plan: Plan, horizon: int, key: tuple[int, int], error: float
+    problem: Problem, laws: PackedLaws, plan: PolicyPlan, horizon: int, key: tuple[int, int], error: float
 ) -> tuple[int, int, float]:
     """Play one run: the first winner, its round, and what was lost."""
     caps, window = np.array(problem.caps), problem.window
     source = RunFeed(problem, laws, *key, plan.policy.feedback == "groups")
     chain = Chain(plan, source.span, key)
-    shares = plan.game.shares
+    shares = plan.problem.shares
     evidence = no_evidence(np.stack([np.zeros(len(caps)), caps], axis=1), shares.least, error, 0)
     regret = np.zeros(1)
     named = np.array([-1, 0])
@@ -118,7 +118,7 @@ def _one(
     for start in range(1, horizon + 1, source.span):
         length = min(source.span, horizon + 1 - start)
         feed = source.read(length)
-        last = Marks(np.array([start + length - 1]), regret)
+        last = Checkpoints(np.array([start + length - 1]), regret)
         arms = chain.advance(feed, start, length, last).astype(np.int64)
         totals = feed.paid[window : window + length, :, -1][np.arange(length), laws.of_arm[arms]] * caps[arms]
         chances = np.zeros(length)

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import seldom
+from accrual.core.jit import njit_noinline
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ UP, DOWN = range(2)  # a bet that the arm pays more; that it pays less
 TRACED = 32  # checkpoints of the past that are kept, at most
 CHECK = 16  # scored decisions between two looks for an arm that is beaten
 
-SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS = range(6)
+SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW = range(7)
 NO_PROPENSITY = 0.0
 
 
@@ -53,8 +53,9 @@ class Evidence(NamedTuple):
     """Sums over scored decisions."""
 
     counts: Ints  # decisions scored; those without a propensity; totals cut off; checkpoints, ...
-    #               ... how many decisions apart; the id of the first decision of this comparison
-    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; the first h; the totals' range
+    #               ... how many decisions apart; the id of the first decision of this comparison; ...
+    #               ... whether a propensity was below the floor's
+    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; the first h; the range
     ranges: Floats  # arms x 2: the least and the greatest total
     least: Floats  # arms: the least propensity
     heights: Floats  # arms and, last, all: number, sum and sum of squares of h; sum of totals and of squares
@@ -89,7 +90,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
     unit = smallest / width if smallest > 0.0 else 0.0
     middle = float(ranges[playing].mean()) if playing.any() else 0.0
     return Evidence(
-        np.array([0, 0, 0, 0, CHECK, first], np.int64),
+        np.array([0, 0, 0, 0, CHECK, first, 0], np.int64),
         np.array([unit, max(playing.sum(), 1) / error, middle, width]),
         np.ascontiguousarray(ranges, np.float64),
         np.ascontiguousarray(least, np.float64),
@@ -105,12 +106,16 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
     )
 
 
-@seldom
+@njit_noinline
 def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None:
     """Take the next closed decision, in the order in which decisions were made."""
     counts, heights = evidence.counts, evidence.heights
     if propensity == NO_PROPENSITY or evidence.unit[0] == 0.0:
         counts[SKIPPED] += 1
+        return
+    if propensity < evidence.least[arm] * (1.0 - 1e-9):  # the floor was lower then: no bet would be safe
+        evidence.unit[0] = 0.0
+        counts[LOW] += 1
         return
     low, high = evidence.ranges[arm, 0], evidence.ranges[arm, 1]
     y = min(max(total, low), high)
@@ -154,7 +159,7 @@ def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None
         note_trace(evidence)
 
 
-@seldom
+@njit_noinline
 def find_beaten(evidence: Evidence) -> None:
     """Note which arm has beaten which: the wealth of the bets that it pays more has reached the bound."""
     logs, bound = evidence.logs, evidence.unit[1]
@@ -175,7 +180,7 @@ def find_beaten(evidence: Evidence) -> None:
                 evidence.beaten[a, b] = evidence.counts[SCORED]
 
 
-@seldom
+@njit_noinline
 def note_trace(evidence: Evidence) -> None:
     """Keep what the sequences need, to draw them; every other checkpoint goes when there is no room."""
     counts, trace = evidence.counts, evidence.trace

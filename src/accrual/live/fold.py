@@ -18,7 +18,7 @@ from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints,
 from accrual.live.learning import learning
 from accrual.live.pending import NEXT, close, has_room
 from accrual.policy.base import Feedback, Function, Functions
-from accrual.store.base import Kind
+from accrual.store.event_schema import Events, Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
@@ -63,27 +63,24 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
             learned[i] = learn(state, ids[i], values[i], ages[i])
 
     @njit
-    def replay(
-        state: KernelState, i: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats,
-        ages: Floats, propensities: Floats,
-    ) -> int:  # fmt: skip
+    def replay(state: KernelState, i: int, events: Events) -> int:
         book = Book(state.stats, state.first_news, state.pending.queues, False)
-        while i < len(kinds):
-            kind = kinds[i]
+        while i < len(events.kind):
+            kind, at, id_ = events.kind[i], events.at[i], events.decision[i]
             if kind > _CLOSE:
                 break
-            pass_time(state, book, ats[i])
+            pass_time(state, book, at)
             if kind == _PIECE:
-                learn(state, ids[i], values[i], ages[i])
+                learn(state, id_, events.value[i], events.age[i])
             elif kind == _CLOSE:
-                close(state.pending, ids[i])
+                close(state.pending, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
                 # The value of a decision's event is the salt of the worker that made it.
-                prepare(state, book, ats[i], moment_of(made, state.rules.seed, int(values[i])))
-                record(state, book, ats[i], made, arms[i], ages[i], propensities[i])
+                prepare(state, book, at, moment_of(made, state.rules.seed, int(events.value[i])))
+                record(state, book, at, made, events.arm[i], events.age[i], events.propensity[i])
             i += 1
         return i
 
@@ -127,15 +124,12 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         learn_all(held.value, ids, values, ages, learned)
 
     @kernel
-    def extend(
-        held: Any, start: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats,
-        ages: Floats, propensities: Floats,
-    ) -> int:  # fmt: skip
+    def extend(held: Any, start: int, events: Events) -> int:
         """Fold events from number `start` on: up to one that this cannot do, whose number is returned.
 
         That is an arm's coming or going, or a decision for which there is no room.
         """
-        return replay(held.value, start, kinds, ats, ids, arms, values, ages, propensities)
+        return replay(held.value, start, events)
 
     @kernel
     def choose(held: Any, now: float, step: float, n: int, salt: int) -> bool:

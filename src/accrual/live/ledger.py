@@ -37,7 +37,7 @@ from accrual.live.pending import (
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended
 from accrual.policy.floor import Limits
-from accrual.store.base import Events, Kind
+from accrual.store.event_schema import Events, Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -244,17 +244,7 @@ class Ledger:
         """Fold a stretch of a log."""
         done, count = 0, len(events.kind)
         while True:
-            done = self._code.extend(
-                self._held,
-                done,
-                events.kind,
-                events.at,
-                events.decision,
-                events.arm,
-                events.value,
-                events.age,
-                events.propensity,
-            )
+            done = self._code.extend(self._held, done, events)
             if done == count:
                 break
             kind = events.kind[done]
@@ -284,9 +274,10 @@ class Ledger:
             raise InputError("every arm has retired; add one before deciding")
         first = self._made
         arms = self.make(time, n, own, arm)
+        chances = self.propensities(n) if arm == CHOOSE else ()
         return [
             Decision(first + i, choice, now, chance)
-            for i, (choice, chance) in enumerate(zip(arms, self.propensities(n), strict=True))
+            for i, (choice, chance) in enumerate(zip(arms, chances or [None] * n, strict=True))
         ]
 
     def make_one(self, time: float, salt: int = 0) -> int:
@@ -478,11 +469,9 @@ class Ledger:
         self._code = self._code._replace(**{name: machine_code_for(dispatcher, held)})
         return found
 
-    def propensities(self, n: int) -> list[float | None]:
-        """Return the propensities of the `n` decisions last made or tried; None where there is no floor."""
-        if not self.limits.any:
-            return [None] * n
-        return self._propensities[:n].tolist()  # type: ignore[no-any-return]
+    def propensities(self, n: int) -> tuple[float, ...]:
+        """Return the propensities of the `n` decisions last made or tried; none without a floor."""
+        return tuple(self._propensities[:n].tolist()) if self.limits.any else ()
 
     def _compare_anew(self) -> None:
         """Begin the comparison of the arms in play: all are compared over the same decisions."""
@@ -523,7 +512,10 @@ class Ledger:
 
 
 def _positive(what: str, value: float) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{what} must be a positive number, not {value!r}")
     return number

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from accrual.live.evidence import BETS, CUT, DOWN, ERROR, SCORED, SKIPPED, UP, WEIGHTS, Evidence
+from accrual.live.evidence import BETS, CUT, DOWN, ERROR, LOW, SCORED, SKIPPED, UP, WEIGHTS, Evidence
 from accrual.live.sequences import arm_bounds, estimates, pair_bounds, sums_of
 
 Floats = npt.NDArray[np.float64]
@@ -119,6 +119,8 @@ def verdict(evidence: Evidence, playing: Sequence[int], name: Callable[[int], st
     skipped = int(evidence.counts[SKIPPED])
     if len(playing) < 2:
         return untold("there is nothing to compare, with fewer than two arms in play", names, skipped)
+    if evidence.counts[LOW]:
+        return untold("the floor was raised, and earlier propensities are below it", names, skipped)
     if evidence.unit[0] == 0.0:
         return untold(
             "there is no floor, so the chance with which an arm was chosen is not known; "

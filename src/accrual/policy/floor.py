@@ -126,15 +126,21 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
         except (TypeError, ValueError):
             low, high = 1.0, 0.0
         if not 0.0 <= low <= high <= 1.0 or high == 0.0:
-            raise InputError(f"the shares of {name!r} must be two, from 0 to 1, such as (0.1, 0.6), not {bound!r}")
+            raise InputError(
+                f"the shares of {name!r} must be two, from 0 to 1, such as (0.1, 0.6), not {bound!r}"
+            )
         bounds[name] = (low, high)
     least = sum(max(floor / len(arms), low) for low, _ in bounds.values())
     most = sum(high for _, high in bounds.values())
     if least > 1.0 + 1e-9:
-        raise InputError(f"the least shares come to {least:g}, more than 1, with the floor's part for each arm")
+        raise InputError(f"the least shares and the floor's parts come to {least:g}, more than 1")
     if most < 1.0 - 1e-9:
-        raise InputError(f"the greatest shares come to {most:g}, less than 1: some decisions would get no arm")
+        raise InputError(
+            f"the greatest shares come to {most:g}, less than 1: some decisions would have no arm"
+        )
     for name, (low, high) in bounds.items():
         if max(floor / len(arms), low) > high:
-            raise InputError(f"the floor gives {name!r} {floor / len(arms):g}, more than its greatest share, {high:g}")
+            raise InputError(
+                f"the floor gives {name!r} {floor / len(arms):g}, more than its greatest share, {high:g}"
+            )
     return Limits(float(floor), tuple(bounds.values()) if shares else ())
