@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from own_policy import PieceMOSS  # noqa: E402
+from own_policy import PieceMOSS
 
 import accrual as ac
 from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan

@@ -58,12 +58,10 @@ def with_room(old: Pending, more: int) -> Pending:
     has = max(_power(old.queues.counts[USED] + more), had)
     paid = np.zeros((has, old.paid.shape[1]))
     paid[:had] = old.paid
-    rings = []
-    for ring in (old.arms, old.propensities, old.totals):
-        longer = np.zeros(len(where), ring.dtype)
-        longer[ids % len(where)] = ring[ids % len(old.where)]
-        rings.append(longer)
-    return Pending(old.counts, where, with_rows(old.queues, has), paid, *rings)
+    arms, propensities, totals = (np.zeros(len(where), getattr(old, name).dtype) for name in RINGS)
+    for new, name in ((arms, "arms"), (propensities, "propensities"), (totals, "totals")):
+        new[ids % len(where)] = getattr(old, name)[ids % len(old.where)]
+    return Pending(old.counts, where, with_rows(old.queues, has), paid, arms, propensities, totals)
 
 
 def _power(least: int) -> int:

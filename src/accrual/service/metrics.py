@@ -56,6 +56,10 @@ class Metrics:
         self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "livemax")
         self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
         self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
+        self.verdict = Gauge(
+            "accrual_verdict", "1 if a winner is known, 0 if none is yet, -1 if none can be.", ["bandit"],
+            registry=registry, multiprocess_mode="livemax",
+        )  # fmt: skip
         self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "livemax")
         self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "livemax")
         self.bandits = gauge("accrual_bandits", "Bandits open.", "livemax")

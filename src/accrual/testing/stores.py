@@ -127,12 +127,19 @@ class StoreSuite(ABC):
     def test_a_decision_is_kept_as_made(self, store: Store) -> None:
         """With its own window, what whoever chose had seen, and the salt of the draws."""
         bandit = _clocked(store)
-        store.append(bandit, [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
-        first = DecisionRow(
-            bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1
+        store.append(
+            bandit,
+            [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1, propensities=(0.95, 0.05))],
+            now=3.0,
         )
+        first = DecisionRow(
+            bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1,
+            propensity=0.95,
+        )  # fmt: skip
         assert store.decision(bandit, 0) == first
-        assert store.decision(bandit, 1) == first._replace(id=1, seq=4, arm=0, window=80.0, part=1)
+        assert store.decision(bandit, 1) == first._replace(
+            id=1, seq=4, arm=0, window=80.0, part=1, propensity=0.05
+        )
         assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
         assert store.decision(bandit, 2) is None
 
