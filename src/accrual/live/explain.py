@@ -76,6 +76,5 @@ def explain(
                 None if found is None else float(ledger.caps[arm]) * found.mean,
             )
         )
-    return Explanation(
-        row.id, name(row.arm), row.at, row.propensity, not known[row.arm], reasons, chosen == row.arm
-    )
+    arm, first, exact = name(row.arm), not known[row.arm], chosen == row.arm
+    return Explanation(row.id, arm, row.at, row.propensity, first, reasons, exact)

@@ -102,8 +102,8 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=1,
-            description="The share of decisions whose arm is drawn at random, such as 0.05. Then propensities "
-            "are known and verdicts can be given; with 0 they cannot.",
+            description="The share of decisions whose arm is drawn at random, such as 0.05. Then "
+            "propensities are known and verdicts can be given; with 0 they cannot.",
         ),
     ] = 0.0
     shares: Annotated[
@@ -220,7 +220,7 @@ class ArmStateOut(Struct):
         float | None, Meta(description="Of what one decision pays on average, up to the age `reached`.")
     ]
     interval: Annotated[
-        tuple[float, float] | None, Meta(description="The estimate and 1.96 standard errors to both sides.")
+        tuple[float, float] | None, Meta(description="For one look at one arm: not for stopping a test.")
     ]
     reached: Annotated[
         float, Meta(description="The greatest age that a decision of the arm has reached, up to its window.")
@@ -240,7 +240,7 @@ class PairOut(Struct):
     difference: Annotated[float, Meta(description="Estimated from closed decisions.")]
     interval: Annotated[
         tuple[float, float],
-        Meta(description="Holds at all times together: one may look as often as one likes."),
+        Meta(description="Holds at all times together, however often one looks."),
     ]
     sequence: Annotated[
         list[tuple[int, float, float]],
