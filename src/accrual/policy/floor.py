@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown
-from accrual.core.jit import njit
+from accrual.core.jit import njit_noinline
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Shares(NamedTuple):
     most: Floats  # the greatest share of each arm
 
 
-@njit
+@njit_noinline
 def propensity(shares: Shares, pick: int, arm: int) -> float:
     """Return the probability with which `arm` is chosen where the policy's pick is `pick`."""
     least, most = shares.least, shares.most
@@ -47,7 +47,7 @@ def propensity(shares: Shares, pick: int, arm: int) -> float:
     return least[arm] + over * ((most[arm] - least[arm]) / room)
 
 
-@njit
+@njit_noinline
 def drawn(shares: Shares, pick: int, u: float) -> int:
     """Return the arm that the coin `u`, from 0 to below 1, makes of the policy's pick."""
     upto = propensity(shares, pick, pick)
