@@ -112,7 +112,7 @@ def _upgrade(action: str, url: str) -> None:
 
 @contextmanager
 def _alone(url: str) -> Iterator[None]:
-    """While no other process has a SQLite file open for writing; PostgreSQL has locks of its own."""
+    """Hold the lock of a SQLite file, so that no other process writes; PostgreSQL has locks of its own."""
     from accrual.store.address import parse
     from accrual.store.lock import FileLock
 
@@ -120,7 +120,7 @@ def _alone(url: str) -> Iterator[None]:
     if address.dialect != "sqlite":
         yield
         return
-    if not os.path.exists(address.place):  # nobody can have it open, and only one can make it
+    if not os.path.exists(address.place):  # no process can have it open yet
         yield
         return
     lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")
@@ -131,7 +131,7 @@ def _alone(url: str) -> Iterator[None]:
 
 
 def _moment(text: str) -> float:
-    """Seconds since 1970."""
+    """Read a time as seconds since 1970."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
