@@ -238,7 +238,7 @@ def cap_of(cap: Any) -> float:
     """An arm's cap, checked."""
     try:
         number = float(cap)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not CAP_LEAST <= number <= CAP_MOST:  # beyond, squares of shares of a cap are no numbers any more
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")

@@ -32,17 +32,8 @@ from accrual.service.messages import (
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
-from accrual.store.base import (
-    AddArm,
-    Answer,
-    BanditRow,
-    CloseDecision,
-    Events,
-    Kind,
-    RetireArm,
-    Status,
-    StoreRequest,
-)
+from accrual.store.base import AddArm, Answer, BanditRow, CloseDecision, RetireArm, Status, StoreRequest
+from accrual.store.event_schema import Events, Kind
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
