@@ -46,8 +46,8 @@ def check(found: str | None, address: Address) -> None:
             f"make a backup, then: accrual db upgrade {address}"
         )
     raise InputError(
-        f"{address} has tables of schema version {found!r}, made by a newer accrual; this one knows up to {NEEDED}: "
-        "install the newer accrual"
+        f"{address} has tables of schema version {found!r}, made by a newer accrual; this one "
+        f"knows up to {NEEDED}: install the newer accrual"
     )
 
 
