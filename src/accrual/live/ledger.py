@@ -477,7 +477,10 @@ class Ledger:
 
 
 def _positive(what: str, value: float) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{what} must be a positive number, not {value!r}")
     return number

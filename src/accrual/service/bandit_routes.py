@@ -79,7 +79,7 @@ class BanditRoutes:
         """Make a bandit. The same request again is no error; another bandit under a taken name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
-                    "allow_negative": given.allow_negative}  # fmt: skip
+                    "allow_negative": given.allow_negative, "unit": given.unit}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
