@@ -397,7 +397,7 @@ class Bandit:
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
-        # Without the lock: folding a part of the log again can take a second, and other callers must not wait.
+        # Without the lock: folding part of the log again can take a second, and no other caller is to wait.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
     def check(self) -> None:
