@@ -81,7 +81,7 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `clock`, `skew`: see `Options`.
+        `seed`, `allow_negative`, `clock`, `skew`, `unit`: see `Options`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Bandit:
         only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
-            arms, window, groups, policy, seed, options.get("allow_negative", False)
+            arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", "")
         )
         name_of("a bandit", name)
         place, owned = _opened(store)

@@ -17,7 +17,7 @@ from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints,
 from accrual.live.learning import learning
 from accrual.live.pending import NEXT, close, has_room
 from accrual.policy.base import Feedback, Function, Functions
-from accrual.store.base import Kind
+from accrual.store.event_schema import Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 

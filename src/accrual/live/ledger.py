@@ -24,7 +24,7 @@ from accrual.live.memory import together
 from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended, positive
-from accrual.store.base import Events, Kind
+from accrual.store.event_schema import Events, Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
