@@ -47,16 +47,9 @@ def problems():
 
 def policies(arms):
     """Every policy of the catalog, one with clusters, and one of a user's own."""
-    settings = {"alpha": 4, "spread": "begin"}
-    made = {
-        name: kind(**{key: settings[key] for key in settings if key in kind.__annotations__})
-        for name, kind in CATALOG.items()
-        if name != "TPUCBFR"
-    }
     halves = [Cluster(range(1), 4, "begin", 8), Cluster(range(1, arms), 6, "end")]
     return {
-        **made,
-        "TPUCBFR": ac.TPUCBFR(4),
+        **{name: kind.example() for name, kind in CATALOG.items()},
         "two policies of a kind": ac.TPUCBFRG(6, "end"),
         "fewer buckets": ac.AgeIMED(buckets=3, clusters=[0] + [1] * (arms - 1)),
         "clusters": ClusteredTPUCBFRG(halves),
