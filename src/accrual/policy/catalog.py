@@ -10,36 +10,12 @@ from typing import Any
 import numpy as np
 
 from accrual.core.errors import InputError, unknown
-from accrual.policy.age_imed import AgeIMED
-from accrual.policy.age_kl import AgeKL
-from accrual.policy.age_prior import AgePrior
-from accrual.policy.age_ts import AgeTS
-from accrual.policy.age_ucb import AgeUCB
+from accrual.policy import catalog_rows
 from accrual.policy.base import Policy
-from accrual.policy.delayed_ucb1 import DelayedUCB1
-from accrual.policy.imed import IMED
-from accrual.policy.klucb import KLUCB
-from accrual.policy.thompson import ThompsonSampling
-from accrual.policy.tpucbew import TPUCBEW
-from accrual.policy.tpucbfr import TPUCBFR
-from accrual.policy.tpucbfrg import TPUCBFRG
-from accrual.policy.ucb1 import UCB1
 from accrual.spread import Spread, as_spread
 
 CATALOG: dict[str, type[Policy]] = {
-    "UCB1": UCB1,
-    "DelayedUCB1": DelayedUCB1,
-    "TPUCBEW": TPUCBEW,
-    "TPUCBFR": TPUCBFR,
-    "TPUCBFRG": TPUCBFRG,
-    "KLUCB": KLUCB,
-    "IMED": IMED,
-    "ThompsonSampling": ThompsonSampling,
-    "AgePrior": AgePrior,
-    "AgeIMED": AgeIMED,
-    "AgeTS": AgeTS,
-    "AgeKL": AgeKL,
-    "AgeUCB": AgeUCB,
+    name: kind for name, kind in vars(catalog_rows).items() if isinstance(kind, type)
 }
 
 
