@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from accrual.core.errors import InputError, unknown
 from accrual.store.address import parse
+from accrual.store.backends import backend_of
 from accrual.store.keys import KeyRow, KeyTable, open_keys
 from accrual.store.migrate import current, upgrade
 
@@ -36,7 +37,7 @@ NOBODY = Key("", frozenset())  # of a request without a key for an address that 
 
 def ready_keys(url: str) -> KeyTable:
     """Open the keys at `url`. A SQLite file that is not there yet is made first."""
-    if parse(url).dialect == "sqlite" and current(url) is None:
+    if backend_of(parse(url)).makes_itself and current(url) is None:
         upgrade(url)
     return open_keys(url)
 

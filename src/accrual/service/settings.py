@@ -15,6 +15,7 @@ from typing import Any
 from accrual.core.durations import parse_duration
 from accrual.core.errors import InputError, only, whole
 from accrual.store.address import parse
+from accrual.store.backends import backend_of
 
 PREFIX = "ACCRUAL_"
 CONFIG = PREFIX + "CONFIG"
@@ -69,7 +70,7 @@ class Settings:
         if self.port > 65_535:
             raise InputError(f"port must be at most 65535, not {self.port}")
         address = parse(self.store)
-        if self.workers > 1 and address.dialect == "sqlite":
+        if self.workers > 1 and not backend_of(address).several_workers:
             raise InputError(
                 "a SQLite file has one writer: --workers 1, or a PostgreSQL database "
                 "(--store postgresql://USER@HOST/NAME)"

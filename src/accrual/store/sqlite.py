@@ -23,7 +23,7 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.store import migrate
 from accrual.store.accept import Acceptance
-from accrual.store.address import Address
+from accrual.store.address import sqlite_address
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -126,7 +126,7 @@ class SQLiteStore:
     shared = False
 
     def __init__(self, path: str, readonly: bool = False) -> None:
-        self.address = Address("sqlite", os.fspath(path))
+        self.address = sqlite_address(path)
         self._process = os.getpid()
         self._logs: dict[int, _Log] = {}
         self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
