@@ -48,7 +48,7 @@ def hash_of(kind: int, subject: int, key: str) -> int:
 
 
 def hash_of_change(kind: int, subject: int) -> int:
-    """Return 64 bits for the closing of a decision, or the adding or retiring of an arm: each happens once."""
+    """Return 64 bits for the closing of a decision, or for the adding or retiring of an arm."""
     return hash_of(CLOSING if kind == Kind.CLOSE else OF_ARM, subject, str(kind))
 
 

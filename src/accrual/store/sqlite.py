@@ -143,7 +143,7 @@ class SQLiteStore:
                 migrate.upgrade(str(self.address))
             self._lock = FileLock(
                 place,
-                f"{self.address} is open for writing already; one process, and in it one store, may have it open for writing",
+                f"{self.address} is open for writing already; only one store at a time may write to it",
             )
         try:
             if self._lock is not None:
