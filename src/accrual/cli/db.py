@@ -109,7 +109,7 @@ def _upgrade(action: str, url: str) -> None:
 
 
 def _moment(text: str) -> float:
-    """Seconds since 1970."""
+    """Read a time as seconds since 1970."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What can be set, where it is read from, and what it is otherwise. One table says all."""
+"""The settings of a service: their names, meanings and defaults, and where they are read from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = PREFIX + "CONFIG"
 
 
 def _setting(default: Any, help: str, least: float | None = None) -> Any:
-    """A row of the table. `least` is for numbers."""
+    """Describe a setting. `least` is the smallest number that it may be."""
     metadata = {"help": help, "least": least}
     if isinstance(default, tuple):
         return field(default_factory=lambda: default, metadata=metadata)
@@ -98,7 +98,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a file, of the environment and of the command line, the later before the earlier.
+    """Read the settings from a file, the environment and the command line; later ones win.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def load(
         A TOML file; else what `ACCRUAL_CONFIG` names, if anything.
     environment : mapping, optional
     options : mapping, optional
-        By name; None is as good as absent.
+        By name; one that is None counts as not given.
     """
     environment = environment or {}
     rows = {row.name: row for row in dataclasses.fields(Settings)}
@@ -128,7 +128,7 @@ def load(
 
 
 def named(pairs: Iterable[str]) -> dict[str, Any]:
-    """Settings as the command line gives them: NAME=VALUE.
+    """Read settings as the command line gives them: NAME=VALUE.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _typed(row: dataclasses.Field[Any], value: Any, where: str) -> Any:
-    """`value`, from a file or from text, as the setting's type."""
+    """Convert a value from a file or from text to the type of its setting."""
     try:
         if row.name.endswith("_seconds") and isinstance(value, str) and value.strip()[-1:].isalpha():
             value = parse_duration(value, where)
