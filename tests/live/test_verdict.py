@@ -112,7 +112,7 @@ def test_propensities_are_those_of_the_coin():
     ("floor", "shares", "said"),
     [
         (1.5, None, "from 0 to 1"),
-        (0.1, {"x": (0.1, 0.2)}, "no arm"),
+        (0.1, {"x": (0.1, 0.2)}, "unknown arm"),
         (0.1, {"a": (0.5, 0.2)}, "must be two"),
         (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, "more than 1"),
         (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, "less than 1"),
