@@ -27,6 +27,7 @@ from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.experiments.plan import plan
 from accrual.experiments.trial import even_shares, trials
+from accrual.laws import Law
 from accrual.live.estimate import estimate
 from accrual.live.evidence import find_beaten, no_evidence, score
 from accrual.policy.floor import propensity
@@ -131,7 +132,7 @@ def power(runs: int, jobs: int) -> None:
 def coverage(runs: int, jobs: int) -> None:
     """How often the pointwise interval of `state()` holds the mean, at five ages of a bandit."""
     lump, leave = ac.LumpLaw, ac.LeavingLaw
-    cases = {
+    cases: dict[str, tuple[int, list[Law]]] = {
         "lumps, begin_middle, w 100": (100, [lump(p, "begin_middle") for p in (0.2, 0.3, 0.4, 0.5)]),
         "coins, end, w 500": (500, [ac.BernoulliLaw(p, "end") for p in (0.2, 0.3, 0.4, 0.5)]),
         "speeds differ, w 200": (200, [lump(0.4, s) for s in ("begin", "uniform", "end")]),
@@ -176,9 +177,11 @@ def plans(runs: int, jobs: int) -> None:
     ):
         promise = plan(base, more, floor, arms, window=100)
         line = promise.lines[0]
+        assert line.half is not None
+        assert line.most is not None
         laws = [ac.LumpLaw(base)] * (arms - 1) + [ac.LumpLaw(base + more)]
         problem = ac.Problem([1.0] * arms, 100, 20, laws)
-        horizon = int(3 * (line.most or 0) + 100)
+        horizon = int(3 * line.most + 100)
         found = trials(problem, ac.AgeIMED(), floor, horizon, runs, seed=5, jobs=jobs)
         when = np.where(found.winner == arms - 1, found.round, np.inf)
         half, most = np.quantile(when, (0.5, 0.8), method="higher")

@@ -151,6 +151,7 @@ def test_a_refold_gives_the_same_verdict_to_the_bit(tmp_path):
     assert play(in_memory, 700) == made  # the same coins, whatever the store
     with ac.Bandit.open(store) as other:
         row = other._store.find("bandit")
+        assert row is not None
         fresh = refold(other._store, row, other._config.ledger(), other._follower.position - 1)
         assert same_bits(learned(fresh), ledger)
         assert verdict(fresh.evidence, fresh.arms, other._name, Pace(20, 1.0, 20.0)) == before
@@ -204,6 +205,8 @@ def test_a_plan_holds_in_trials():
     problem = ac.Problem([1.0] * 2, 20, 10, [ac.LumpLaw(0.3), ac.LumpLaw(0.5)])
     found = trials(problem, ac.AgeIMED(), 0.3, 4000, 300, seed=2)
     when = np.where(found.winner == 1, found.round, 9999)
-    assert promise.lines[0].half + 20 == pytest.approx(float(np.median(when)), rel=0.15)
+    half = promise.lines[0].half
+    assert half is not None
+    assert half + 20 == pytest.approx(float(np.median(when)), rel=0.15)
     with pytest.raises(InputError, match="between 0 and the cap"):
         ac.plan(0.9, 0.2)

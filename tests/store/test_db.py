@@ -38,7 +38,7 @@ FROZEN = {
     "0003_key_order.py": "0c311958ed367ba1903635b196c8a4533f3c7a62c7a1e81795bb981018152fdd",
     "0004_salt.py": "32bbc27ae472ed0af185983a1be1b345d7e6a20132d1ccfd0f29f3d06332d1aa",
     "0005_checksums.py": "3a4deaeb6a2cc52e71c9dd504e4a3d78b3f2c285c80c03394444935d322154b5",
-    "0006_propensity.py": "fe0a40905a46492533c9cc699633019a215962498da847a8e9abd7def005162c",  # not released: may change
+    "0006_propensity.py": "fe0a40905a46492533c9cc699633019a215962498da847a8e9abd7def005162c",
 }
 
 

@@ -76,5 +76,5 @@ def explain(
                 None if found is None else float(ledger.caps[arm]) * found.mean,
             )
         )
-    arm, first, exact = name(row.arm), not known[row.arm], chosen == row.arm
-    return Explanation(row.id, arm, row.at, row.propensity, first, reasons, exact)
+    turn, exact = not known[row.arm], chosen == row.arm
+    return Explanation(row.id, name(row.arm), row.at, row.propensity, turn, reasons, exact)
