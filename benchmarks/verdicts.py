@@ -1,7 +1,7 @@
 """Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
 
-Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, plan, drift) may be
-named and is then run alone.
+Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, plan, drift,
+picture) may be named and is then run alone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 from own_policy import PieceMOSS
 
 import accrual as ac
+from accrual.core.errors import need
 from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
@@ -30,6 +31,7 @@ from accrual.experiments.trial import even_shares, trials
 from accrual.laws import Law
 from accrual.live.estimate import estimate
 from accrual.live.evidence import find_beaten, no_evidence, score
+from accrual.live.verdict import Pace, verdict
 from accrual.policy.floor import propensity
 
 Floats = npt.NDArray[np.float64]
@@ -225,8 +227,33 @@ def drift(runs: int) -> None:
     )
 
 
+def picture() -> None:
+    """Draw one test: how much more an arm that pays 0.40 pays than one that pays 0.30, as decisions close."""
+    dice = np.random.default_rng(1)
+    shares = even_shares(2, 0.2)
+    evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), shares.least, 0.05, 0)
+    arms = np.where(dice.random(4000) < 0.2, dice.integers(2, size=4000), 1)
+    for arm in arms.tolist():
+        score(evidence, arm, float(dice.random() < (0.3, 0.4)[arm]), propensity(shares, 1, arm))
+    (pair,) = verdict(evidence, [0, 1], lambda arm: ("old", "new")[arm], Pace(0, 1.0, 0.0)).pairs
+    scored, low, high = np.array([*pair.sequence, (4000, *pair.interval)]).T
+    figure = need("matplotlib.figure", "plot").Figure(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.fill_between(scored, low, high, alpha=0.3, linewidth=0)
+    axes.axhline(0.0, color="black", linewidth=0.8)
+    axes.axhline(0.1, color="black", linewidth=0.8, linestyle=":")
+    fell = evidence.beaten[1, 0]
+    if fell:
+        axes.axvline(fell, linewidth=0.8)
+        axes.annotate(f"verdict after {fell:,}", (fell, 0.3), xytext=(6, 0), textcoords="offset points")
+    axes.set(xlabel="closed decisions", ylabel="new pays more than old by", ylim=(-0.2, 0.4), xlim=(0, 4000))
+    path = Path(__file__).parent.parent / "docs" / "img" / "verdict.png"
+    figure.savefig(path, dpi=110)
+    print(f"wrote {path.name}")
+
+
 def main() -> None:
-    parts = ("false", "control", "power", "coverage", "plan", "drift")
+    parts = ("false", "control", "power", "coverage", "plan", "drift", "picture")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"any of {', '.join(parts)}; all unless given")
     parser.add_argument("--runs", type=int, default=1000)
@@ -247,6 +274,8 @@ def main() -> None:
             plans(given.runs, given.jobs)
         elif part == "drift":
             drift(max(given.runs // 5, 1))
+        elif part == "picture":
+            picture()
         else:
             parser.error(f"no part is called {part!r}; there are {', '.join(parts)}")
         print(f"  ({time.perf_counter() - began:.0f} s)", flush=True)
