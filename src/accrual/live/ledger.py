@@ -124,6 +124,7 @@ class Ledger:
         self._arms = np.zeros(1, np.int64)
         self._propensities = np.zeros(1)
         self.limits, self._allow_negative = limits, allow_negative
+        self._floored = limits.any
         self._draft = room_for(len(self._ends), 256)
         self._recent = np.zeros(RECENT, np.int64)
         self._founding = len(caps)
@@ -431,7 +432,7 @@ class Ledger:
         self._own_windows: list[float] = self._windows.tolist()
         rules = Rules(
             self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps,
-            self.limits.any, self.limits.shares(self._playing),
+            self._floored, self.limits.shares(self._playing),
         )  # fmt: skip
         self._held = native_tuple(
             KernelState(
@@ -471,7 +472,7 @@ class Ledger:
 
     def propensities(self, n: int) -> tuple[float, ...]:
         """Return the propensities of the `n` decisions last made or tried; none without a floor."""
-        return tuple(self._propensities[:n].tolist()) if self.limits.any else ()
+        return tuple(self._propensities[:n].tolist()) if self._floored else ()
 
     def _compare_anew(self) -> None:
         """Begin the comparison of the arms in play: all are compared over the same decisions."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.live.evidence import BEGINS, Evidence, score
+from accrual.live.evidence import BEGINS, SKIPPED, Evidence, score
 from accrual.live.queues import (
     USED,
     Floats,
@@ -144,6 +144,9 @@ def leave(pending: Pending, evidence: Evidence, number: int) -> None:
     while counts[FIRST] < counts[NEXT] and pending.where[counts[FIRST] & mask] == CLOSED:
         if counts[FIRST] >= evidence.counts[BEGINS]:
             place = counts[FIRST] & mask
-            score(evidence, pending.arms[place], pending.totals[place], pending.propensities[place])
+            if evidence.unit[0] == 0.0:  # there is no floor, so there is nothing to score
+                evidence.counts[SKIPPED] += 1
+            else:
+                score(evidence, pending.arms[place], pending.totals[place], pending.propensities[place])
         counts[FIRST] += 1
     give_back(pending.queues, number)

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 Test = Callable[[Floats], npt.NDArray[np.bool_]]
 
 _REACH = 0.68  # log(1 - u) >= -u - u**2 up to here
-_STEPS = 32
+_STEPS = 24  # halvings: to a ten-millionth of the range
 _LOG_WEIGHTS = np.log(WEIGHTS)
 
 

@@ -222,8 +222,8 @@ def _pairs(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str],
     others = np.delete(own, best)
     leader = np.full(len(others), own[best])
     sums = sums_of(evidence)
-    low = pair_bounds(evidence, sums, leader, others)
-    high = -pair_bounds(evidence, sums, others, leader)
+    both = pair_bounds(evidence, sums, np.append(leader, others), np.append(others, leader))
+    low, high = both[:, : len(others)], -both[:, len(others) :]
     pairs = []
     for place, arm in enumerate(others):
         ends = list(zip(low[:, place].tolist(), high[:, place].tolist(), strict=True))
