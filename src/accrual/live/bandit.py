@@ -230,10 +230,12 @@ class Bandit:
             if answer.status is Status.CONFLICT:
                 raise InputError(f"the key {key!r} was used for another number of decisions than {count}")
         if n is None:
-            return Decision(answer.number, self._name(answer.arms[0]), answer.at, answer.propensities[0])
+            return Decision(answer.number, self._name(answer.arms[0]), answer.at, *answer.propensities)
         return [
             Decision(answer.number + i, self._name(arm), answer.at + self._step * i, chance)
-            for i, (arm, chance) in enumerate(zip(answer.arms, answer.propensities, strict=True))
+            for i, (arm, chance) in enumerate(
+                zip(answer.arms, answer.propensities or (None,) * count, strict=True)
+            )
         ]
 
     def observe(

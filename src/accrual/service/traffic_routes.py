@@ -152,8 +152,9 @@ class TrafficRoutes:
         if not served.knows(answer.arms):  # another process has added some
             await asyncio.to_thread(served.learn_arms)
         first, at, step = answer.number, answer.at, served.step
+        chances = answer.propensities or (None,) * len(answer.arms)
         made = [
-            DecisionOut(first + i, served.arm_name(arm), at + step * i, answer.propensities[i])
+            DecisionOut(first + i, served.arm_name(arm), at + step * i, chances[i])
             for i, arm in enumerate(answer.arms)
         ]
         return _write(DecisionsOut(made, answer.status is _AGAIN))

@@ -188,7 +188,7 @@ class Acceptance:
         begins = at if not self._rounds else id_ + 1.0
         answer = _answer(
             status=_STORED, seq=seq + 1, at=begins, number=id_, arms=arms, late=False, age=0.0,
-            propensities=chances, warning="",
+            propensities=request.propensities, warning="",
         )  # fmt: skip
         for part, arm in enumerate(arms):
             window = request.windows[part]

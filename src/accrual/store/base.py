@@ -60,6 +60,11 @@ class NewDecisions(NamedTuple):
     propensities: tuple[float | None, ...] = ()  # of the arms; empty where there is no floor
 
 
+def known_propensities(propensities: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return propensities as an answer has them: empty where no decision has one."""
+    return () if all(one is None for one in propensities) else tuple(propensities)
+
+
 class NewPiece(NamedTuple):
     """A piece. Its age is as stated, or follows from the time of its event (`when`), or from its arrival."""
 
@@ -132,7 +137,7 @@ class Answer(NamedTuple):
     arms: tuple[int, ...] = ()  # the decisions' arms
     late: bool = False  # the piece's age was past the window, or its decision had closed
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
-    propensities: tuple[float | None, ...] = ()  # the decisions' propensities, as stored
+    propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
 
 

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, Status, StoreRequest
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    CloseDecision,
+    NewDecisions,
+    NewPiece,
+    Status,
+    StoreRequest,
+    known_propensities,
+)
 from accrual.store.event_schema import EVENT_COLUMNS, NONE, PACKED, Events, Kind
 
 _STATUSES = (Status.STORED, Status.AGAIN, Status.CONFLICT, Status.UNKNOWN, Status.FUTURE, Status.EARLY)
@@ -123,10 +132,10 @@ def decode(requests: Sequence[StoreRequest], row: Mapping[str, Any]) -> list[Ans
         chances: tuple[float | None, ...] = ()
         if type(request) is NewDecisions and code < 2:
             arms = request.arms
-            chances = request.propensities or (None,) * len(arms)
+            chances = request.propensities
             if code == 1:
                 arms = tuple(again[taken : taken + len(arms)])
-                chances = tuple(again_chances[taken : taken + len(arms)])
+                chances = known_propensities(again_chances[taken : taken + len(arms)])
                 taken += len(arms)
         answers.append(Answer(_STATUSES[code], seq, at, number, arms, late, age, chances))
     return answers

@@ -120,6 +120,18 @@ class StoreSuite(ABC):
         )
         assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
         assert store.decision(bandit, 2) is None
+        assert store.read(bandit, 2, 9).propensity.tolist() == [0.95, 0.05]
+
+    def test_a_key_gives_the_same_propensities_again(self, store: Store) -> None:
+        """Those that were stored, not those that the request brings now; none where there were none."""
+        bandit = _clocked(store)
+        first = NewDecisions((1, 0), (80.0, 80.0), key="a", propensities=(0.95, 0.05))
+        again = first._replace(arms=(0, 0), propensities=(0.5, 0.5))
+        plain = NewDecisions((0,), (80.0,), key="b")
+        answers = store.append(bandit, [first, again, plain], now=3.0)
+        assert [answer.propensities for answer in answers] == [(0.95, 0.05), (0.95, 0.05), ()]
+        answers = store.append(bandit, [again, plain._replace(propensities=(0.5,))], now=3.0)
+        assert [answer.propensities for answer in answers] == [(0.95, 0.05), ()]
 
     # What becomes of requests.
 
@@ -307,7 +319,9 @@ def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
 
 
 def _rows(events: Events) -> list[Any]:
-    return list(zip(*(column.tolist() for column in events), strict=True))
+    columns = events._asdict()
+    columns.pop("propensity")  # 0 but where a test is about it
+    return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 def _random(dice: random.Random, now: float) -> StoreRequest:
