@@ -19,6 +19,7 @@ _SKEWED = 1e-4  # a sample-ratio alarm is false with this chance, for all arms a
 _QUIET = 1e-6  # the chance of so many decisions in a row without pay, at the rate before them
 
 Interval = tuple[float, float]
+OUTCOMES = ("winner", "none yet", "cannot be told")
 
 
 class Pair(NamedTuple):
@@ -85,6 +86,11 @@ class Verdict(NamedTuple):
     intervals: dict[str, Interval]
     pairs: list[Pair]
     warnings: list[str]
+
+    @property
+    def outcome(self) -> str:
+        """Which of `OUTCOMES` it is."""
+        return OUTCOMES[2 if self.reason else int(self.winner is None)]
 
 
 class Pace(NamedTuple):

@@ -8,6 +8,7 @@ import logging
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from accrual.core.errors import InputError, unknown
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
 from accrual.live.state import BanditState
-from accrual.live.verdict import Verdict
+from accrual.live.verdict import OUTCOMES, Verdict
 from accrual.service.commit_queue import CommitQueue, QueueLimit
 from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
@@ -268,9 +269,9 @@ class BanditPool:
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
         metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
-        for state in states:
-            told = -1 if state.verdict.reason else int(state.verdict.winner is not None)
-            metrics.verdict.labels(state.name).set(told)
+        outcomes = Counter(state.verdict.outcome for state in states)
+        for outcome in OUTCOMES:
+            metrics.verdict.labels(outcome).set(outcomes[outcome])
         if self._store.shared:  # with one writer there is nothing that it has not folded
             stale = [one.bandit.staleness for one in served]
             metrics.lag_events.set(max((one.events for one in stale), default=0))

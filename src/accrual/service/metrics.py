@@ -60,7 +60,7 @@ class Metrics:
         self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
         self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
         self.verdict = Gauge(
-            "accrual_verdict", "1 if a winner is known, 0 if none is yet, -1 if none can be.", ["bandit"],
+            "accrual_verdict", "Bandits, by what can be said of their arms.", ["outcome"],
             registry=registry, multiprocess_mode="livemax",
         )  # fmt: skip
         self.lag_events = gauge(
