@@ -29,6 +29,7 @@ from accrual.environment.laws import pack
 from accrual.experiments.plan import plan
 from accrual.experiments.trial import even_shares, trials
 from accrual.laws import Law
+from accrual.live import estimate as estimates
 from accrual.live.estimate import estimate
 from accrual.live.evidence import find_beaten, no_evidence, score
 from accrual.live.verdict import Pace, verdict
@@ -84,6 +85,7 @@ def control(runs: int) -> None:
     print(
         f"control: 'no other arm's interval reaches it', two equal arms (0.3), no floor, {HORIZON:,} rounds"
     )
+    estimates._Z = 1.96  # as the interval was when there was that rule
     for label in ("AgeTS", "AgeIMED"):
         problem = ac.Problem([1.0] * 2, WINDOW, GROUPS, [ac.LumpLaw(0.3)] * 2)
         hits = 0

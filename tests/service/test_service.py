@@ -473,7 +473,7 @@ def test_metrics(service):
     assert grown("accrual_commit_seconds_count") == 2
     assert value(after, "accrual_pending") > 0
     assert value(after, "accrual_fold_lag_events") == 0
-    assert value(after, 'accrual_verdict{outcome="cannot be told"}') > 0
+    assert value(after, 'accrual_verdict{outcome="cannot_tell"}') > 0
     assert "img" not in after
     assert "measured" not in after
 

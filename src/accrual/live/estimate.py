@@ -14,7 +14,7 @@ import numpy as np
 from accrual.policy.age import Params, Stats
 from accrual.policy.base import Floats
 
-_Z = 2.3  # standard errors: 1.96 cover less than they should, for a policy leaves arms that look bad
+_Z = 2.3  # standard errors, not 1.96: a policy leaves arms that look bad, so means are too low
 
 
 class Estimate(NamedTuple):

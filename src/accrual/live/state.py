@@ -24,7 +24,7 @@ class ArmState(NamedTuple):
     The estimate is of what one decision pays on average by the age `reached`, the greatest that one
     has reached: of its total, once a window has closed. It is the sum over ages of what the decisions
     that have reached each age paid there, on average; where all have closed, the plain mean of their
-    totals. The interval aims at 95 % and is a heuristic: it covers less while many windows are open, and
+    totals. The interval aims at 95 % and is a heuristic (docs/verdicts.md has what it was seen to cover);
     it is for one look at one arm, not for stopping a test (see docs/live.md). The estimate is never cut
     off at the cap. The interval is, but not where a decision has paid more.
 

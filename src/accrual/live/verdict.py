@@ -19,7 +19,7 @@ _SKEWED = 1e-4  # a sample-ratio alarm is false with this chance, for all arms a
 _QUIET = 1e-6  # the chance of so many decisions in a row without pay, at the rate before them
 
 Interval = tuple[float, float]
-OUTCOMES = ("winner", "none yet", "cannot be told")
+OUTCOMES = ("winner", "none_yet", "cannot_tell")
 
 
 class Pair(NamedTuple):
