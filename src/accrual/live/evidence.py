@@ -38,6 +38,9 @@ BETS = np.array([0.5, 0.4, 0.2, 0.08, 0.03])
 WEIGHTS = np.array([0.45, 0.4, 0.07, 0.05, 0.03])
 """How the first stake is divided among the bets."""
 
+SHARE_BETS = np.array([0.4, 0.08])
+"""Like `BETS`, on an arm being chosen more or less often than its propensities say; half a stake each."""
+
 ERROR = 0.05
 """The chance of ever naming a false winner that is accepted."""
 
@@ -99,7 +102,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
         np.zeros((arms, 2, bets)),
         np.zeros((arms, 2, bets, 2)),
         np.zeros((arms, 2, bets, 3)),
-        np.zeros((arms, 2, bets)),
+        np.zeros((arms, 2, len(SHARE_BETS))),
         np.zeros((arms, arms), np.int64),
         np.zeros((arms, 2), np.int64),
         np.zeros((TRACED, 1 + arms * (1 + 2 * bets * 3))),
@@ -146,7 +149,10 @@ def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None
             evidence.curves[arm, side, j, 0] += r * r
             evidence.curves[arm, side, j, 1] += r * r * h
             evidence.curves[arm, side, j, 2] += r * r * h * h
-            evidence.shares[arm, side, j] += math.log(1.0 + sign * BETS[j] * evidence.least[arm] * excess)
+        for j in range(len(SHARE_BETS)):
+            evidence.shares[arm, side, j] += math.log(
+                1.0 + sign * SHARE_BETS[j] * evidence.least[arm] * excess
+            )
     if total == 0.0:
         evidence.quiet[arm, 0] += 1
     else:

@@ -477,7 +477,9 @@ class Ledger:
 
     def propensities(self, n: int) -> tuple[float, ...]:
         """Return the propensities of the `n` decisions last made or tried; none without a floor."""
-        return tuple(self._propensities[:n].tolist()) if self._floored else ()
+        if not self._floored:
+            return ()
+        return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
 
     def _compare_anew(self) -> None:
         """Begin the comparison of the arms in play: all are compared over the same decisions."""

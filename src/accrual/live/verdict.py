@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from accrual.live.evidence import BETS, CUT, DOWN, ERROR, LOW, SCORED, SKIPPED, UP, WEIGHTS, Evidence
+from accrual.live.evidence import CUT, DOWN, ERROR, LOW, SCORED, SHARE_BETS, SKIPPED, UP, WEIGHTS, Evidence
 from accrual.live.sequences import arm_bounds, estimates, pair_bounds, sums_of
 
 Floats = npt.NDArray[np.float64]
@@ -247,9 +247,9 @@ def _warnings(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[st
         others = scored - evidence.heights[arm, 0]
         for side, text in ((UP, "more"), (DOWN, "less")):
             sign = 1.0 if side == UP else -1.0
-            rest = others * np.log1p(-sign * BETS * evidence.least[arm])
-            each = evidence.shares[arm, side] + rest + np.log(WEIGHTS)
-            if np.logaddexp.reduce(each) >= math.log(2.0 * len(own) / _SKEWED):
+            rest = others * np.log1p(-sign * SHARE_BETS * evidence.least[arm])
+            each = evidence.shares[arm, side] + rest
+            if np.logaddexp.reduce(each) - math.log(len(SHARE_BETS)) >= math.log(2.0 * len(own) / _SKEWED):
                 found.append(f"{n} was chosen {text} often than its propensities say")
         quiet, paying = (int(count) for count in evidence.quiet[arm])
         before = int(evidence.heights[arm, 0]) - quiet
