@@ -110,8 +110,8 @@ OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON
 	$(PIP) -e '.[cli,plot]'
 	touch $@
 
-.venv/.all: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) -e '.[all,test,lint]'
+.venv/.all: .venv/bin/python pyproject.toml clients/python/pyproject.toml constraints.txt
+	$(PIP) -e '.[all,test,lint]' -e clients/python
 	touch $@ .venv/.run
 
 clean:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
 from tests.serving import Service, serving
 
-import accrual as ac
-from accrual import client as typed
-from accrual.client import AsyncClient, Client, Decision, Piece, ServiceError
-from accrual.client.retry import error_of, pause
+import accrual_client as typed
+from accrual.core.version import VERSION
 from accrual.service import messages, traffic_routes
+from accrual_client import AsyncClient, Client, Decision, InputError, Piece, ServiceError
+from accrual_client.errors import error_of
+from accrual_client.retry import pause
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +150,9 @@ def test_what_a_client_can_do(service):
 )
 def test_what_cannot_be_sent_is_refused_in_one_line(piece, says):
     with Client("http://127.0.0.1:9", attempts=1) as client:
-        with pytest.raises(ac.InputError, match=re.escape(says)):
+        with pytest.raises(InputError, match=re.escape(says)):
             client.observe_many("shop", [piece])
-        with pytest.raises(ac.InputError, match=re.escape(says)):
+        with pytest.raises(InputError, match=re.escape(says)):
             client.observe("shop", piece.decision, piece.value, age=piece.age, key=piece.key)
 
 
@@ -255,3 +262,26 @@ def test_too_busy_is_tried_again(tmp_path):
         assert [client.names() for _ in range(6)] == [[]] * 6
         with Client(service.url, attempts=1) as hasty, pytest.raises(ServiceError, match="requests a second"):
             _ = [hasty.names() for _ in range(6)]
+
+
+def test_a_client_brings_neither_the_library_nor_what_it_computes_with():
+    code = "import sys, accrual_client; print(*{name.partition('.')[0] for name in sys.modules})"
+    where = {"PYTHONPATH": str(Path(typed.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"accrual_client", "httpx"} <= loaded
+    assert not loaded & {"accrual", "numpy", "numba", "scipy"}
+
+
+def test_the_clients_have_the_version_of_the_library():
+    package = json.loads((ROOT / "clients/typescript/package.json").read_text(encoding="utf-8"))
+    assert typed.__version__ == package["version"] == VERSION
+
+
+def test_the_example_of_the_readme_runs(service):
+    text = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    with Client(service.url, timeout=300) as client:
+        client.create("plays", ["jazz", "rock"], "60d")
+    exec(example.replace("http://127.0.0.1:8000", service.url), {})
+    assert counts(service, "plays") == (1, Counter([0.7, 0.1, 0.2]))
