@@ -16,7 +16,7 @@ class ServiceError(Exception):
     Attributes
     ----------
     status : int
-        Of HTTP; 0 where there was no answer.
+        The HTTP status; 0 where there was no answer.
     kind : str
         What was wrong, in a word, as in the service's table of problems.
     """
@@ -28,7 +28,7 @@ class ServiceError(Exception):
 
 
 def error_of(status: int, body: bytes) -> ServiceError:
-    """Read what a problem document says."""
+    """Make the error that a problem document describes."""
     try:
         problem: Any = json.loads(body)
         kind = str(problem["type"]).rpartition(":")[2]
