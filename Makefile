@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age docs map release clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys sizes screenshot soak coverage fuzz age docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -73,6 +73,10 @@ bench-service: venv
 bench-keys: venv
 	$(BIN)/python benchmarks/keys.py
 
+# How many megabytes an installation takes: bare, with each extra, and of the client alone.
+sizes: venv
+	$(BIN)/python benchmarks/install_sizes.py
+
 # The picture of the service's page that the documentation shows; needs Chromium.
 screenshot: venv
 	$(BIN)/python -m tests.screenshot
@@ -115,5 +119,6 @@ OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON
 	touch $@ .venv/.run
 
 clean:
+	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
