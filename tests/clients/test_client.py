@@ -105,6 +105,29 @@ def test_results_have_the_fields_of_the_answers():
     assert set(typed.PieceResult._fields) == set(traffic_routes.PieceOut.__struct_fields__)
 
 
+def test_a_client_brings_neither_the_library_nor_what_it_computes_with():
+    code = "import sys, accrual_client; print(*{name.partition('.')[0] for name in sys.modules})"
+    where = {"PYTHONPATH": str(Path(typed.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"accrual_client", "httpx"} <= loaded
+    assert not loaded & {"accrual", "numpy", "numba", "scipy"}
+
+
+def test_the_clients_have_the_version_of_the_library():
+    package = json.loads((ROOT / "clients/typescript/package.json").read_text(encoding="utf-8"))
+    assert typed.__version__ == package["version"] == VERSION
+
+
+def test_the_example_of_the_readme_runs(service):
+    text = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    with Client(service.url, timeout=300) as client:
+        client.create("plays", ["jazz", "rock"], "60d")
+    exec(example.replace("http://127.0.0.1:8000", service.url), {})
+    assert counts(service, "plays") == (1, Counter([0.7, 0.1, 0.2]))
+
+
 def test_retries_through_a_bad_line_are_counted_once(service):
     with Client(service.url, timeout=300) as client:
         client.create("plain", ["jazz", "rock"], 100_000)
@@ -190,26 +213,3 @@ def test_too_busy_is_tried_again(tmp_path):
         assert [client.names() for _ in range(6)] == [[]] * 6
         with Client(service.url, attempts=1) as hasty, pytest.raises(ServiceError, match="requests a second"):
             _ = [hasty.names() for _ in range(6)]
-
-
-def test_a_client_brings_neither_the_library_nor_what_it_computes_with():
-    code = "import sys, accrual_client; print(*{name.partition('.')[0] for name in sys.modules})"
-    where = {"PYTHONPATH": str(Path(typed.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert {"accrual_client", "httpx"} <= loaded
-    assert not loaded & {"accrual", "numpy", "numba", "scipy"}
-
-
-def test_the_clients_have_the_version_of_the_library():
-    package = json.loads((ROOT / "clients/typescript/package.json").read_text(encoding="utf-8"))
-    assert typed.__version__ == package["version"] == VERSION
-
-
-def test_the_example_of_the_readme_runs(service):
-    text = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    with Client(service.url, timeout=300) as client:
-        client.create("plays", ["jazz", "rock"], "60d")
-    exec(example.replace("http://127.0.0.1:8000", service.url), {})
-    assert counts(service, "plays") == (1, Counter([0.7, 0.1, 0.2]))

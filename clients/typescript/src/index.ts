@@ -5,7 +5,7 @@ import type { BanditState, Context, Decision, Piece, PieceResult } from "./resul
 
 export { InputError, PROBLEM_KINDS, ServiceError } from "./errors.js";
 export type { ErrorKind } from "./errors.js";
-export type { ArmState, BanditState, Context, Decision, Piece, PieceResult } from "./results.js";
+export type { ArmState, BanditState, Context, Decision, Piece, PieceResult, Verdict } from "./results.js";
 
 const BATCH_MOST = 1000; // decisions or pieces in one request
 const AGAIN = new Set([408, 429, 502, 503, 504]); // statuses after which a call is sent again
@@ -27,6 +27,13 @@ export interface DecideOptions {
   readonly key?: string;
   /** What is known of whom the decision is for, where the bandit was made with features. */
   readonly context?: Context;
+}
+
+export interface DecideManyOptions {
+  /** Sent again with the same key, the service gives the same decisions. One is made up unless given. */
+  readonly key?: string;
+  /** A context for each of the decisions, where the bandit was made with features. */
+  readonly context?: readonly Context[];
 }
 
 /**
@@ -55,16 +62,13 @@ export class Client {
 
   /** Make one decision. */
   async decide(bandit: string, options: DecideOptions = {}): Promise<Decision> {
-    const [decision] = await this.decideMany(bandit, 1, options);
+    const [decision] = await this.#decide(bandit, 1, options);
     return decision as Decision;
   }
 
-  /** Make up to 1,000 decisions at once, before any feedback; a context holds for all of them. */
-  async decideMany(bandit: string, n: number, options: DecideOptions = {}): Promise<Decision[]> {
-    const { key = newKey(), context } = options;
-    const body = { n: whole("n", n, 1, BATCH_MOST), key, ...(context === undefined ? {} : { context }) };
-    const answer = await this.#send<{ decisions: Decision[] }>("POST", at(bandit, "decisions"), body);
-    return answer.decisions;
+  /** Make up to 1,000 decisions at once, before any feedback. */
+  async decideMany(bandit: string, n: number, options: DecideManyOptions = {}): Promise<Decision[]> {
+    return this.#decide(bandit, whole("n", n, 1, BATCH_MOST), options);
   }
 
   /** Send a piece of a decision's reward. One that the service cannot store is a `ServiceError`. */
@@ -88,6 +92,13 @@ export class Client {
   /** Show what is known of every arm. */
   async state(bandit: string): Promise<BanditState> {
     return this.#send("GET", at(bandit, "state"), undefined);
+  }
+
+  async #decide(bandit: string, n: number, options: DecideOptions | DecideManyOptions): Promise<Decision[]> {
+    const { key = newKey(), context } = options;
+    const body = { n, key, context }; // JSON leaves out a context that is undefined
+    const answer = await this.#send<{ decisions: Decision[] }>("POST", at(bandit, "decisions"), body);
+    return answer.decisions;
   }
 
   async #send<T>(method: string, path: string, body: unknown): Promise<T> {

@@ -1,7 +1,7 @@
 /** What is sent to the service, and what it answers. Fields that a newer service adds are kept, without a type. */
 
-/** What is known of whom a decision is for: the features that the bandit was made with. */
-export type Context = Readonly<Record<string, string | number | boolean>>;
+/** What is known of whom a decision is for: a value for each feature of the bandit, null where it is missing. */
+export type Context = Readonly<Record<string, string | number | boolean | null>>;
 
 /** A decision that was made. */
 export interface Decision {
@@ -62,6 +62,22 @@ export interface ArmState {
   readonly spread: readonly number[];
 }
 
+/** What may be said of the arms in play, however often one looks. */
+export interface Verdict {
+  /** The arm that pays more than every other one in play. */
+  readonly winner: string | null;
+  /** The chance that a winner that is named is ever a false one. */
+  readonly error: number;
+  /** Arms that may still be the best. */
+  readonly contenders: readonly string[];
+  /** Arms of which it is known that another one pays at least as much. */
+  readonly retirable: readonly string[];
+  /** About what a decision would lose on average, were the arm ahead taken for good now. */
+  readonly loss_if_stopped: number | null;
+  /** About how many decisions more it takes. */
+  readonly decisions_to_go: number | null;
+}
+
 /** What is known of a bandit, as of one position of its log. */
 export interface BanditState {
   readonly name: string;
@@ -77,4 +93,6 @@ export interface BanditState {
   readonly behind: number;
   readonly ages: readonly number[];
   readonly arms: readonly ArmState[];
+  /** Where the service gives verdicts. */
+  readonly verdict?: Verdict;
 }

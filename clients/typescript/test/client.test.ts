@@ -55,7 +55,9 @@ test("what the service refuses", async () => {
   await refused(client.observe("web", { decision: 99, value: 1 }), 404, "unknown-decision", /no decision has this id/);
   await refused(client.observe("web", { decision: 0, value: -1 }), 422, "invalid", /negative/);
   await refused(client.decide("web/../web"), 404, "not-found", /./); // a name cannot lead to another address
-  await refused(client.decide("web", { context: { country: "de" } }), 422, "invalid", /context/);
+  await refused(client.decide("web", { context: { country: "de" } }), 422, "invalid", /context|features/);
+  const contexts = [{ country: "de" }, { country: null }];
+  await refused(client.decideMany("web", 2, { context: contexts }), 422, "invalid", /context|features/);
 });
 
 test("what cannot be sent", async () => {
