@@ -56,6 +56,10 @@ coverage: venv
 	$(BIN)/python benchmarks/fit_coverage.py
 	$(BIN)/python benchmarks/compare_coverage.py
 
+# How often a verdict is false, how soon it falls, what state()'s interval covers, and plans beside trials.
+verdicts: venv
+	$(BIN)/python -m benchmarks.verdicts
+
 # Logs of up to 50 million pieces: seconds and memory of a fit.
 bench-fit: venv
 	$(BIN)/python benchmarks/fit_size.py

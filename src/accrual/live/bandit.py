@@ -80,7 +80,7 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `clock`, `skew`, `unit`: see `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`: see `Options`.
 
     Examples
     --------
@@ -88,12 +88,12 @@ class Bandit:
     >>> bandit = ac.Bandit(arms=["jazz", "rock"], window=80, groups=20)
     >>> d = bandit.decide()
     >>> d
-    Decision(id=0, arm='jazz', at=1.0)
+    Decision(id=0, arm='jazz', at=1.0, propensity=None)
     >>> answer = bandit.observe(d.id, 0.7, age=0, key="play-991")
     >>> bandit.observe(d.id, 0.7, age=0, key="play-991").status  # the same again: counted once
     <Status.AGAIN: 'again'>
-    >>> bandit.decide(n=2)
-    [Decision(id=1, arm='rock', at=2.0), Decision(id=2, arm='jazz', at=3.0)]
+    >>> [d.arm for d in bandit.decide(n=2)]
+    ['rock', 'jazz']
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class Bandit:
         given = configuration.checked(
             arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", "")
         )
+        given = configuration.with_limits(given, options, name)
         name_of("a bandit", name)
         place, owned = _opened(store)
         try:
@@ -125,6 +126,7 @@ class Bandit:
                 playing = [AddArm(*arm[:3]) for arm in place.arms(row.number) if not arm.retired]
                 configuration.compare(name, given, row.config, playing)
                 given = configuration.read(row.config, given.policy, name)
+                given = configuration.with_limits(given, options, name)
             self._start(place, owned, row, given, options)
         except BaseException:
             if owned:
@@ -148,16 +150,18 @@ class Bandit:
         policy : Policy, optional
             Only where it is not of the catalog.
         **options
-            `clock` and `skew`; the others are as they were, and are refused.
+            `clock` and `skew`; `floor` and `shares` where the bandit has none; the others are as they were,
+            and are refused.
         """
-        only("option of Bandit.open", options, ("clock", "skew"))
+        only("option of Bandit.open", options, ("clock", "skew", "floor", "shares"))
         place, owned = _opened(store)
         try:
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
             bandit = cls.__new__(cls)
-            bandit._start(place, owned, row, configuration.read(row.config, policy, name), options)
+            given = configuration.with_limits(configuration.read(row.config, policy, name), options, name)
+            bandit._start(place, owned, row, given, options)
             return bandit
         except BaseException:
             if owned:
@@ -226,10 +230,12 @@ class Bandit:
             if answer.status is Status.CONFLICT:
                 raise InputError(f"the key {key!r} was used for another number of decisions than {count}")
         if n is None:
-            return Decision(answer.number, self._name(answer.arms[0]), answer.at)
+            return Decision(answer.number, self._name(answer.arms[0]), answer.at, *answer.propensities)
         return [
-            Decision(answer.number + i, self._name(arm), answer.at + self._step * i)
-            for i, arm in enumerate(answer.arms)
+            Decision(answer.number + i, self._name(arm), answer.at + self._step * i, chance)
+            for i, (arm, chance) in enumerate(
+                zip(answer.arms, answer.propensities or (None,) * count, strict=True)
+            )
         ]
 
     def observe(

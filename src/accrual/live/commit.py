@@ -152,17 +152,26 @@ class Commits:
                 arm = ledger.make_one(time, self._salt)
                 arms: tuple[int, ...] = (arm,)
                 windows: tuple[float, ...] = (ledger.window_of(arm),)
+                chances = ledger.propensities(1)
             else:
-                first = ledger.decisions + 1.0
-                if self._step:
-                    arms = tuple([ledger.make_one(first + i, self._salt) for i in range(n)])
-                else:
-                    arms = tuple(ledger.make(max(now, ledger.now), n, salt=self._salt))
+                arms, chances = self._make_batch(now, n)
                 windows = tuple([ledger.window_of(arm) for arm in arms])
-            choice = NewDecisions(arms, windows, follower.position, salt=self._salt)
+            choice = NewDecisions(arms, windows, follower.position, salt=self._salt, propensities=chances)
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
+
+    def _make_batch(self, now: float, n: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Make `n` decisions; return their arms and propensities."""
+        ledger = self._follower.ledger
+        if not self._step:
+            return tuple(ledger.make(max(now, ledger.now), n, salt=self._salt)), ledger.propensities(n)
+        arms: list[int] = []
+        chances: tuple[float, ...] = ()
+        for round_ in range(ledger.decisions + 1, ledger.decisions + 1 + n):
+            arms.append(ledger.make_one(float(round_), self._salt))
+            chances += ledger.propensities(1)
+        return tuple(arms), chances
 
     def now(self) -> float:
         """The time."""
@@ -202,10 +211,12 @@ class Commits:
         ledger = follower.ledger
         wanted = sum([caller.choices for caller in callers])
         choices: list[int] = []
+        chances: tuple[float, ...] = ()
         if wanted:
             if ledger.anyone:
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
                 choices = ledger.choose(time, wanted, self._step, self._salt)
+                chances = ledger.propensities(wanted)
             else:
                 for caller in callers:
                     if caller.choices:
@@ -219,10 +230,10 @@ class Commits:
                 continue
             for ask in caller.asks:
                 if isinstance(ask, Decide):
-                    arms = tuple(choices[first : first + ask.n])
+                    arms, own = tuple(choices[first : first + ask.n]), chances[first : first + ask.n]
                     first += ask.n
                     windows = tuple([ledger.window_of(arm) for arm in arms])
-                    items.append(NewDecisions(arms, windows, follower.position, ask.key, self._salt))
+                    items.append(NewDecisions(arms, windows, follower.position, ask.key, self._salt, own))
                 else:
                     items.append(ask)
         answers = self._store.append(self._bandit, items, now, self._skew)

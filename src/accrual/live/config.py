@@ -14,6 +14,7 @@ from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import parse, policy_text
+from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
@@ -36,6 +37,13 @@ class Options(TypedDict, total=False):
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
     unit : str
         What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
+    floor : float
+        The share of decisions whose arm is drawn at random, all arms in play alike, such as 0.05: then
+        propensities are known, and verdicts can be given. 0 unless given. A bandit that was made without a
+        floor may be given one when it is opened again; then everyone who opens it must give the same.
+    shares : mapping
+        Of arms' names to the least and the greatest share of decisions that each gets, such as
+        ``{"jazz": (0.1, 0.6)}``.
     """
 
     seed: int
@@ -43,6 +51,8 @@ class Options(TypedDict, total=False):
     clock: Callable[[], float]
     skew: float
     unit: str
+    floor: float
+    shares: Mapping[str, tuple[float, float]]
 
 
 class Config(NamedTuple):
@@ -56,6 +66,7 @@ class Config(NamedTuple):
     seed: int
     allow_negative: bool
     unit: str = ""  # of the reward, for people
+    limits: Limits = Limits()
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """One for the first arms, with this policy or another."""
@@ -66,22 +77,31 @@ class Config(NamedTuple):
             self.seed,
             [arm.window for arm in self.arms],
             self.window,
+            self.limits,
+            self.allow_negative,
         )
 
     def written(self) -> dict[str, Any]:
         """As the store keeps it."""
         text = policy_text(self.policy)
         unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
-        return unit | {
-            "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
-            "rounds": self.rounds,
-            "window": self.window,
-            "groups": self.groups,
-            "policy": text or repr(self.policy),
-            "own_policy": text is None,
-            "seed": self.seed,
-            "allow_negative": self.allow_negative,
-        }
+        limits: dict[str, Any] = {}
+        if self.limits.any:
+            limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
+        return (
+            unit
+            | limits
+            | {
+                "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
+                "rounds": self.rounds,
+                "window": self.window,
+                "groups": self.groups,
+                "policy": text or repr(self.policy),
+                "own_policy": text is None,
+                "seed": self.seed,
+                "allow_negative": self.allow_negative,
+            }
+        )
 
 
 def checked(
@@ -158,7 +178,27 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written["seed"],
         written["allow_negative"],
         written.get("unit", ""),
+        limits_written(written),
     )
+
+
+def limits_written(written: Mapping[str, Any]) -> Limits:
+    """Return the limits of a configuration as the store keeps it."""
+    return Limits(written.get("floor", 0.0), tuple((low, high) for low, high in written.get("shares", ())))
+
+
+def with_limits(config: Config, options: Options, name: str) -> Config:
+    """Return a configuration with the floor and the shares that are given, if it has none of its own."""
+    if "floor" not in options and "shares" not in options:
+        return config
+    arms = [arm.name for arm in config.arms]
+    limits = limits_of(options.get("floor", 0.0), options.get("shares"), arms)
+    if config.limits.any and limits != config.limits:
+        raise InputError(
+            f"the bandit {name!r} was made with a floor of {config.limits.floor:g} and shares of its own, "
+            "which stay as they are"
+        )
+    return config._replace(limits=limits)
 
 
 def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:

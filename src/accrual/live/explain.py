@@ -32,6 +32,7 @@ class Explanation(NamedTuple):
     id: int
     arm: str
     at: float
+    propensity: float | None  # the probability with which its arm was chosen; None without a floor
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
@@ -75,4 +76,5 @@ def explain(
                 None if found is None else float(ledger.caps[arm]) * found.mean,
             )
         )
-    return Explanation(row.id, name(row.arm), row.at, not known[row.arm], reasons, chosen == row.arm)
+    turn, exact = not known[row.arm], chosen == row.arm
+    return Explanation(row.id, name(row.arm), row.at, row.propensity, turn, reasons, exact)

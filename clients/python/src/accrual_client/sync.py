@@ -45,7 +45,8 @@ class Client:
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative` and `unit` as for `accrual.Bandit`."""
+        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor` and
+        `shares` as for `accrual.Bandit`."""
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
