@@ -25,6 +25,7 @@ ROOMS = {
     "demo": ("simulated traffic", "live"),
     "report": ("stored rows to pages", "study"),
     "service": ("HTTP, keys, the page", "live"),
+    "client": ("speaks to the service", "live"),
     "experiments": ("settings, runner, comparisons", "study"),
     "engine": ("simulate: CPU and GPU", "study"),
     "bounds": ("regret bounds", "study"),

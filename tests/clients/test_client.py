@@ -17,12 +17,12 @@ import pytest
 from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
-import accrual_client as typed
+import accrual.client as typed
+from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError
+from accrual.client.errors import error_of
+from accrual.client.retry import pause
 from accrual.core.version import VERSION
 from accrual.service import messages, traffic_routes
-from accrual_client import AsyncClient, Client, Decision, InputError, Piece, ServiceError
-from accrual_client.errors import error_of
-from accrual_client.retry import pause
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,7 +107,7 @@ def test_results_have_the_fields_of_the_answers():
 
 def test_a_client_brings_neither_the_library_nor_what_it_computes_with():
     code = "import sys, accrual_client; print(*{name.partition('.')[0] for name in sys.modules})"
-    where = {"PYTHONPATH": str(Path(typed.__file__).parents[1])}
+    where = {"PYTHONPATH": str(ROOT / "clients/python/src")}
     done = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert {"accrual_client", "httpx"} <= loaded

@@ -68,7 +68,7 @@ def test_the_search_finds_a_method(site):
     assert "close_decision" in (site / "search" / "search_index.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("module", ["accrual", "accrual_client", "accrual.testing"])
+@pytest.mark.parametrize("module", ["accrual", "accrual.client", "accrual.testing"])
 def test_every_public_name_is_in_the_reference(site, module):
     pages = [page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html")]
     headings = {text.strip() for page in pages for text in re.findall(r"doc-heading[^>]*>([^<]+)<", page)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.serving import Process
 
-from accrual_client import Client, Piece
+from accrual.client import Client, Piece
 
 
 class Sender(threading.Thread):

@@ -14,10 +14,10 @@ from tests.postgres import server
 from tests.service.test_service import value
 from tests.serving import BODY, Process, wait_until
 
+from accrual.client import Client
 from accrual.core.errors import InputError
 from accrual.service.app import prepare
 from accrual.service.settings import Settings
-from accrual_client import Client
 
 
 def workers(process: Process) -> list[psutil.Process]:

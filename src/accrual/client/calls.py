@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 from urllib.parse import quote
 
-from accrual_client.errors import InputError, whole
-from accrual_client.results import (
+from .errors import InputError, whole
+from .results import (
     BanditInfo,
     BanditState,
     Decision,

@@ -8,11 +8,11 @@ from typing import Any, TypeVar, Unpack
 
 import httpx
 
-from accrual_client import calls
-from accrual_client.calls import Call, Piece, PieceOptions
-from accrual_client.errors import ServiceError, error_of
-from accrual_client.results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
-from accrual_client.retry import AGAIN, pause
+from . import calls
+from .calls import Call, Piece, PieceOptions
+from .errors import ServiceError, error_of
+from .results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
+from .retry import AGAIN, pause
 
 T = TypeVar("T")
 

@@ -1,9 +1,9 @@
 """A typed client of accrual's decision service: `Client` waits for each answer, `AsyncClient` is awaited."""
 
-from accrual_client.asynchronous import AsyncClient
-from accrual_client.calls import Piece
-from accrual_client.errors import InputError, ServiceError
-from accrual_client.results import (
+from .asynchronous import AsyncClient
+from .calls import Piece
+from .errors import InputError, ServiceError
+from .results import (
     ArmState,
     BanditInfo,
     BanditState,
@@ -14,7 +14,7 @@ from accrual_client.results import (
     PieceResult,
     Reason,
 )
-from accrual_client.sync import Client
+from .sync import Client
 
 __version__ = "0.1.0"
 
