@@ -135,7 +135,8 @@ def _check_problem(problem: Any) -> None:
     """Refuse what is no problem, so that the error says what would be one."""
     if isinstance(problem, type) or not hasattr(problem, "caps"):
         shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
-        raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}")
+        hint = "; its method to_problem makes one" if hasattr(problem, "to_problem") else ""
+        raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}{hint}")
 
 
 def _runs(runs: int | range) -> range:
