@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys sizes screenshot soak coverage fuzz age docs map release clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -78,6 +78,7 @@ bench-keys: venv
 	$(BIN)/python benchmarks/keys.py
 
 # How many megabytes an installation takes: bare, with each extra, and of the client alone.
+.PHONY: sizes
 sizes: venv
 	$(BIN)/python benchmarks/install_sizes.py
 

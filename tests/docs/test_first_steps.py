@@ -90,6 +90,10 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
         "problem must be a Problem, such as ac.paper.setting1(), not function",
     ),
     (lambda: simulate(POLICIES, PROBLEM), "problem must be a Problem, such as ac.paper.setting1(), not list"),
+    (
+        lambda: simulate(loose.fit(*LOG)),
+        "problem must be a Problem, such as ac.paper.setting1(), not Fitted; its method",
+    ),
     (lambda: simulate(policies=[ac.UCB1]), "UCB1 is the class of a policy; make a policy of it: UCB1()"),
     (lambda: simulate(policies={1: ac.UCB1()}), "the label of a policy must be text, not 1"),
     (lambda: simulate(device=0), "unknown device 0 (one of: cpu, cuda)"),

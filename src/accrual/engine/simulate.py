@@ -113,13 +113,6 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     )
 
 
-def _check_problem(problem: Any) -> None:
-    """Refuse what is no problem, so that the error says what would be one."""
-    if isinstance(problem, type) or not hasattr(problem, "caps"):
-        shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
-        raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}")
-
-
 def _labelled(policies: Policies) -> dict[str, Policy]:
     if isinstance(policies, Mapping):
         pairs = list(policies.items())
@@ -136,6 +129,14 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
         if sum(label == other for other, _ in pairs) > 1:
             raise InputError(f"two policies are labelled {label!r}; give a dict of label to policy")
     return dict(pairs)
+
+
+def _check_problem(problem: Any) -> None:
+    """Refuse what is no problem, so that the error says what would be one."""
+    if isinstance(problem, type) or not hasattr(problem, "caps"):
+        shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
+        hint = "; its method to_problem makes one" if hasattr(problem, "to_problem") else ""
+        raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}{hint}")
 
 
 def _runs(runs: int | range) -> range:
