@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.postgres import server
 
 import accrual as ac
 from accrual.core.errors import InputError
@@ -14,7 +15,6 @@ from accrual.live.verdict import Pace, verdict
 from accrual.live.verify import learned, refold, same_bits
 from accrual.policy.floor import Limits, drawn, limits_of, propensity
 from accrual.store import migrate
-from tests.postgres import server
 
 PACE = Pace(0, 1.0, 10.0)
 

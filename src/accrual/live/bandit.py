@@ -107,6 +107,7 @@ class Bandit:
         **options: Unpack[Options],
     ) -> None:
         only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
+        configuration.check_times(options)
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
             arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", "")
@@ -118,7 +119,7 @@ class Bandit:
             row = place.find(name)
             if row is None:
                 clock = options.get("clock", place.clock)
-                row = _made(place, name, given, float(clock()))
+                row = _made(place, name, given, _time(clock))
             if row.config != given.written():
                 if "seed" not in options:
                     given = given._replace(seed=row.config["seed"])
@@ -493,7 +494,19 @@ def _opened(store: str | Store | None) -> tuple[Store, bool]:
     """The store, and whether it is the bandit's own to close."""
     if store is None:
         return MemoryStore(), True
-    return (open_store(store), True) if isinstance(store, str) else (store, False)
+    if isinstance(store, str):
+        return open_store(store), True
+    if isinstance(store, type) or not hasattr(store, "find"):
+        raise InputError(f"store must be an address, such as 'sqlite:///plays.db', or a store, not {store!r}")
+    return store, False
+
+
+def _time(clock: Callable[[], float]) -> float:
+    """Read a clock for the first time."""
+    now = clock()
+    if not is_finite(now):
+        raise InputError(f"clock must give the time in seconds, as time.time does, not {now!r}")
+    return float(now)
 
 
 def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any, NamedTuple, TypedDict
 
@@ -12,7 +12,7 @@ from accrual.core.errors import InputError, divides, whole
 from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
-from accrual.policy.base import Policy
+from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import parse, policy_text
 from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
@@ -121,16 +121,24 @@ def checked(
             divides("groups", groups, int(length))
     if isinstance(policy, str):
         policy = parse(policy)
-    if isinstance(arms, str) or not len(arms):
+    if policy is not None:
+        as_policy(policy)
+    if not isinstance(allow_negative, bool):
+        raise InputError(f"allow_negative must be True or False, not {allow_negative!r}")
+    if isinstance(arms, str | bytes) or not isinstance(arms, Collection) or not len(arms):
         raise InputError(
             f"arms must be names, such as ['jazz', 'rock'], or names with their caps, not {arms!r}"
         )
+    if isinstance(arms, Set):
+        raise InputError("arms must be a list or a mapping, whose order is kept; a set has none")
+    for name in arms:
+        name_of("an arm", name)
     caps = arms if isinstance(arms, Mapping) else dict.fromkeys(arms, 1.0)
     if len(caps) < len(arms):
         twice = next(name for name in caps if list(arms).count(name) > 1)
         raise InputError(f"arms must have different names; {twice!r} is there twice")
     config = Config(
-        tuple(AddArm(name_of("an arm", name), cap_of(cap), length) for name, cap in caps.items()),
+        tuple(AddArm(name, cap_of(cap), length) for name, cap in caps.items()),
         rounds,
         length,
         groups or (int(length) if rounds else STEPS),
@@ -141,6 +149,15 @@ def checked(
     )
     config.ledger()  # the policy may have something to say
     return config
+
+
+def check_times(options: Options) -> None:
+    """Refuse a clock that cannot be asked, and a skew that is no number of seconds."""
+    if "clock" in options and not callable(options["clock"]):
+        raise InputError(f"clock must be a function that gives the time in seconds, not {options['clock']!r}")
+    skew: Any = options.get("skew", 0.0)
+    if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
+        raise InputError(f"skew must be a number of seconds, not {skew!r}")
 
 
 def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
