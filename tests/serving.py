@@ -19,9 +19,9 @@ from typing import Any
 import httpx
 import uvicorn
 
+from accrual.demo import Demo
 from accrual.service.app import create
-from accrual.service.demo import Demo
-from accrual.service.front import Front
+from accrual.service.asgi import ServiceApp
 from accrual.service.server import bound, config_of
 from accrual.service.settings import Settings
 
@@ -31,7 +31,7 @@ BODY = {"name": "plays", "arms": [{"name": "jazz"}, {"name": "rock"}], "window":
 class Service:
     """A running service."""
 
-    def __init__(self, port: int, app: Front | None = None) -> None:
+    def __init__(self, port: int, app: ServiceApp | None = None) -> None:
         self.port = port
         self.app = app
         self.url = f"http://127.0.0.1:{port}"

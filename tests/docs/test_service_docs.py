@@ -13,7 +13,7 @@ import pytest
 from tests.serving import Process
 
 from accrual.service.metrics import Metrics
-from accrual.service.problems import KINDS
+from accrual.service.refusals import KINDS
 from accrual.service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

@@ -1,11 +1,9 @@
-"""What must stay quick or small, in forms cheap enough for every test run; `make bench` measures the rest."""
+"""What keeps the engine quick and small on every machine; `make bench` measures the time it takes."""
 
 import importlib.util
 import os
-import statistics
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 from types import ModuleType
@@ -27,11 +25,6 @@ def _python(code: str, **environment: str) -> str:
         text=True,
         check=True,
     ).stdout
-
-
-def test_import_takes_under_half_a_second() -> None:
-    code = "import time; t = time.process_time(); import accrual; print(time.process_time() - t)"
-    assert statistics.median(float(_python(code)) for _ in range(3)) < 0.5
 
 
 def test_import_leaves_heavy_packages_alone() -> None:
@@ -69,20 +62,6 @@ def test_memory_does_not_grow_with_the_horizon() -> None:
     # The two differ by 4 % with the luck of the garbage collector. A byte kept per round and policy
     # would add 90 %.
     assert peak(500_000) < 1.1 * peak(10_000)
-
-
-def test_time_per_round_does_not_grow_with_the_horizon() -> None:
-    problem, policies = ac.paper.setting1(), [ac.UCB1(), ac.TPUCBFR(50)]
-    compile_for(problem, policies)
-
-    def cost(horizon: int, runs: int) -> float:
-        began = time.process_time()
-        ac.simulate(problem, policies, horizon, runs=runs, threads=1)
-        return (time.process_time() - began) / (horizon * runs)
-
-    pairs = [(cost(10_000, 20), cost(200_000, 1)) for _ in range(5)]
-    # Equal on a quiet machine; anything that rescans history would be twenty times as long.
-    assert min(long for _, long in pairs) < 1.5 * min(short for short, _ in pairs)
 
 
 def _bench() -> ModuleType:

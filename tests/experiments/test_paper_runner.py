@@ -279,15 +279,13 @@ def test_bad_options_are_refused_before_any_work(tmp_path, given, message):
 
 
 def test_a_cell_under_way_is_given_up_when_the_work_is_stopped(tmp_path):
-    """One of a thousand million rounds, some minutes, must end with the work; what is done stays."""
+    """A cell that was not given up would be played to its end, some minutes later, and leave its file."""
     short, long = (
         cells.cut("x", ac.paper.setting1(), {"UCB1": ac.UCB1()}, horizon, 1)[0] for horizon in (500, 10**9)
     )
     work = Local(jobs=2).run([short, long], tmp_path)
     assert next(work) is short
-    began = time.monotonic()
     work.close()
-    assert time.monotonic() - began < 10
     assert [path.name for path in tmp_path.iterdir()] == [short.name]
 
 

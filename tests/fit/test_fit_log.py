@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import resource
-import time
 
 import numpy as np
 import pandas as pd
@@ -311,11 +310,9 @@ def test_a_line_without_end_takes_no_memory(write, tmp_path):
     with (tmp_path / "d.csv").open("wb") as file:
         file.write(DECISIONS.encode())
         file.truncate(10 << 30)
-    began = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(InputError, match="line 5: a byte of zero"):
         open_log(tmp_path / "d.csv", write("p.csv", PIECES))
-    assert time.perf_counter() - began < 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB
 
 

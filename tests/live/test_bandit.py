@@ -19,10 +19,9 @@ import pytest
 import accrual as ac
 from accrual.engine.record import record
 from accrual.live.commit import Decide, _Caller, salt_of
-from accrual.live.config import policy_text
-from accrual.live.follow import Follower
+from accrual.live.log_follower import LogFollower
 from accrual.policy.base import Policy
-from accrual.policy.catalog import CATALOG, make
+from accrual.policy.catalog import CATALOG, make, policy_text
 from accrual.store.base import AddArm, Choose, Close, Pay, RetireArm, Status, Store, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import SQLiteStore
@@ -97,7 +96,7 @@ def refolded(bandit: ac.Bandit, store: Store) -> dict[str, Any]:
         def load_snapshot(self, bandit: int, form: str) -> None:
             return None
 
-    follower = Follower(Forgetful(), number, bandit._config.ledger, bandit._step)
+    follower = LogFollower(Forgetful(), number, bandit._config.ledger, bandit._step)
     return {name: array.copy() for name, array in follower.ledger.arrays().items()}
 
 
@@ -574,8 +573,8 @@ def test_an_explanation_is_of_the_moment_of_its_decision(name):
 
 
 def test_an_explanation_starts_from_the_nearest_resting_place(monkeypatch):
-    monkeypatch.setattr("accrual.live.follow._OFTEN", 50)
-    monkeypatch.setattr("accrual.live.follow._DEAR", 10**9)
+    monkeypatch.setattr("accrual.live.log_follower._OFTEN", 50)
+    monkeypatch.setattr("accrual.live.log_follower._DEAR", 10**9)
     bandit = ac.Bandit(ARMS, window=WINDOW)
     play(bandit, 200)
     assert len(bandit._follower._places) == 3
@@ -583,9 +582,9 @@ def test_an_explanation_starts_from_the_nearest_resting_place(monkeypatch):
 
 
 def test_large_ledgers_are_not_kept_many_times_over(monkeypatch):
-    monkeypatch.setattr("accrual.live.follow._OFTEN", 50)
-    monkeypatch.setattr("accrual.live.follow._DEAR", 10**9)
-    monkeypatch.setattr("accrual.live.follow._LARGE", 1000)
+    monkeypatch.setattr("accrual.live.log_follower._OFTEN", 50)
+    monkeypatch.setattr("accrual.live.log_follower._DEAR", 10**9)
+    monkeypatch.setattr("accrual.live.log_follower._LARGE", 1000)
     bandit = ac.Bandit(["jazz", "rock"], 8, groups=4)
     for _ in range(300):
         bandit.decide()

@@ -21,7 +21,7 @@ from tests.proof.model import Model
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.live import following
+from accrual.live import catch_up_thread
 from accrual.live.commit import Ask, Decide
 from accrual.live.verify import learned, same_bits
 from accrual.store.backup import backup, restore
@@ -257,7 +257,7 @@ class PostgresMachine(BanditMachine):
 @pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize("machine", [SQLiteMachine, PostgresMachine])
 def test_whatever_happens(machine, examples, say, monkeypatch):
-    monkeypatch.setattr(following, "_WAIT", 0.02)  # a follower looks so often whether it is to stop
+    monkeypatch.setattr(catch_up_thread, "_WAIT", 0.02)  # a follower looks so often whether it is to stop
     run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=50))
     say(f"{machine.__name__}: {examples} examples of up to 50 steps, like the model")
 

@@ -24,7 +24,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.live.ledger import Ledger
-from accrual.service import app, served
+from accrual.service import app, bandit_pool
 from accrual.service import keys as keyring
 from accrual.service.server import _need_descriptors
 from accrual.store.base import StoreError
@@ -167,7 +167,7 @@ def test_a_probe_finds_a_full_disk(tmp_path):
 
 
 def test_not_ready_while_nothing_can_be_stored(tmp_path, monkeypatch):
-    monkeypatch.setattr(served, "_PROBE", 0.0)
+    monkeypatch.setattr(bandit_pool, "_PROBE", 0.0)
     opened: list[SQLiteStore] = []
     first = SQLiteStore.probe
 
@@ -285,7 +285,7 @@ def test_a_whole_number_may_have_a_point(shared):
 def test_warnings_are_logged_as_json():
     """numpy's were lines of text amid those of JSON."""
     code = (
-        "import logging.config, numpy, warnings; from accrual.service.logs import logging_config\n"
+        "import logging.config, numpy, warnings; from accrual.service.json_logs import logging_config\n"
         "logging.config.dictConfig(logging_config())\n"
         "numpy.float64(1e308) * numpy.float64(10)"
     )
@@ -344,7 +344,7 @@ def test_explaining_holds_up_nobody(tmp_path, monkeypatch):
         threads = [
             threading.Thread(target=httpx.get, args=(f"{service.url}/v1/bandits/plays/decisions/0/explain",),
                              kwargs={"timeout": 60})
-            for _ in range(served._REFOLDS)
+            for _ in range(bandit_pool._REFOLDS)
         ]  # fmt: skip
         for thread in threads:
             thread.start()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from accrual.service.protocol import _TOGETHER, _Transport
+from accrual.service.protocol import _TOGETHER, JoiningTransport
 
 
 class Wire:
@@ -37,7 +37,7 @@ def run(wire, turns):
     """Call each of `turns` in a turn of its own."""
 
     async def all_of_them() -> None:
-        transport = _Transport(wire, asyncio.get_running_loop(), 10.0)
+        transport = JoiningTransport(wire, asyncio.get_running_loop(), 10.0)
         for turn in turns:
             turn(transport)
             await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import pytest
 from tests.serving import BODY, Process, Service, problem, serving, wait_until
 
 import accrual as ac
-from accrual.service.front import POLICY
+from accrual.service.asgi import POLICY
 from accrual.store.base import StoreError
 from accrual.store.sqlite import SQLiteStore
 

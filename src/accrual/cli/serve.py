@@ -47,7 +47,7 @@ def serve(
     need("fastapi", "service")
     need("uvicorn", "service")
     need("httptools", "service")
-    from accrual.service.demo import Demo
+    from accrual.demo import Demo
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse

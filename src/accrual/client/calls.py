@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     key: str | None = None
 
 
-class Result(NamedTuple):
+class PieceResult(NamedTuple):
     """What became of a piece."""
 
     status: str  # stored, late or again; in a batch also conflict, unknown, future, early or invalid
@@ -74,12 +74,12 @@ def _decisions(found: Any) -> list[Decision]:
     return [Decision(one["id"], one["arm"], one["at"]) for one in found["decisions"]]
 
 
-def observe(bandit: str, piece: Piece) -> Call[Result]:
+def observe(bandit: str, piece: Piece) -> Call[PieceResult]:
     """Send a piece."""
     return Call("POST", _of(bandit, "pieces"), _piece(piece), _result)
 
 
-def observe_many(bandit: str, pieces: Sequence[Piece]) -> Call[list[Result]]:
+def observe_many(bandit: str, pieces: Sequence[Piece]) -> Call[list[PieceResult]]:
     """Send up to 1,000 pieces."""
     body = [_piece(piece) for piece in pieces]
     return Call("POST", _of(bandit, "pieces"), body, lambda found: [_result(one) for one in found])
@@ -97,9 +97,9 @@ def _new_key() -> str:
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
-def _result(found: Any) -> Result:
+def _result(found: Any) -> PieceResult:
     texts = found.get("detail", ""), found.get("warning", "")
-    return Result(found["status"], found.get("late", False), found.get("age"), *texts)
+    return PieceResult(found["status"], found.get("late", False), found.get("age"), *texts)
 
 
 def add_arm(bandit: str, name: str, cap: float, window: float | None) -> Call[None]:

@@ -90,7 +90,8 @@ class PolicyPlayer:
 @functools.cache
 def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]:
     """The two compiled loops of a policy: a day's choices, and what is learned of one day's decisions."""
-    index, survey, decided, closed, finished, _, refresh, _, _ = functions
+    index, survey, decided = functions.index, functions.survey, functions.decided
+    closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     refreshed = refresh is not no_refresh
     grouped = feedback == "groups"
 

@@ -116,7 +116,8 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 @functools.cache
 def loop(functions: Functions, feedback: Feedback) -> Function:
     """The compiled loop for a policy's functions."""
-    index, survey, decided, closed, finished, _, refresh, _, _ = functions
+    index, survey, decided = functions.index, functions.survey, functions.decided
+    closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     totals = feedback == "totals"
     pieces = feedback == "pieces"
     grouped = feedback == "groups"

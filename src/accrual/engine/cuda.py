@@ -39,7 +39,9 @@ _WARPS_MOST = 4  # for a chain that has a block to itself
 # work but the choice; where one of them does more alone, a survey say, only up to so many chains ...
 _WIDE_MOST = 2048
 _TABLE_MOST = 2048  # ... and in any case only if there are at most so many arms
-_NOTED_MOST = 128  # arms up to which groups are learned from side by side: each sum looks at all of them
+_SIDE_BY_SIDE_MOST = (
+    128  # arms up to which groups are learned from side by side: each sum looks at all of them
+)
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
 _SPAN_LEAST, _SPAN_MOST = 128, 8192
@@ -204,7 +206,7 @@ class Team:
         self._rounds = rounds
         arms = len(game.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
-        named = policy.functions.sums if arms <= _NOTED_MOST else ()
+        named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
         warps = min(-(-len(plans[0].reader.ages) // _WARP), _WARPS_MOST) if sums else 1
         table = max(arms, (1 + max(len(sums), 2)) * warps * _WARP)

@@ -117,7 +117,9 @@ def _leave(fields: tuple[Any, ...]) -> Function:
 @functools.cache
 def chain_kernel(kind: Kind) -> Any:
     """The kernel that plays a span of rounds, for policies of one kind."""
-    index, survey, decided, closed, finished, _, refresh, _, _ = kind.functions
+    functions = kind.functions
+    index, survey, decided = functions.index, functions.survey, functions.decided
+    closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     totals = kind.feedback == "totals"
     pieces = kind.feedback == "pieces"
     grouped = kind.feedback == "groups"
@@ -350,11 +352,13 @@ def wide_kernel(kind: Kind) -> Any:
     """The kernel for few chains that learn from groups: each has a block to itself.
 
     Its threads share out what they can: the arms, for an index reads and does not write; the groups
-    that finish in a round, where the policy has `noted`, after which each arm's sums are one thread's,
+    that finish in a round, where the policy has `cell_update`, after which each arm's sums are one thread's,
     which adds up group after group as the CPU does; otherwise the reading of the feed alone. What a
     policy's other functions do, one thread does in order.
     """
-    index, survey, decided, _, finished, _, refresh, noted, _ = kind.functions
+    functions = kind.functions
+    index, survey, decided = functions.index, functions.survey, functions.decided
+    finished, cell_update, refresh = functions.finished, functions.cell_update, functions.refresh
     side_by_side, note = bool(kind.sums), put_into(max(len(kind.sums), 1))
     get, put, add = _adder(kind.sums or (0,))
     surveyed = survey is not no_survey
@@ -446,7 +450,8 @@ def wide_kernel(kind: Kind) -> Any:
                     if side_by_side:
                         if a >= 0:
                             arm = np.int64(np.uint16(a))
-                            note(table, u, step, noted(params, stats, arm, start + thread, before, after))
+                            more = cell_update(params, stats, arm, start + thread, before, after)
+                            note(table, u, step, more)
                         cuda.syncthreads()
                         found = np.uint64(min(threads, reader.ages.shape[1] - start))
                         for k in range(thread, count, threads):

@@ -17,9 +17,8 @@ from accrual.engine.result import Result
 from accrual.experiments.compare import AT_ONCE, BASELINE, WAITING, Setup, runs_of_draw
 from accrual.experiments.ranges import Law, ratio_interval, t_factor
 from accrual.fit.schema import Interval
-from accrual.live.config import policy_text
 from accrual.policy.base import Policy
-from accrual.policy.catalog import parse
+from accrual.policy.catalog import parse, policy_text
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,14 +15,14 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
+from accrual.live.catch_up_thread import CatchUpThread, Staleness
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import Ask, Commits, Decide, salt_of
 from accrual.live.config import Config, Options, cap_of, name_of
 from accrual.live.explain import Explanation, explain
-from accrual.live.follow import Follower
-from accrual.live.following import Following, Staleness
 from accrual.live.fork import refuse_in_children
-from accrual.live.state import Observer, State
+from accrual.live.log_follower import LogFollower
+from accrual.live.state import BanditState, Observer
 from accrual.policy.base import Policy
 from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store, StoreError
 from accrual.store.memory import MemoryStore
@@ -164,12 +164,12 @@ class Bandit:
             own = options["clock"]
             clock = lambda last: own()  # noqa: E731
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
-        self._follower = Follower(store, row.number, given.ledger, self._step)
+        self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
         self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt)
         self._observer = Observer(store, row.number, given, self._follower)
         self._names = [arm.name for arm in store.arms(row.number)]
-        self._following: Following | None = None
+        self._catch_up_thread: CatchUpThread | None = None
         refuse_in_children(self)
         if owned and store.shared:
             self.follow()
@@ -359,7 +359,7 @@ class Bandit:
             raise unknown("arm", name, names)
         self._commits.submit((RetireArm(names.index(name)),))
 
-    def state(self) -> State:
+    def state(self) -> BanditState:
         """What is known of every arm."""
         with self._commits.turn:
             self._commits.settle()
@@ -387,8 +387,8 @@ class Bandit:
 
         A bandit that was given the address of a PostgreSQL database does so from the start.
         """
-        if self._following is None:
-            self._following = Following(
+        if self._catch_up_thread is None:
+            self._catch_up_thread = CatchUpThread(
                 self._store, self._row.number, lambda: self._follower.position, self.catch_up
             )
 
@@ -400,14 +400,14 @@ class Bandit:
     @property
     def staleness(self) -> Staleness:
         """How far this worker is behind the log: in events, and for how long. It must `follow`."""
-        if self._following is None:
+        if self._catch_up_thread is None:
             raise InputError("nobody measures staleness here; call follow() first")
-        return self._following.staleness()
+        return self._catch_up_thread.staleness()
 
     def close(self) -> None:
         """Keep a snapshot for the next start, and let go of the store."""
-        if self._following is not None:
-            self._following.stop()
+        if self._catch_up_thread is not None:
+            self._catch_up_thread.stop()
         with self._commits.turn:
             try:
                 with suppress(StoreError):  # all is stored already; the next start takes longer

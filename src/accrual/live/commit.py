@@ -16,7 +16,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
-from accrual.live.follow import Follower
+from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, Choose, Item, Pay, Status, Store, StoreError
 
 _ABOVE = (
@@ -58,7 +58,7 @@ class Commits:
     store : Store
     bandit : int
         Its number in the store.
-    follower : Follower
+    follower : LogFollower
     clock : callable
         Gives the time; it is told that of the last event.
     step : float
@@ -73,7 +73,7 @@ class Commits:
         self,
         store: Store,
         bandit: int,
-        follower: Follower,
+        follower: LogFollower,
         clock: Callable[[float], float],
         step: float,
         skew: float,

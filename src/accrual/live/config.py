@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple, TypedDict
-
-import numpy as np
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
@@ -16,8 +13,7 @@ from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.base import Policy
-from accrual.policy.catalog import parse
-from accrual.spread import Spread, as_spread
+from accrual.policy.catalog import parse, policy_text
 from accrual.store.base import AddArm
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
@@ -223,36 +219,3 @@ def cap_of(cap: Any) -> float:
     if not CAP_LEAST <= number <= CAP_MOST:  # beyond, squares of shares of a cap are no numbers any more
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
     return number
-
-
-def policy_text(policy: Policy) -> str | None:
-    """Text that `accrual.policy.catalog.parse` reads back as this policy; None if there is none.
-
-    Examples
-    --------
-    >>> import accrual as ac
-    >>> policy_text(ac.TPUCBFRG(alpha=20, spread="begin"))
-    'TPUCBFRG(alpha=20, spread=begin)'
-    """
-    if not dataclasses.is_dataclass(policy):
-        return None
-    settings = []
-    for field in dataclasses.fields(policy):
-        if field.init:
-            settings.append(f"{field.name}={_value_text(getattr(policy, field.name))}")
-    text = f"{type(policy).__name__}({', '.join(settings)})"
-    try:
-        return text if parse(text) == policy else None
-    except InputError:
-        return None
-
-
-def _value_text(value: Any) -> str:
-    if not isinstance(value, Spread):
-        return repr(value)
-    try:
-        if as_spread(value.label) == value:
-            return value.label
-    except InputError:
-        pass
-    return repr([float(share) for share in np.atleast_1d(getattr(value, "shares", ()))])

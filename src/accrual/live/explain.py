@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from accrual.live.estimate import estimate
-from accrual.live.follow import Follower
+from accrual.live.log_follower import LogFollower
 from accrual.policy.age import AgePolicy
 from accrual.policy.base import Moment
 from accrual.policy.estimate import TURN
@@ -37,7 +37,12 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    store: Store, bandit: int, row: DecisionRow, follower: Follower, step: float, name: Callable[[int], str]
+    store: Store,
+    bandit: int,
+    row: DecisionRow,
+    follower: LogFollower,
+    step: float,
+    name: Callable[[int], str],
 ) -> Explanation:
     """The moment of a decision, from the log up to where whoever chose it had read.
 

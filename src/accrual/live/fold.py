@@ -56,7 +56,7 @@ class State(NamedTuple):
     memory: npt.NDArray[np.uint8]  # where `stats` is, all of it
     spare_memory: npt.NDArray[np.uint8]  # and `spare`
     draft: Draft
-    sums: Floats  # arms: what their decisions have paid, late pieces left out
+    observed: Floats  # arms: what their decisions have paid, late pieces left out
     above: Ints  # arms: how many of their decisions have paid more than the cap
     recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
     news: Floats  # arms: when their first decision finishes its first group; infinite before it is made
@@ -76,7 +76,13 @@ class Fold(NamedTuple):
 @functools.cache
 def fold(functions: Functions, feedback: Feedback) -> Fold:
     """The kernels for a policy's functions."""
-    index, survey, decided, closed, finished, amended, refresh, _, _ = functions
+    index, survey, decided = functions.index, functions.survey, functions.decided
+    closed, finished, amended, refresh = (
+        functions.closed,
+        functions.finished,
+        functions.amended,
+        functions.refresh,
+    )
     refreshed = refresh is not no_refresh
     totals = feedback == "totals"
     pieces = feedback == "pieces"
@@ -233,7 +239,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
         if number == CLOSED or row["closed"] == 1 or age >= row["window"]:
             pending.counts[LATE] += 1
             return False
-        state.sums[row["arm"]] += value
+        state.observed[row["arm"]] += value
         most = state.rules.caps[row["arm"]] * OVER
         was_above = row["total"] > most
         row["total"] += value

@@ -106,7 +106,7 @@ class Ledger:
         self._recent = np.zeros(RECENT, np.int64)
         self._founding = len(caps)
         self._news = np.full(len(caps), np.inf)
-        self.sums = np.zeros(len(caps))
+        self.observed = np.zeros(len(caps))
         self.above = np.zeros(len(caps), np.int64)
         self._made = 0
         self.params = policy.params(self._caps, self.window)
@@ -348,7 +348,7 @@ class Ledger:
         self._caps = np.append(self._caps, float(cap))
         self._windows = np.append(self._windows, float(own))
         self._playing = np.append(self._playing, True)
-        self.sums = np.append(self.sums, 0.0)
+        self.observed = np.append(self.observed, 0.0)
         self._news = np.append(self._news, np.inf)
         self.above = np.append(self.above, 0)
         self._keep(self.policy.grow(self.stats, self.params))
@@ -371,7 +371,7 @@ class Ledger:
             "caps": self._caps,
             "windows": self._windows,
             "playing": self._playing,
-            "sums": self.sums,
+            "observed": self.observed,
             "above": self.above,
             "recent": self._recent,
             "news": self._news,
@@ -388,7 +388,7 @@ class Ledger:
         self._caps = arrays["caps"].copy()
         self._windows = arrays["windows"].copy()
         self._playing = arrays["playing"].copy()
-        self.sums = arrays["sums"].copy()
+        self.observed = arrays["observed"].copy()
         self.above = arrays["above"].copy()
         self._recent = arrays["recent"].copy()
         self._news = arrays["news"].copy()
@@ -413,7 +413,7 @@ class Ledger:
         self._held = hold(
             State(
                 self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
-                self.spare, self._memory, self._spare_memory, self._draft, self.sums, self.above,
+                self.spare, self._memory, self._spare_memory, self._draft, self.observed, self.above,
                 self._recent, self._news, np.full(len(self._caps), np.inf),
             )
         )  # fmt: skip

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
-from accrual.live.follow import Follower
 from accrual.live.ledger import Ledger
+from accrual.live.log_follower import LogFollower
 from accrual.policy.age import AgePolicy
 from accrual.policy.age_imed import AgeIMED
 from accrual.store.base import Store
@@ -45,10 +45,10 @@ class ArmState(NamedTuple):
     reached: float
     above_cap: int  # decisions that have paid more in all than the cap
     share: float  # of the last 1,000 decisions
-    spread: list[float]  # how its pay divides over the ages between `State.ages`
+    spread: list[float]  # how its pay divides over the ages between `BanditState.ages`
 
 
-class State(NamedTuple):
+class BanditState(NamedTuple):
     """A bandit, as of one position of its log."""
 
     name: str
@@ -70,18 +70,18 @@ class Observer:
     bandit : int
         Its number in the store.
     config : Config
-    follower : Follower
+    follower : LogFollower
         The bandit's.
     """
 
-    def __init__(self, store: Store, bandit: int, config: Config, follower: Follower) -> None:
+    def __init__(self, store: Store, bandit: int, config: Config, follower: LogFollower) -> None:
         self._store = store
         self._bandit = bandit
         self._config = config
         self._follower = follower
         self._own = follower if isinstance(config.policy, AgePolicy) else None
 
-    def state(self, name: str, name_of: Callable[[int], str]) -> State:
+    def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
         """The state now. For other policies than Age ones, this first reads what is new in the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
@@ -111,7 +111,7 @@ class Observer:
                     arm not in playing,
                     int(ledger.stats.pulls[arm]),
                     int(pending[arm]),
-                    float(ledger.sums[arm]),
+                    float(ledger.observed[arm]),
                     expected,
                     mean,
                     interval,
@@ -121,7 +121,7 @@ class Observer:
                     [] if found is None else found.spread.tolist(),
                 )
             )
-        return State(
+        return BanditState(
             name,
             self._follower.position,
             ledger.now if ledger.decisions else 0.0,
@@ -132,10 +132,10 @@ class Observer:
             arms,
         )
 
-    def _watching(self) -> Follower:
+    def _watching(self) -> LogFollower:
         if self._own is None:
             config = self._config
-            self._own = Follower(
+            self._own = LogFollower(
                 self._store, self._bandit, lambda: config.ledger(AgeIMED()), 1.0 if config.rounds else 0.0
             )
         if self._own is not self._follower:

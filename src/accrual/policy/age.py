@@ -81,7 +81,7 @@ SCORE, SCALE, RANGE = range(3)
 
 
 @njit
-def noted(
+def cell_update(
     params: Params, stats: Stats, arm: int, group: int, before: float, after: float
 ) -> tuple[float, float, float, float, float]:
     unit = params.inverse_cap[arm]
@@ -112,12 +112,12 @@ def noted(
     )
 
 
-SUMS = ("sum", "sum2", "known", "known2", "counted")
+SUMMED_FIELDS = ("sum", "sum2", "known", "known2", "counted")
 
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
-    total, total2, known, known2, counted = noted(params, stats, arm, group, before, after)
+    total, total2, known, known2, counted = cell_update(params, stats, arm, group, before, after)
     a = np.uint64(arm)
     stats.sum[a] += total
     stats.sum2[a] += total2
@@ -363,8 +363,8 @@ def learning(index: Function, survey: Function = survey) -> Functions:
         finished=finished,
         amended=amended,
         refresh=refresh,
-        noted=noted,
-        sums=SUMS,
+        cell_update=cell_update,
+        summed_fields=SUMMED_FIELDS,
     )
 
 

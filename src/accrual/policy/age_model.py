@@ -81,7 +81,9 @@ READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, 
 
 
 @njit
-def noted(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> tuple[float]:
+def cell_update(
+    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
+) -> tuple[float]:
     unit = params.inverse_cap[arm]
     x = (after - before) * unit
     a, g = np.uint64(arm), np.uint64(group)  # unsigned: numba then drops its tests for indices below 0
@@ -94,7 +96,7 @@ def noted(params: Params, stats: Stats, arm: int, group: int, before: float, aft
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
-    (one,) = noted(params, stats, arm, group, before, after)
+    (one,) = cell_update(params, stats, arm, group, before, after)
     stats.news[np.uint64(arm)] += one
 
 

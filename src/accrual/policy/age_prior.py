@@ -25,9 +25,9 @@ from accrual.policy.age_model import (
     Params,
     Stats,
     amended,
+    cell_update,
     estimate,
     finished,
-    noted,
     payments,
 )
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
@@ -188,8 +188,8 @@ class AgePrior(Policy):
         finished=finished,
         amended=amended,
         refresh=refresh,
-        noted=noted,
-        sums=("news",),
+        cell_update=cell_update,
+        summed_fields=("news",),
     )
 
     def __post_init__(self) -> None:

@@ -17,9 +17,9 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
 ``finished(params, stats, arm, group, before, after)``
     A decision has finished a group of the learner's own; `before` and `after` are what it had
     paid in all at the group's two edges (feedback ``"groups"``).
-``noted(params, stats, arm, group, before, after)``
+``cell_update(params, stats, arm, group, before, after)``
     If given, what of `finished` concerns the cell (arm, group) alone: it reads and writes no other,
-    and returns what is then to be added to the arm's `sums`, the names of as many fields of `stats`.
+    and returns what is then to be added to the arm's `summed_fields`, the names of as many fields of `stats`.
     With it a card's threads take the groups that finish in a round side by side.
 ``amended(params, stats, arm, group, before, after, more_before, more_after)``
     A piece came out of order, for a decision that had finished this group with `before` and
@@ -87,7 +87,9 @@ def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, af
 
 
 @njit
-def no_noted(params: Any, stats: Any, arm: int, group: int, before: float, after: float) -> tuple[float]:
+def no_cell_update(
+    params: Any, stats: Any, arm: int, group: int, before: float, after: float
+) -> tuple[float]:
     """For a policy that has no sums, or has not said so."""
     return (0.0,)
 
@@ -110,8 +112,8 @@ class Functions(NamedTuple):
     finished: Function = no_finished
     amended: Function = no_amended
     refresh: Function = no_refresh
-    noted: Function = no_noted
-    sums: tuple[str, ...] = ()
+    cell_update: Function = no_cell_update
+    summed_fields: tuple[str, ...] = ()
 
 
 class Policy(ABC):

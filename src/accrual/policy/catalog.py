@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 from typing import Any
+
+import numpy as np
 
 from accrual.core.errors import InputError, unknown
 from accrual.policy.age_imed import AgeIMED
@@ -21,6 +24,7 @@ from accrual.policy.tpucbew import TPUCBEW
 from accrual.policy.tpucbfr import TPUCBFR
 from accrual.policy.tpucbfrg import TPUCBFRG
 from accrual.policy.ucb1 import UCB1
+from accrual.spread import Spread, as_spread
 
 CATALOG: dict[str, type[Policy]] = {
     "UCB1": UCB1,
@@ -105,3 +109,36 @@ def _settings(name: str) -> list[str]:
 def _value(node: ast.expr) -> Any:
     # A spread's name and a spread's law stay text, which the policy reads itself.
     return ast.unparse(node) if isinstance(node, ast.Name | ast.Call) else ast.literal_eval(node)
+
+
+def policy_text(policy: Policy) -> str | None:
+    """Return text that `parse` reads back as this policy; None if there is none.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> policy_text(ac.TPUCBFRG(alpha=20, spread="begin"))
+    'TPUCBFRG(alpha=20, spread=begin)'
+    """
+    if not dataclasses.is_dataclass(policy):
+        return None
+    settings = []
+    for field in dataclasses.fields(policy):
+        if field.init:
+            settings.append(f"{field.name}={_value_text(getattr(policy, field.name))}")
+    text = f"{type(policy).__name__}({', '.join(settings)})"
+    try:
+        return text if parse(text) == policy else None
+    except InputError:
+        return None
+
+
+def _value_text(value: Any) -> str:
+    if not isinstance(value, Spread):
+        return repr(value)
+    try:
+        if as_spread(value.label) == value:
+            return value.label
+    except InputError:
+        pass
+    return repr([float(share) for share in np.atleast_1d(getattr(value, "shares", ()))])

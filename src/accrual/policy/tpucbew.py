@@ -30,7 +30,7 @@ class Stats(NamedTuple):
 
 
 @njit
-def noted(
+def cell_update(
     params: Params, stats: Stats, arm: int, group: int, before: float, after: float
 ) -> tuple[float, float, float]:
     n = stats.seen[arm, group] + 1
@@ -48,7 +48,7 @@ def noted(
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
-    mean, width, unseen = noted(params, stats, arm, group, before, after)
+    mean, width, unseen = cell_update(params, stats, arm, group, before, after)
     stats.mean[arm] += mean
     stats.width[arm] += width
     stats.unseen[arm] += unseen
@@ -96,7 +96,11 @@ class TPUCBEW(Policy):
 
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
-        index=index, finished=finished, amended=amended, noted=noted, sums=("mean", "width", "unseen")
+        index=index,
+        finished=finished,
+        amended=amended,
+        cell_update=cell_update,
+        summed_fields=("mean", "width", "unseen"),
     )
 
     def __post_init__(self) -> None:

@@ -10,26 +10,26 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from typing import Protocol
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from accrual.core.errors import InputError
-from accrual.service import dashboard, models
-from accrual.service import demo as simulated
-from accrual.service.api import router
-from accrual.service.describe import describe
-from accrual.service.front import Front
-from accrual.service.gate import Gate, need
-from accrual.service.hot import Hot
+from accrual.service import dashboard, messages
+from accrual.service.admission import Admission, require_scope
+from accrual.service.asgi import ServiceApp
+from accrual.service.bandit_pool import BanditPool
+from accrual.service.bandit_routes import router
 from accrual.service.keys import KeyRing, ready_keys
 from accrual.service.metrics import MEDIA_TYPE as METRICS_TYPE
 from accrual.service.metrics import Metrics
-from accrual.service.problems import MEDIA_TYPE, Refusal, later
-from accrual.service.served import Bandits
+from accrual.service.openapi import openapi_document
+from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
 from accrual.service.settings import Settings
-from accrual.service.tasks import supervise
+from accrual.service.supervision import supervise
+from accrual.service.traffic_routes import TrafficRoutes
 from accrual.store.address import parse
 from accrual.store.base import StoreError
 from accrual.store.url import open_store
@@ -38,6 +38,16 @@ _OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is t
 _READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest
 
 log = logging.getLogger("accrual.service")
+
+
+class Simulation(Protocol):
+    """Simulated traffic that a service runs beside the requests, such as `accrual.demo.Demo`."""
+
+    async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
+        """Make decisions and pieces until cancelled."""
+
+    def routes(self) -> APIRouter:
+        """Return routes that say what only the simulation can know."""
 
 
 def prepare(settings: Settings) -> KeyRing:
@@ -52,59 +62,59 @@ def prepare(settings: Settings) -> KeyRing:
     return ring
 
 
-def create(settings: Settings, demo: simulated.Demo | None = None) -> Front:
+def create(settings: Settings, simulation: Simulation | None = None) -> ServiceApp:
     """The application, with simulated traffic if given. It opens the store when it starts and closes it
     when it stops.
     """
     ring = prepare(settings)
     store = open_store(settings.store)
     metrics = Metrics()
-    bandits = Bandits(store, metrics, settings.queue)
-    hot = Hot(bandits.find)
+    bandits = BanditPool(store, metrics, settings.queue)
+    traffic = TrafficRoutes(bandits.find)
     service = _Service(bandits, ring, metrics)
-    if demo is not None:
-        service.beside["demo"] = lambda: demo.run(bandits, hot)
+    if simulation is not None:
+        service.beside["demo"] = lambda: simulation.run(bandits, traffic)
 
     app = FastAPI(
         title="accrual", version=version("accrual"), docs_url=None, redoc_url=None, openapi_url=None,
         lifespan=service.lifespan, redirect_slashes=False,
     )  # fmt: skip
     app.include_router(router(bandits))
-    app.include_router(dashboard.router(lambda: ring.required, demo is not None))
-    if demo is not None:
-        app.include_router(simulated.router(demo))
+    app.include_router(dashboard.router(lambda: ring.required, simulation is not None))
+    if simulation is not None:
+        app.include_router(simulation.routes())
 
     @app.get("/healthz", operation_id="health")
-    async def health() -> models.Health:
+    async def health() -> messages.Health:
         """Whether the process answers."""
-        return models.Health(status="alive")
+        return messages.Health(status="alive")
 
     @app.get("/readyz", operation_id="ready")
-    async def ready() -> models.Ready:
+    async def ready() -> messages.Ready:
         """Whether the service can store and decide now, and which bandits it cannot serve."""
         await service.check()
-        return models.Ready(status="ready", not_served=sorted(bandits.failures))
+        return messages.Ready(status="ready", not_served=sorted(bandits.failures))
 
     @app.get("/metrics", include_in_schema=False)
     async def page(request: Request) -> Response:
-        need(request.scope["accrual.key"], "read")
+        require_scope(request.scope["accrual.key"], "read")
         await bandits.read(bandits.measure)
         return Response(metrics.page(), headers={"content-type": METRICS_TYPE})
 
-    description = describe(app)
+    description = openapi_document(app)
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def openapi() -> dict[str, object]:
         return description
 
     _explain_errors(app, description["paths"])
-    return Front(app, hot, Gate(settings, ring), settings, metrics)
+    return ServiceApp(app, traffic, Admission(settings, ring), settings, metrics)
 
 
 class _Service:
     """What runs beside the requests."""
 
-    def __init__(self, bandits: Bandits, ring: KeyRing, metrics: Metrics) -> None:
+    def __init__(self, bandits: BanditPool, ring: KeyRing, metrics: Metrics) -> None:
         self._bandits = bandits
         self._ring = ring
         self._metrics = metrics
@@ -136,11 +146,11 @@ class _Service:
     async def check(self) -> None:
         """Refuse if the service is not ready."""
         if self._stopping:
-            raise later("stopping", "the service is stopping")
+            raise try_later("stopping", "the service is stopping")
         if not self._opened.is_set():
-            raise later("store", "the bandits are being opened")
+            raise try_later("store", "the bandits are being opened")
         if self._ring.stale:
-            raise later("store", "the keys cannot be read")
+            raise try_later("store", "the keys cannot be read")
         await self._bandits.check()
 
     async def _open(self) -> None:
@@ -196,7 +206,7 @@ def _explain_errors(app: FastAPI, paths: Mapping[str, Mapping[str, object]]) -> 
     @app.exception_handler(StoreError)
     async def store(request: Request, error: StoreError) -> Response:
         log.error("the store failed", extra={"error": str(error)})
-        return answer(later("store", "the database cannot be used now; try again"))
+        return answer(try_later("store", "the database cannot be used now; try again"))
 
     @app.exception_handler(Exception)
     async def fault(request: Request, error: Exception) -> Response:

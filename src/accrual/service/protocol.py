@@ -8,14 +8,14 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from accrual.service.problems import MEDIA_TYPE, Refusal, later
+from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
 
 HEAD_MOST = 32_768  # bytes
 _TOGETHER = 65_536  # bytes
 _FRAMING = (b"content-length", b"transfer-encoding")  # what says where a body ends
 
 
-class _Transport:
+class JoiningTransport:
     """A transport that sends what is written in one turn of the loop at once: a head with its body.
 
     Once it is closed, the other end has `seconds` to take what is left.
@@ -53,7 +53,7 @@ class _Transport:
         return getattr(self._transport, name)
 
 
-class Protocol(HttpToolsProtocol):
+class LimitedProtocol(HttpToolsProtocol):
     """A connection. Whoever sends half a request, or an endless head, or does not read, is cut off.
 
     A request may offer another protocol (`Upgrade: h2c`). There is none, so the offer is ignored, as
@@ -88,14 +88,14 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.transport = cast(Any, _Transport(transport, self.loop, self._seconds))
+        self.transport = cast(Any, JoiningTransport(transport, self.loop, self._seconds))
         same = [one for one in self.connections if self.client and _client(one) == self.client[0]]
         if len(same) > self._address_most:
             self._refuse(
-                later("busy", f"this address has {self._address_most:,} connections open; try again")
+                try_later("busy", f"this address has {self._address_most:,} connections open; try again")
             )
         elif self._most is not None and len(self.connections) > self._most and not self._make_room():
-            self._refuse(later("busy", f"{self._most:,} connections are open; try again"))
+            self._refuse(try_later("busy", f"{self._most:,} connections are open; try again"))
         else:
             self._watch()
 
@@ -104,7 +104,11 @@ class Protocol(HttpToolsProtocol):
 
         False if none waits.
         """
-        idle = [one for one in self.connections if isinstance(one, Protocol) and one is not self and one.idle]
+        idle = [
+            one
+            for one in self.connections
+            if isinstance(one, LimitedProtocol) and one is not self and one.idle
+        ]
         if not idle:
             return False
         min(idle, key=lambda one: (one.cycle is not None, one._active)).transport.close()

@@ -14,11 +14,10 @@ from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from accrual.core.errors import InputError
-from accrual.service.app import create, prepare
-from accrual.service.demo import Demo
-from accrual.service.logs import logging_config
+from accrual.service.app import Simulation, create, prepare
+from accrual.service.json_logs import logging_config
 from accrual.service.metrics import DIRECTORY
-from accrual.service.protocol import Protocol
+from accrual.service.protocol import LimitedProtocol
 from accrual.service.settings import Settings
 
 _BACKLOG = 128  # connections that wait to be taken, which may all be in one turn of the loop
@@ -33,7 +32,7 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
         http=cast(
             Any,
             functools.partial(
-                Protocol, seconds=settings.body_seconds, address_most=settings.address_connections
+                LimitedProtocol, seconds=settings.body_seconds, address_most=settings.address_connections
             ),
         ),
         ws="none",
@@ -51,7 +50,9 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
     )
 
 
-def serve(settings: Settings, started: Callable[[str, bool], None], demo: Demo | None = None) -> None:
+def serve(
+    settings: Settings, started: Callable[[str, bool], None], simulation: Simulation | None = None
+) -> None:
     """Serve until a signal comes.
 
     Parameters
@@ -59,15 +60,15 @@ def serve(settings: Settings, started: Callable[[str, bool], None], demo: Demo |
     settings : Settings
     started : callable
         Told the address, and whether keys are asked for, before the first request.
-    demo : Demo, optional
+    simulation : Simulation, optional
         Simulated traffic, in one process.
     """
-    if demo is not None and settings.workers > 1:
+    if simulation is not None and settings.workers > 1:
         raise InputError("simulated traffic is of one process: --demo goes with --workers 1")
     _need_descriptors(settings.connections)
     with bound(settings) as listener:
         if settings.workers == 1:
-            app = create(settings, demo)
+            app = create(settings, simulation)
             started(_address(listener), app.keys_required)
             uvicorn.Server(config_of(settings, app)).run(sockets=[listener])
         else:

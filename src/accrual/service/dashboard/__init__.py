@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, Response
 
-from accrual.service.problems import Refusal
+from accrual.service.refusals import Refusal
 
 FOLDER = Path(__file__).parent / "page"
 _TYPES = {

@@ -40,7 +40,7 @@ _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 _ADD_ARM, _RETIRE_ARM = int(Kind.ADD_ARM), int(Kind.RETIRE_ARM)
 
 
-class Follower:
+class LogFollower:
     """A ledger, and how far in the log it is.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from accrual.service.problems import Refusal
+from accrual.service.refusals import Refusal
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -15,7 +15,7 @@ Scope = MutableMapping[str, Any]
 _CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so nothing can follow it
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """Whoever asked has gone."""
 
 
@@ -31,7 +31,7 @@ async def read_body(receive: Receive, length: bytes, most: int) -> bytes:
         message = await receive()
         body += message.get("body", b"")
     if message["type"] != "http.request":
-        raise Gone
+        raise ClientGone
     if len(body) > most:
         raise _too_large(most)
     return body

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 from accrual.core.errors import InputError, unknown
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
-from accrual.live.state import State
-from accrual.service.line import Line, Room
+from accrual.live.state import BanditState
+from accrual.service.commit_queue import CommitQueue, QueueLimit
 from accrual.service.metrics import Metrics
-from accrual.service.problems import Refusal, later
+from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
     AddArm,
     BanditRow,
@@ -41,20 +41,20 @@ _FRESH = 0.5  # seconds for which a state is shown again as it was
 log = logging.getLogger("accrual.service")
 
 
-class Served:
-    """A bandit, the line before it, and what is asked of it most."""
+class ServedBandit:
+    """A bandit, its commit queue, and what is asked of it most."""
 
-    def __init__(self, row: BanditRow, bandit: Bandit, store: Store, line: Line) -> None:
+    def __init__(self, row: BanditRow, bandit: Bandit, store: Store, queue: CommitQueue) -> None:
         self.name = row.name
         self.row = row
         self.config: Mapping[str, Any] = row.config
         self.bandit = bandit
-        self.line = line
+        self.queue = queue
         self.step = 1.0 if row.rounds else 0.0
         self._number = row.number
         self._store = store
         self._arms = [arm.name for arm in store.arms(row.number)]
-        self._state: tuple[float, State] | None = None
+        self._state: tuple[float, BanditState] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Whether these arms' names are known."""
@@ -80,7 +80,7 @@ class Served:
             raise Refusal("unknown-arm", str(unknown("arm", name, self._arms[:100])))
         return self._arms.index(name)
 
-    def state(self) -> State:
+    def state(self) -> BanditState:
         """What is known of every arm, now or a moment ago."""
         kept = self._state
         if kept is None or time.monotonic() - kept[0] > _FRESH:
@@ -107,7 +107,7 @@ class Served:
             log.error("no snapshot was kept", extra={"error": str(error)})
 
 
-class Bandits:
+class BanditPool:
     """All bandits of a store. Its coroutines run in one event loop.
 
     Parameters
@@ -121,18 +121,18 @@ class Bandits:
     def __init__(self, store: Store, metrics: Metrics, queue: int) -> None:
         self._store = store
         self._metrics = metrics
-        self._open: dict[str, Served] = {}
+        self._open: dict[str, ServedBandit] = {}
         self._opening = asyncio.Lock()
         # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
         self._refolds = ThreadPoolExecutor(1, "refold")  # so that nobody waits for these but who asked
         self._refolding = 0
-        self.room = Room(queue)
+        self.queue_limit = QueueLimit(queue)
         self._stored = -math.inf  # when something could last be stored, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
-    async def find(self, name: str) -> Served:
+    async def find(self, name: str) -> ServedBandit:
         """The bandit of this name, or a refusal."""
         served = self._open.get(name)
         if served is not None:
@@ -171,16 +171,16 @@ class Bandits:
         log.error("a bandit is not served", exc_info=error, extra={"bandit": name, "error": why})
         return Refusal("not-served", why)
 
-    def _add(self, row: BanditRow, bandit: Bandit) -> Served:
+    def _add(self, row: BanditRow, bandit: Bandit) -> ServedBandit:
         submit = functools.partial(bandit.submit, pieces_checked=True)
-        line = Line(submit, self._commits, self.room, self._metrics)
-        served = self._open[row.name] = Served(row, bandit, self._store, line)
+        queue = CommitQueue(submit, self._commits, self.queue_limit, self._metrics)
+        served = self._open[row.name] = ServedBandit(row, bandit, self._store, queue)
         if self._store.shared:
             bandit.follow()
         return served
 
     async def create(self, name: str, arms: Mapping[str, float], window: int | str,
-                     settings: Mapping[str, Any]) -> tuple[Served, bool]:  # fmt: skip
+                     settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
         """A bandit, and whether it is new. One that is there must be the same."""
         async with self._opening:
             there = await self.read(lambda: self._store.find(name)) is not None
@@ -218,7 +218,7 @@ class Bandits:
     async def refold(self, job: Callable[[], _T]) -> _T:
         """What a job finds that may have to fold a part of the log anew: few at a time, or a refusal."""
         if self._refolding >= _REFOLDS:
-            raise later("busy", f"{_REFOLDS} decisions are being explained; try again")
+            raise try_later("busy", f"{_REFOLDS} decisions are being explained; try again")
         self._refolding += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._refolds, job)
@@ -252,7 +252,7 @@ class Bandits:
     def measure(self) -> None:
         """Bring the gauges up to date."""
         metrics, served = self._metrics, list(self._open.values())
-        metrics.waiting.set(self.room.taken)
+        metrics.waiting.set(self.queue_limit.taken)
         metrics.bandits.set(len(served))
         states = [one.state() for one in served]
         metrics.pending.set(sum(state.pending for state in states))
@@ -266,7 +266,7 @@ class Bandits:
     async def close(self) -> None:
         """Store what waits, keep snapshots, let go of the store."""
         for served in self._open.values():
-            await served.line.drain()
+            await served.queue.drain()
         for served in self._open.values():
             await self.read(served.release)
         await self.read(self._store.close)

@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 from accrual.core.errors import InputError
 from accrual.live.commit import Ask
 from accrual.service.metrics import Metrics
-from accrual.service.problems import Refusal, later
+from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import Answer, Pay, StoreError
 
 Submit = Callable[[Sequence[Ask]], list[Answer]]
@@ -28,7 +28,7 @@ log = logging.getLogger("accrual.service")
 _TOGETHER = 4_000  # asks in one transaction, if the first request has not more
 
 
-class Room:
+class QueueLimit:
     """How much may wait, over all lines of a process."""
 
     def __init__(self, most: int) -> None:
@@ -38,11 +38,11 @@ class Room:
     def take(self, count: int) -> None:
         """Take room for some asks, or refuse them."""
         if self.taken + count > self._most and self.taken:
-            raise later("busy", f"{self.taken:,} decisions and pieces wait to be stored; try again")
+            raise try_later("busy", f"{self.taken:,} decisions and pieces wait to be stored; try again")
         self.taken += count
 
 
-class Line:
+class CommitQueue:
     """One bandit's.
 
     Parameters
@@ -50,23 +50,23 @@ class Line:
     submit : callable
         Stores asks in one transaction, and answers them.
     threads : Executor
-    room : Room
+    limit : QueueLimit
     metrics : Metrics
     """
 
-    def __init__(self, submit: Submit, threads: Executor, room: Room, metrics: Metrics) -> None:
+    def __init__(self, submit: Submit, threads: Executor, limit: QueueLimit, metrics: Metrics) -> None:
         self._submit = submit
         self._threads = threads
-        self._room = room
+        self._limit = limit
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._task: asyncio.Task[None] | None = None
         self.duplicates = 0  # asks that had been stored before
 
-    async def join(self, asks: Sequence[Ask]) -> list[Answer]:
+    async def submit(self, asks: Sequence[Ask]) -> list[Answer]:
         """An answer for each ask, once they are durable."""
         count = len(asks)
-        self._room.take(count)
+        self._limit.take(count)
         try:
             loop = asyncio.get_running_loop()
             future: asyncio.Future[list[Answer]] = loop.create_future()
@@ -75,7 +75,7 @@ class Line:
                 self._task = loop.create_task(self._run())
             return await future
         finally:
-            self._room.taken -= count
+            self._limit.taken -= count
 
     async def drain(self) -> None:
         """Wait until nobody waits."""
@@ -140,4 +140,4 @@ class Line:
 def _refuse(group: list[_Waiting], kind: str, detail: str) -> None:
     for _, future in group:
         if not future.done():
-            future.set_exception(later(kind, detail) if kind == "store" else Refusal(kind, detail))
+            future.set_exception(try_later(kind, detail) if kind == "store" else Refusal(kind, detail))

@@ -23,7 +23,7 @@ class Staleness(NamedTuple):
     seconds: float  # since all that was in the log had been folded; 0 if all is
 
 
-class Following:
+class CatchUpThread:
     """Folds a bandit's log as it grows, until it is stopped.
 
     Parameters

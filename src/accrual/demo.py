@@ -29,11 +29,11 @@ from accrual.laws import LeavingLaw
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
 from accrual.problem import Problem
-from accrual.service import models
-from accrual.service.gate import need
-from accrual.service.hot import BATCH_MOST, DecisionsIn, DecisionsOut, Hot, PieceIn
-from accrual.service.problems import Refusal
-from accrual.service.served import Bandits
+from accrual.service import messages
+from accrual.service.admission import require_scope
+from accrual.service.bandit_pool import BanditPool
+from accrual.service.refusals import Refusal
+from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,7 +103,7 @@ class Demo:
         passed = 0.0 if self._begin is None else time.monotonic() - self._begin
         return self._start + passed * _DAY * self.speed
 
-    async def run(self, bandits: Bandits, hot: Hot) -> None:
+    async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
         """Be the traffic of a bandit of its own, until cancelled."""
         await asyncio.to_thread(_warm)
         await self._make(bandits)
@@ -114,12 +114,12 @@ class Demo:
             days = min(now - self._before, 4 * _TICK * self.speed * _DAY) / _DAY
             self._before = now
             try:
-                await self._visit(hot, self._random.poisson(_VISITS * days))
-                await self._watch(hot, now)
+                await self._visit(traffic, self._random.poisson(_VISITS * days))
+                await self._watch(traffic, now)
             except Refusal as refusal:  # busy, or the store is away; visitors come again
                 log.warning("simulated traffic was refused", extra={"error": str(refusal)})
 
-    async def _make(self, bandits: Bandits) -> None:
+    async def _make(self, bandits: BanditPool) -> None:
         taken = {row.name for row in await bandits.rows()}
         names = ("courses", *(f"courses-{number}" for number in range(2, len(taken) + 3)))
         name = next(name for name in names if name not in taken)
@@ -128,12 +128,12 @@ class Demo:
         self.bandit = name
         self._begin = time.monotonic()
 
-    async def _visit(self, hot: Hot, count: int) -> None:
+    async def _visit(self, traffic: TrafficRoutes, count: int) -> None:
         """Recommend a course to each visitor, and draw what they will watch of it."""
         while count:
             some = min(count, BATCH_MOST)
             count -= some
-            made = _read(await hot.decisions(self.bandit, _encode(DecisionsIn(some)))).decisions
+            made = _read(await traffic.decisions(self.bandit, _encode(DecisionsIn(some)))).decisions
             pay = self._draw(some)
             arms = [PROBLEM.arms.index(decision.arm) for decision in made]
             for i, (decision, arm) in enumerate(zip(made, arms, strict=True)):
@@ -155,7 +155,7 @@ class Demo:
     def _plan(self, when: float, decision: int, lecture: int) -> None:
         heapq.heappush(self._due, (when, decision, lecture))
 
-    async def _watch(self, hot: Hot, now: float) -> None:
+    async def _watch(self, traffic: TrafficRoutes, now: float) -> None:
         """Send the lectures that have been watched by now. A flaky client sends some twice."""
         pieces, self._again = self._again, []
         while self._due and self._due[0][0] <= now:
@@ -165,7 +165,32 @@ class Demo:
             if self._random.random() < _TWICE:
                 self._again.append(piece)
         for first in range(0, len(pieces), BATCH_MOST):
-            await hot.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
+            await traffic.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
+
+    def routes(self) -> APIRouter:
+        """What is known of the simulated traffic, and could be known of no other."""
+        routes = APIRouter(prefix="/v1")
+
+        async def reader(request: Request) -> None:
+            require_scope(request.scope["accrual.key"], "read")
+
+        @routes.get("/demo", dependencies=[Depends(reader)], operation_id="getDemo")
+        async def truth() -> messages.Truth:
+            """The true means, and the regret against always the best arm, with and without delay."""
+            at, decisions, served, oracle, evenly = self.regret.curves()
+            return messages.Truth(
+                bandit=self.bandit,
+                days_per_second=self.speed,
+                unit="lectures",
+                means=dict(zip(PROBLEM.arms, PROBLEM.means.tolist(), strict=True)),
+                at=at,
+                decisions=[int(count) for count in decisions],
+                regret=served,
+                no_delay=oracle,
+                evenly=evenly[-1] if evenly else 0.0,
+            )
+
+        return routes
 
 
 class Regret:
@@ -213,29 +238,3 @@ class Regret:
 def _warm() -> None:
     """Compile what the oracle runs, before it keeps anyone waiting."""
     Regret(AgeIMED()).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))
-
-
-def router(demo: Demo) -> APIRouter:
-    """What is known of the simulated traffic, and could be known of no other."""
-    routes = APIRouter(prefix="/v1")
-
-    async def reader(request: Request) -> None:
-        need(request.scope["accrual.key"], "read")
-
-    @routes.get("/demo", dependencies=[Depends(reader)], operation_id="getDemo")
-    async def truth() -> models.Truth:
-        """The true means, and the regret against always the best arm, with and without delay."""
-        at, decisions, served, oracle, evenly = demo.regret.curves()
-        return models.Truth(
-            bandit=demo.bandit,
-            days_per_second=demo.speed,
-            unit="lectures",
-            means=dict(zip(PROBLEM.arms, PROBLEM.means.tolist(), strict=True)),
-            at=at,
-            decisions=[int(count) for count in decisions],
-            regret=served,
-            no_delay=oracle,
-            evenly=evenly[-1] if evenly else 0.0,
-        )
-
-    return routes

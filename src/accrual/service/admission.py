@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from accrual.service.keys import EVERYONE, NOBODY, Key, KeyRing
-from accrual.service.problems import Refusal, later
+from accrual.service.refusals import Refusal, try_later
 from accrual.service.settings import Settings
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -18,7 +18,7 @@ _ASK = [(b"www-authenticate", b'Bearer realm="accrual"')]
 _STRANGERS = frozenset({b"cross-site", b"same-site"})
 
 
-class Asked:
+class RequestHead:
     """What a request's head says that the service goes by."""
 
     __slots__ = ("authorization", "host", "length", "media", "origin", "site")
@@ -44,7 +44,7 @@ class Asked:
                 self.origin = value
 
 
-class Gate:
+class Admission:
     """Lets a request in, or refuses it.
 
     Parameters
@@ -65,18 +65,18 @@ class Gate:
         """Whether a request needs a key now."""
         return self._ring.required
 
-    def admit(self, path: str, asked: Asked) -> Key:
+    def admit(self, path: str, head: RequestHead) -> Key:
         """Whose request it is."""
-        if asked.host not in self._known:
-            self._check_host(asked.host)
+        if head.host not in self._known:
+            self._check_host(head.host)
         if not path.startswith(_WITH_KEY) or path in OPEN:
             return NOBODY if self._ring.required else EVERYONE
         # Old browsers do not say which site a page is of, but from where it came, if it is another place.
-        if asked.site in _STRANGERS or (asked.origin and asked.origin.partition(b"://")[2] != asked.host):
+        if head.site in _STRANGERS or (head.origin and head.origin.partition(b"://")[2] != head.host):
             raise Refusal("cross-site", "a browser sent this for a page of another site")
         if self._ring.stale:  # one of them may have been revoked
-            raise later("store", "the keys cannot be read now; try again")
-        key = self._key(asked.authorization) if self._ring.required else EVERYONE
+            raise try_later("store", "the keys cannot be read now; try again")
+        key = self._key(head.authorization) if self._ring.required else EVERYONE
         if self._rate:
             self._count(key.id)
         return key
@@ -109,11 +109,11 @@ class Gate:
         left, when = self._buckets.get(id_, (self._rate, now))
         left = min(left + (now - when) * self._rate, max(self._rate, 1.0))
         if left < 1.0:
-            raise later("rate", f"this key may send {self._rate:g} requests a second")
+            raise try_later("rate", f"this key may send {self._rate:g} requests a second")
         self._buckets[id_] = (left - 1.0, now)
 
 
-def need(key: Key, scope: str) -> None:
+def require_scope(key: Key, scope: str) -> None:
     """Refuse whoever's key lacks a scope."""
     if scope not in key.scopes:
         has = ", ".join(sorted(key.scopes))

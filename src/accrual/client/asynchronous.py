@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accrual.client import calls
-from accrual.client.calls import Call, Decision, Piece, Result
+from accrual.client.calls import Call, Decision, Piece, PieceResult
 from accrual.client.retry import AGAIN, ServiceError, error_of, pause
 from accrual.core.errors import need
 
@@ -68,11 +68,11 @@ class AsyncClient:
         return await self._send(calls.decide(bandit, n, key))
 
     async def observe(self, bandit: str, decision: int, value: float, *, age: float | None = None,
-                at: float | None = None, key: str | None = None) -> Result:  # fmt: skip
+                at: float | None = None, key: str | None = None) -> PieceResult:  # fmt: skip
         """Send a piece."""
         return await self._send(calls.observe(bandit, Piece(decision, value, age, at, key)))
 
-    async def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[Result]:
+    async def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
         """Send up to 1,000 pieces; each has its own result."""
         return await self._send(calls.observe_many(bandit, pieces))
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 
-def reader(kind: Any) -> Callable[[bytes], Any]:
+def json_reader(kind: Any) -> Callable[[bytes], Any]:
     """Read JSON as something of `kind`.
 
     Examples
     --------
-    >>> reader(list[int])(b"[1, 174.0]")
+    >>> json_reader(list[int])(b"[1, 174.0]")
     [1, 174]
     """
     decode = msgspec.json.Decoder(kind).decode

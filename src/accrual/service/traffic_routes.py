@@ -12,9 +12,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.errors import InputError, unknown
 from accrual.live.commit import Ask, Decide
-from accrual.service.numbers import reader
-from accrual.service.problems import Refusal
-from accrual.service.served import Served
+from accrual.service.bandit_pool import ServedBandit
+from accrual.service.json_numbers import json_reader
+from accrual.service.refusals import Refusal
 from accrual.store.base import Answer, Pay, Status
 
 BATCH_MOST = 1_000
@@ -92,8 +92,8 @@ class PieceOut(Struct, omit_defaults=True, gc=False):
 
 Pieces = PieceIn | Annotated[list[PieceIn], Meta(min_length=1, max_length=BATCH_MOST)]
 
-_read_pieces = reader(Pieces)
-_read_decisions = reader(DecisionsIn)
+_read_pieces = json_reader(Pieces)
+_read_decisions = json_reader(DecisionsIn)
 _write = msgspec.json.Encoder().encode
 
 _STORED, _AGAIN = Status.STORED, Status.AGAIN
@@ -104,10 +104,10 @@ _WRONG: dict[Status, tuple[str, str]] = {  # which problem it is, and what to sa
     Status.EARLY: ("early", "its time is before that of its decision"),
 }
 
-Find = Callable[[str], Awaitable[Served]]
+Find = Callable[[str], Awaitable[ServedBandit]]
 
 
-class Hot:
+class TrafficRoutes:
     """Answers the two routes.
 
     Parameters
@@ -126,7 +126,7 @@ class Hot:
         if given.key is not None:
             check_key(given.key)
         try:
-            (answer,) = await served.line.join((Decide(given.n, given.key),))
+            (answer,) = await served.queue.submit((Decide(given.n, given.key),))
         except Refusal as refusal:
             if refusal.kind != "invalid":
                 raise
@@ -149,13 +149,13 @@ class Hot:
             return await self._many(served, given)
         if given.key is not None:
             check_key(given.key)
-        (answer,) = await served.line.join((_pay(served, given),))
+        (answer,) = await served.queue.submit((_pay(served, given),))
         status = answer.status
         if status in _WRONG:
             raise Refusal(*_WRONG[status])
         return _write(_told(answer))
 
-    async def _many(self, served: Served, given: Sequence[PieceIn]) -> bytes:
+    async def _many(self, served: ServedBandit, given: Sequence[PieceIn]) -> bytes:
         """Each is stored or refused for itself."""
         told: list[PieceOut | None] = []
         pays: list[Ask] = []
@@ -167,7 +167,7 @@ class Hot:
                 told.append(None)
             except Refusal as refusal:
                 told.append(PieceOut("invalid", detail=str(refusal)))
-        answers = iter(await served.line.join(pays) if pays else ())
+        answers = iter(await served.queue.submit(pays) if pays else ())
         return _write([_told(next(answers)) if one is None else one for one in told])
 
 
@@ -194,7 +194,7 @@ def check_key(key: str) -> None:
         raise Refusal("invalid", "a key must be of printable ASCII characters")
 
 
-def _pay(served: Served, piece: PieceIn) -> Pay:
+def _pay(served: ServedBandit, piece: PieceIn) -> Pay:
     try:
         return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key)
     except InputError as error:

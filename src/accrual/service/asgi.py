@@ -10,12 +10,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from accrual.service.body import Gone, Message, Receive, Scope, Send, read_body
-from accrual.service.gate import Asked, Gate, need
-from accrual.service.hot import Hot
+from accrual.service.admission import Admission, RequestHead, require_scope
 from accrual.service.metrics import Metrics
-from accrual.service.problems import MEDIA_TYPE, Refusal
+from accrual.service.refusals import MEDIA_TYPE, Refusal
+from accrual.service.request_body import ClientGone, Message, Receive, Scope, Send, read_body
 from accrual.service.settings import Settings
+from accrual.service.traffic_routes import TrafficRoutes
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -39,31 +39,33 @@ _FAULT = Refusal("internal", "this is a fault of the service; its log says more"
 log = logging.getLogger("accrual.service")
 
 
-class Front:
+class ServiceApp:
     """An ASGI application around another.
 
     Parameters
     ----------
     app : App
-        What answers everything but the hot routes.
-    hot : Hot
-    gate : Gate
+        What answers everything but the traffic routes.
+    traffic : TrafficRoutes
+    admission : Admission
     settings : Settings
     metrics : Metrics
     """
 
-    def __init__(self, app: App, hot: Hot, gate: Gate, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self, app: App, traffic: TrafficRoutes, admission: Admission, settings: Settings, metrics: Metrics
+    ) -> None:
         self._app = app
         self._refused = metrics.refused
-        self._gate = gate
-        self._hot = hot
+        self._admission = admission
+        self._traffic = traffic
         self._body = settings.body
         self._access_log = settings.access_log
 
     @property
     def keys_required(self) -> bool:
         """Whether a request needs a key now."""
-        return self._gate.keys_required
+        return self._admission.keys_required
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -98,24 +100,24 @@ class Front:
             await send(message)
 
         try:
-            asked = Asked(scope["headers"])
+            head = RequestHead(scope["headers"])
             path = scope["path"]
             if b"%" in scope["raw_path"] and path.startswith("/v1"):
                 raise Refusal("not-found", "no address here has escapes (%) in it")
-            key = self._gate.admit(path, asked)
+            key = self._admission.admit(path, head)
             if scope["method"] == "POST":
-                body = await read_body(receive, asked.length, self._body)
-                if body and not asked.media.lower().startswith(b"application/json"):
+                body = await read_body(receive, head.length, self._body)
+                if body and not head.media.lower().startswith(b"application/json"):
                     raise Refusal("media-type", "send the header Content-Type: application/json")
                 if path.startswith(_BANDITS):
                     name, _, rest = path[len(_BANDITS) :].partition("/")
                     if rest == "pieces":
-                        need(key, "write")
-                        await answer(200, _JSON, await self._hot.pieces(name, body))
+                        require_scope(key, "write")
+                        await answer(200, _JSON, await self._traffic.pieces(name, body))
                         return
                     if rest == "decisions":
-                        need(key, "write")
-                        await answer(200, _JSON, await self._hot.decisions(name, body))
+                        require_scope(key, "write")
+                        await answer(200, _JSON, await self._traffic.decisions(name, body))
                         return
                 receive = _replay(body, receive)
             scope["accrual.key"] = key
@@ -123,7 +125,7 @@ class Front:
         except Refusal as refusal:
             if not started:
                 await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
-        except Gone:
+        except ClientGone:
             pass
         except Exception:
             log.exception("a request failed", extra={"method": scope["method"]})

@@ -33,7 +33,7 @@ def logging_config() -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": "accrual.service.logs.JsonLines"}},
+        "formatters": {"json": {"()": "accrual.service.json_logs.JsonLines"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "loggers": {
             "accrual": {"handlers": ["stderr"], "level": "INFO", "propagate": False},

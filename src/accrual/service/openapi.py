@@ -9,9 +9,9 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from accrual.service.hot import DecisionsIn, DecisionsOut, PieceOut, Pieces
-from accrual.service.models import BANDIT
-from accrual.service.problems import KINDS, MEDIA_TYPE, Problem
+from accrual.service.messages import BANDIT
+from accrual.service.refusals import KINDS, MEDIA_TYPE, ProblemDocument
+from accrual.service.traffic_routes import DecisionsIn, DecisionsOut, PieceOut, Pieces
 
 _SCHEMAS = "#/components/schemas/"
 _TEXT = """
@@ -22,7 +22,7 @@ Errors are problem documents (RFC 9457); a program should go by the end of their
 """
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
+def openapi_document(app: FastAPI) -> dict[str, Any]:
     """The whole document."""
     found = get_openapi(
         title="accrual",
@@ -32,7 +32,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
     )
     schemas: dict[str, Any] = found["components"]["schemas"]
-    wanted = (DecisionsIn, DecisionsOut, Pieces, PieceOut, list[PieceOut], Problem)
+    wanted = (DecisionsIn, DecisionsOut, Pieces, PieceOut, list[PieceOut], ProblemDocument)
     shapes, parts = msgspec.json.schema_components(wanted, ref_template=_SCHEMAS + "{name}")
     schemas.update(parts)
     decisions_in, decisions_out, pieces, piece_out, results, _ = shapes
@@ -110,5 +110,5 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         titles = sorted(kind.title for kind in KINDS.values() if kind.status == status)
         operation["responses"][str(status)] = {
             "description": "; ".join(titles),
-            "content": {MEDIA_TYPE: {"schema": {"$ref": _SCHEMAS + "Problem"}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": _SCHEMAS + "ProblemDocument"}}},
         }

@@ -1,0 +1,89 @@
+"""What is answered when something is wrong: problem documents, as RFC 9457 has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ErrorKind(NamedTuple):
+    """A way in which a request can fail."""
+
+    status: int
+    title: str
+
+
+# The names end a problem's `type`, and are what a program should go by.
+KINDS: dict[str, ErrorKind] = {
+    "malformed": ErrorKind(400, "The request cannot be read"),
+    "no-key": ErrorKind(401, "A key is needed"),
+    "bad-key": ErrorKind(401, "The key is not good"),
+    "scope": ErrorKind(403, "The key does not allow this"),
+    "cross-site": ErrorKind(403, "Pages of other sites may not call the service"),
+    "not-found": ErrorKind(404, "There is no such thing"),
+    "unknown-bandit": ErrorKind(404, "There is no such bandit"),
+    "unknown-decision": ErrorKind(404, "There is no such decision"),
+    "unknown-arm": ErrorKind(404, "There is no such arm"),
+    "method": ErrorKind(405, "This cannot be done here"),
+    "slow": ErrorKind(408, "The request took too long to arrive"),
+    "conflict": ErrorKind(409, "Something else is there already"),
+    "not-served": ErrorKind(409, "The bandit cannot be served"),
+    "no-arms": ErrorKind(409, "There is nothing to choose from"),
+    "too-large": ErrorKind(413, "The request is too large"),
+    "media-type": ErrorKind(415, "The body must be JSON"),
+    "host": ErrorKind(421, "The service has another name"),
+    "invalid": ErrorKind(422, "The request says something that cannot be"),
+    "future": ErrorKind(422, "The piece's age lies in the future"),
+    "early": ErrorKind(422, "The piece is older than its decision"),
+    "rate": ErrorKind(429, "Too many requests"),
+    "head": ErrorKind(431, "The request's head is too large"),
+    "internal": ErrorKind(500, "Something is wrong with the service"),
+    "busy": ErrorKind(503, "Too much is waiting to be stored"),
+    "store": ErrorKind(503, "The database cannot be used now"),
+    "stopping": ErrorKind(503, "The service is stopping"),
+}
+
+
+class ProblemDocument(msgspec.Struct):
+    """The document."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class Refusal(Exception):
+    """Why a request is refused.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+    detail : str
+        What was wrong, and what would be right.
+    headers : sequence of pairs of bytes
+    """
+
+    def __init__(self, kind: str, detail: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.status = KINDS[kind].status
+        self.headers = list(headers)
+
+    @property
+    def body(self) -> bytes:
+        """The document, as JSON."""
+        kind = KINDS[self.kind]
+        return msgspec.json.encode(
+            ProblemDocument(f"urn:accrual:problem:{self.kind}", kind.title, kind.status, str(self))
+        )
+
+
+def try_later(kind: str, detail: str, seconds: int = 1) -> Refusal:
+    """A refusal that asks to try again after some seconds."""
+    return Refusal(kind, detail, [(b"retry-after", str(seconds).encode())])
