@@ -15,6 +15,8 @@ __version__ = VERSION
 if TYPE_CHECKING:
     from accrual import bounds as bounds
     from accrual import spread as spread
+    from accrual.contextual import Contexts as Contexts
+    from accrual.contextual import ContextualProblem as ContextualProblem
     from accrual.core.errors import InputError as InputError
     from accrual.core.errors import MissingExtra as MissingExtra
     from accrual.engine.result import Result as Result
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from accrual.live.bandit import Bandit as Bandit
     from accrual.policy.age_imed import AgeIMED as AgeIMED
     from accrual.policy.age_kl import AgeKL as AgeKL
+    from accrual.policy.age_lin_ts import AgeLinTS as AgeLinTS
     from accrual.policy.age_prior import AgePrior as AgePrior
     from accrual.policy.age_ts import AgeTS as AgeTS
     from accrual.policy.age_ucb import AgeUCB as AgeUCB
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
     from accrual.policy.delayed_ucb1 import DelayedUCB1 as DelayedUCB1
     from accrual.policy.imed import IMED as IMED
     from accrual.policy.klucb import KLUCB as KLUCB
+    from accrual.policy.lin_ts import LinTS as LinTS
+    from accrual.policy.lin_ucb import LinUCB as LinUCB
     from accrual.policy.thompson import ThompsonSampling as ThompsonSampling
     from accrual.policy.tpucbew import TPUCBEW as TPUCBEW
     from accrual.policy.tpucbfr import TPUCBFR as TPUCBFR
@@ -56,6 +61,11 @@ if TYPE_CHECKING:
     from accrual.problem import Problem as Problem
 
 _WHERE = {
+    "LinUCB": "accrual.policy.lin_ucb",
+    "LinTS": "accrual.policy.lin_ts",
+    "ContextualProblem": "accrual.contextual",
+    "Contexts": "accrual.contextual",
+    "AgeLinTS": "accrual.policy.age_lin_ts",
     "AgeIMED": "accrual.policy.age_imed",
     "AgeKL": "accrual.policy.age_kl",
     "AgePrior": "accrual.policy.age_prior",

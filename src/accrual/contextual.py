@@ -65,9 +65,9 @@ class Contexts:
 class ContextualProblem:
     """Arms whose decisions pay in pieces over a window, each by a context.
 
-    With x a context, which begins with the constant 1, the mean total of arm a is x · effects[a], at least
-    0, or for a logistic link 1 / (1 + exp(-x · effects[a])). A piece's age is window · u ** exp(-x · speeds[a])
-    for a uniform u: 0 is an even spread, a negative number an early one.
+    A context x begins with the constant 1. The mean total of arm a is x · effects[a], at least 0, or for a
+    logistic link 1 / (1 + exp(-x · effects[a])). A piece's age is window · u ** exp(-x · speeds[a]) for a
+    uniform u: a speed of 0 is an even spread, a negative one an early spread.
 
     Parameters
     ----------

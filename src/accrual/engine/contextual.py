@@ -36,6 +36,13 @@ class Memory(NamedTuple):
     regret: Floats  # one number
 
 
+class Reader(NamedTuple):
+    """When a policy learns of a decision."""
+
+    edges: Ints  # the ages at which its groups end
+    at_once: bool  # whether it knows a total in the round of its decision
+
+
 class Plan:
     """One policy on one problem: all that is the same in every run."""
 
@@ -53,7 +60,7 @@ class Plan:
             edges = np.array([1], np.int64)
         elif policy.feedback == "totals":
             edges = np.array([problem.window], np.int64)
-        self.edges = edges
+        self.reader = Reader(edges, policy.immediate)
         self.world = pack(problem)
         self.loop = loop(policy.functions, policy.feedback, policy.contextual)
 
@@ -66,7 +73,7 @@ class Chain:
         self.stats = plan.policy.stats(plan.params)
         rows = plan.world.window + span
         self.memory = Memory(
-            np.zeros(rows, np.uint16), np.zeros((rows, len(plan.edges))), np.zeros(rows), np.zeros(1)
+            np.zeros(rows, np.uint16), np.zeros((rows, len(plan.reader.edges))), np.zeros(rows), np.zeros(1)
         )
         self._loop = plan.loop
         self._last = 0
@@ -78,8 +85,7 @@ class Chain:
             array[:window] = array[self._last : self._last + window].copy()
         span = (start, length, *self._key)
         self._loop(
-            plan.params, self.stats, plan.world, plan.edges, plan.policy.immediate, self.memory, visits, span,
-            marks,
+            plan.params, self.stats, plan.world, plan.reader, self.memory, visits, span, marks,
         )  # fmt: skip
         self._loop = settled(self._loop)
         self._last = length
@@ -123,12 +129,13 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
 
     @kernel
     def advance(
-        params: Any, stats: Any, world: World, edges: Ints, at_once: bool, memory: Memory, visits: Visits,
+        params: Any, stats: Any, world: World, reader: Reader, memory: Memory, visits: Visits,
         span: tuple[int, int, int, int], marks: Marks,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
         count = len(params.cap)
         window = world.window
+        edges, at_once = reader
         groups = len(edges)
         mark = 0
         for i in range(length):

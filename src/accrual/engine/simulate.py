@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
+from accrual.engine import contextual
 from accrual.engine.cpu import Chain, Marks, Plan
 from accrual.engine.progress import Progress
 from accrual.engine.result import Result
@@ -30,7 +32,7 @@ DEVICES = ("cpu", "cuda")
 
 
 def simulate(
-    problem: Problem,
+    problem: Problem | ContextualProblem,
     policies: Policies,
     horizon: int,
     runs: int | range = 100,
@@ -47,8 +49,9 @@ def simulate(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or ContextualProblem
     policies : sequence of Policy, or dict of label to Policy
+        On a problem with contexts also those that choose by contexts.
     horizon : int
         Rounds in a run; at least one for each arm.
     runs : int or range
@@ -86,14 +89,29 @@ def simulate(
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
-    laws = pack(problem)
-    plans = [Plan(policy, problem, laws) for policy in labelled.values()]
-    if device == "cuda":
-        from accrual.engine.cuda import play
-
-        regret, pulls = play(problem, laws, plans, rounds, horizon, seed, numbers)
+    regret: Floats
+    pulls: Ints
+    if isinstance(problem, ContextualProblem):
+        if device == "cuda":
+            raise InputError("a problem with contexts is played on the CPU; leave out device='cuda'")
+        visited = [contextual.Plan(policy, problem) for policy in labelled.values()]
+        regret, pulls = _play(
+            lambda picked, key: contextual.Run([visited[p] for p in picked], rounds, key),
+            (len(visited), numbers, len(rounds), len(problem.caps)), horizon, seed, workers,
+        )  # fmt: skip
     else:
-        regret, pulls = _play(problem, laws, plans, rounds, horizon, seed, numbers, workers)
+        _refuse_contextual(labelled)
+        laws = pack(problem)
+        plans = [Plan(policy, problem, laws) for policy in labelled.values()]
+        if device == "cuda":
+            from accrual.engine.cuda import play
+
+            regret, pulls = play(problem, laws, plans, rounds, horizon, seed, numbers)
+        else:
+            regret, pulls = _play(
+                lambda picked, key: _Run(problem, laws, [plans[p] for p in picked], rounds, key),
+                (len(plans), numbers, len(rounds), len(problem.caps)), horizon, seed, workers,
+            )  # fmt: skip
     return Result(
         labels=tuple(labelled),
         rounds=rounds,
@@ -110,28 +128,41 @@ def simulate(
     )
 
 
+def _refuse_contextual(labelled: Mapping[str, Policy]) -> None:
+    for label, policy in labelled.items():
+        if policy.contextual:
+            raise InputError(f"{label} chooses by contexts; play it on a ContextualProblem")
+
+
 def _play(
-    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range,
+    make_run: Callable[[Sequence[int], tuple[int, int]], Any],
+    shape: tuple[int, range, int, int],
+    horizon: int,
+    seed: int,
     workers: int,
-) -> tuple[Floats, Ints]:  # fmt: skip
-    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
-    regret = np.zeros((len(plans), len(runs), len(rounds)))
-    pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
+) -> tuple[Floats, Ints]:
+    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms).
+
+    `make_run` makes a run of some of the policies, by their numbers, for (seed, run); `shape` has the number
+    of policies, the runs, and the numbers of checkpoints and of arms.
+    """
+    policies, runs, checkpoints, arms = shape
+    regret = np.zeros((policies, len(runs), checkpoints))
+    pulls = np.zeros((policies, len(runs), arms), np.int64)
     stop = threading.Event()
     # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
-    shares = min(len(plans), -(-workers // len(runs)))
+    shares = min(policies, -(-workers // len(runs)))
 
     def task(row: int, share: int) -> None:
-        picked = list(range(share, len(plans), shares))
-        chosen = [plans[p] for p in picked]
-        one = _Run(problem, laws, chosen, rounds, (seed, runs[row]))
+        picked = list(range(share, policies, shares))
+        one = make_run(picked, (seed, runs[row]))
         for done in one.play(horizon):
-            bar.advance(done * len(chosen))
+            bar.advance(done * len(picked))
             if stop.is_set():
                 return
         regret[picked, row], pulls[picked, row] = one.regret, one.pulls()
 
-    with Progress(len(plans) * len(runs) * horizon) as bar, ThreadPoolExecutor(workers) as pool:
+    with Progress(policies * len(runs) * horizon) as bar, ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(task, row, share) for row in range(len(runs)) for share in range(shares)]
         try:
             _finish(futures)

@@ -93,7 +93,7 @@ def _learn_prior(stats: Stats) -> None:
 
     Afterwards `total` has each arm's coefficients, `within` their covariance over the noise.
     """
-    arms, buckets, width = stats.response.shape
+    arms, _, width = stats.response.shape
     prior, mean, side, apart, freedom = (
         stats.vectors[1],
         stats.vectors[2],

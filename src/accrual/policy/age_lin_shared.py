@@ -95,7 +95,7 @@ def pool_spread(params: Params, stats: Stats) -> None:
 @seldom
 def learn_noise(stats: Stats) -> float:
     """Learn the variance of a total; return the noise within buckets over it."""
-    arms, buckets, width = stats.response.shape
+    arms, buckets, _ = stats.response.shape
     seen, paid = stats.pooled[SEEN], stats.pooled[PAID]
     growth, square = stats.pooled[GROWTH], stats.pooled[SQUARE]
     first = second = reached = counted = apart = 0.0

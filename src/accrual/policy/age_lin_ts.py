@@ -142,7 +142,9 @@ class AgeLinTS(ContextualPolicy):
     def grow(self, stats: Stats, params: Params) -> Stats:
         grown: Stats = super().grow(stats, params)
         if stats.shared[READY]:
-            grown.due[0] = 0  # a new arm's estimate is what the others have in common: made before it is asked
+            grown.due[0] = (
+                0  # a new arm's estimate is what the others have in common: made before it is asked
+            )
         return grown
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:

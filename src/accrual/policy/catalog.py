@@ -12,6 +12,7 @@ import numpy as np
 from accrual.core.errors import InputError, unknown
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_kl import AgeKL
+from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.age_prior import AgePrior
 from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
@@ -19,6 +20,8 @@ from accrual.policy.base import Policy
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.imed import IMED
 from accrual.policy.klucb import KLUCB
+from accrual.policy.lin_ts import LinTS
+from accrual.policy.lin_ucb import LinUCB
 from accrual.policy.thompson import ThompsonSampling
 from accrual.policy.tpucbew import TPUCBEW
 from accrual.policy.tpucbfr import TPUCBFR
@@ -40,6 +43,9 @@ CATALOG: dict[str, type[Policy]] = {
     "AgeTS": AgeTS,
     "AgeKL": AgeKL,
     "AgeUCB": AgeUCB,
+    "AgeLinTS": AgeLinTS,
+    "LinTS": LinTS,
+    "LinUCB": LinUCB,
 }
 
 

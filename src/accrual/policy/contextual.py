@@ -35,12 +35,22 @@ class ContextualPolicy(Policy):
 
 @cache
 def with_contexts(functions: Functions, contextual: bool) -> Functions:
-    """Return functions that take a context: a plain policy's ignore it.
+    """Return functions that take a context: those of a plain policy ignore it.
 
     So a loop over decisions with contexts is written once for all policies.
     """
-    if contextual:
-        return functions
+    dropping = _dropping_contexts(functions)
+    if not contextual:
+        return dropping
+    own = {
+        name: function
+        for name in ("index", "survey", "decided", "closed", "finished", "amended")
+        if (function := getattr(functions, name)) is not Functions._field_defaults.get(name)
+    }
+    return dropping._replace(**own)
+
+
+def _dropping_contexts(functions: Functions) -> Functions:
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, amended = functions.closed, functions.finished, functions.amended
 
@@ -67,7 +77,7 @@ def with_contexts(functions: Functions, contextual: bool) -> Functions:
         finished(params, stats, arm, group, before, after)
 
     @njit
-    def amended_(
+    def amended_(  # noqa: PLR0913, PLR0917  (as every policy's, and the context)
         params: Any, stats: Any, arm: int, group: int,
         before: float, after: float, more_before: float, more_after: float, x: Floats,
     ) -> None:  # fmt: skip
