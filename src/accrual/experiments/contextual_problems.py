@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -58,7 +59,8 @@ def generate(
     features = whole("features", features, 0, 100)
     dice = np.random.default_rng(seed)
     effects = strength * dice.normal(size=(arms, 1 + features))
-    speeds = 0.3 * dice.normal(size=(arms, 1 + features))
+    # A piece's age is u to the power of exp(-speed), times the window: this makes speeds differ by about 0.6.
+    speeds = 0.6 / math.sqrt(1 + features) * dice.normal(size=(arms, 1 + features))
     if active is not None:
         effects[:, 1 + whole("active", active, 0, features) :] = 0.0
     if link == "linear":
@@ -76,10 +78,10 @@ def generate(
 
 
 PROBLEMS: dict[str, ContextualProblem] = {
-    "ctx-same": generate(9, 5, seed=101),
-    "ctx-cross": generate(9, 5, spread="both", seed=102),
-    "ctx-sparse": generate(9, 5, pay="once", active=3, strength=0.03, seed=103),
-    "ctx-big": generate(29, 50, spread="context", strength=0.05, seed=104),
+    "ctx-same": generate(9, 5, seed=201),
+    "ctx-cross": generate(9, 5, spread="both", seed=202),
+    "ctx-sparse": generate(9, 5, pay="once", active=3, strength=0.05, seed=203),
+    "ctx-big": generate(29, 50, spread="context", strength=0.05, seed=204),
 }
 
 
