@@ -137,7 +137,7 @@ class Features:
         return numbers
 
     def _number(self, name: str, kind: Any, value: Any) -> float:
-        if value is None or (isinstance(value, float) and value != value):
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             return math.nan
         if kind is bool:
             if isinstance(value, bool | np.bool_):
@@ -219,10 +219,10 @@ def encode(encoding: Encoding, stored: Floats, x: Floats) -> None:
                 x[place + j] = 0.0
             if value >= 0.0:
                 x[place + int(value)] = 1.0
-        elif value == value:
-            x[place] = min(max((value - encoding.low[f]) * encoding.scale[f], 0.0), 1.0)
-        else:
+        elif math.isnan(value):
             x[place] = 0.5
+        else:
+            x[place] = min(max((value - encoding.low[f]) * encoding.scale[f], 0.0), 1.0)
 
 
 @njit
@@ -230,7 +230,7 @@ def count_oddities(encoding: Encoding, stored: Floats, counts: Ints) -> None:
     """Count what is unknown, missing or out of range in a stored context: `counts` is features x 3."""
     for f in range(len(encoding.first)):
         value = stored[f]
-        if value != value:
+        if math.isnan(value):
             counts[f, MISSING] += 1
         elif encoding.levels[f] > 0:
             if value < 0.0:

@@ -23,7 +23,7 @@ from accrual.policy.age_lin import (
     finished,
     survey,
 )
-from accrual.policy.age_lin_refresh import KAPPA, refresh
+from accrual.policy.age_lin_refresh import KAPPA, MOST, refresh
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment
 from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy
 from accrual.policy.estimate import in_turn
@@ -124,7 +124,7 @@ class AgeLinTS(ContextualPolicy):
             asked=np.zeros((arms, width, width)),
             nonzero=np.zeros(width),
             spread=params.prior.copy(),
-            kappa=np.full(width, KAPPA),
+            kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own
             weight=np.full(width, float(width)),
             total=np.zeros((arms, width)),
             speed=np.zeros((buckets, width)),
