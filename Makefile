@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -85,11 +85,25 @@ screenshot: venv
 soak: venv
 	$(BIN)/python -m benchmarks.service_soak
 
+# The documentation as a site, in out/site: open out/site/index.html. Nothing is fetched.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open out/site/index.html"
+
+# Builds and checks the sdist and the wheel and tags the commit; uploads nothing. docs/releasing.md says how:
+# make release REPOSITORY=https://host/owner/accrual
+release: venv
+	$(PIP) -e '.[release]'
+	$(BIN)/python tools/release.py '$(REPOSITORY)'
+
 bench-peers: venv
 	$(PIP) -e '.[peers]'
 	$(BIN)/python benchmarks/peers.py
 
+# One line for a Python that is too old, before anything is made.
+OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(shell $(PYTHON) --version 2>&1): say make PYTHON=python3.12, or where a newer one is
 .venv/bin/python:
+	$(if $(shell $(PYTHON) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")'),,$(error $(OLD)))
 	$(PYTHON) -m venv .venv
 
 .venv/.run: .venv/bin/python pyproject.toml constraints.txt

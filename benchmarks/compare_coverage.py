@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 
 import accrual as ac
-from accrual.experiments import compare
-from accrual.experiments.comparison import Play, interval
+from accrual.experiments import comparison_setup
+from accrual.experiments.arm_differences import Means, Posterior, differ
+from accrual.experiments.comparison_result import Play, interval
 from accrual.experiments.fixed import fixed, judge
-from accrual.experiments.logged import Logged
-from accrual.experiments.signal import Means, Posterior, differ
+from accrual.experiments.replay_log import ReplayLog
 from accrual.fit.schema import Fitted
 from accrual.problem import Problem
 
@@ -58,19 +58,23 @@ def losses(logs: int) -> None:
         held, found, cried = np.zeros(2), np.zeros(2), 0
         for number in range(logs):
             dice = np.random.default_rng([number, arms])
-            setup = compare.set_up(fitted_to(truth, decisions, dice), seed=number)
-            cried += setup.worlds.signal.found
+            setup = comparison_setup.set_up(fitted_to(truth, decisions, dice), seed=number)
+            cried += setup.possible.signal.found
             lost = np.concatenate(
                 [
                     ac.simulate(
-                        setup.worlds.draw(d).problem, policies, HORIZON, range(2 * d, 2 * d + 2), seed=number
+                        setup.possible.draw(d).problem,
+                        policies,
+                        HORIZON,
+                        range(2 * d, 2 * d + 2),
+                        seed=number,
                     ).final_regret
                     for d in range(DRAWS)
                 ],
                 axis=1,
             ) * (1000 / HORIZON)
             for p in range(2):
-                one = interval(lost[p], Play(2, setup.worlds.posterior.alike), (0.0, np.inf))
+                one = interval(lost[p], Play(2, setup.possible.posterior.alike), (0.0, np.inf))
                 held[p] += one.low <= true[p] <= one.high
                 found[p] += one.value / logs
         shown = "; ".join(
@@ -127,7 +131,7 @@ def fixed_policies(logs: int) -> None:
             age = dice.uniform(0, 10, n)
             own = np.where(dice.random(n) < 1 / 3, dice.uniform(0, 10, n), 10.0)
             kept = pays & (age < own)
-            log = Logged(
+            log = ReplayLog(
                 ("a", "b", "c"), np.ones(3), 10.0, 10, 1e9, arm, np.arange(float(n)), p[arm], own,
                 np.concatenate([[0], np.cumsum(kept)]), age[kept], np.ones(int(kept.sum())), groups=10,
             )  # fmt: skip

@@ -228,12 +228,12 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
 
 def picture(out: Path) -> None:
     """Draw what default_policy.json holds: the problems of the gallery, means and worst runs."""
-    from accrual.report.gallery import Line, draw
+    from accrual.report.gallery import GalleryLine, draw
 
     rows = json.loads((out / "default_policy.json").read_text())
     shown = [row for row in rows if row["policy"] not in FLOOR and not row["problem"].startswith("setting2")]
     table = [
-        Line(row["problem"], row["policy"], "", row["runs"], row["mean"], row["se"], row["over_floor"],
+        GalleryLine(row["problem"], row["policy"], "", row["runs"], row["mean"], row["se"], row["over_floor"],
              row["worst"] / row["mean"], np.nan)
         for row in shown
     ]  # fmt: skip

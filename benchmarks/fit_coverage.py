@@ -18,7 +18,7 @@ import pandas as pd
 
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.fit import fit_log
-from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.intervals import GroupEstimate, Sums
 from accrual.fit.log import open_log
 from accrual.spread import as_spread
 
@@ -104,7 +104,7 @@ class Coverage:
     def judge(self, sums: Sums, true: Floats) -> None:
         """Count the intervals of one log."""
         pooled = true.sum(axis=0) / true.sum()
-        known = [(Estimate(sums.of(a)), true[a]) for a in np.flatnonzero(sums.closed >= 2).tolist()]
+        known = [(GroupEstimate(sums.of(a)), true[a]) for a in np.flatnonzero(sums.closed >= 2).tolist()]
         self.skipped += len(true) - len(known)
         for estimate, means in known:
             _, low, high = estimate.mean()
@@ -113,7 +113,7 @@ class Coverage:
                 continue
             self.mean.append(low <= means.sum() <= high)
             self.arm.append(_hit(estimate.shares(), means / means.sum()))
-        everything = Estimate(sums.together())
+        everything = GroupEstimate(sums.together())
         if everything.seen[-1] >= 2 and everything.total > 0.0:
             self.pooled.append(_hit(everything.shares(), pooled))
         self.speed.append(arms_differ_in_speed([estimate for estimate, _ in known]).yes)

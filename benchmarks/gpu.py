@@ -21,11 +21,11 @@ import numpy as np
 
 import accrual as ac
 from accrual.engine.cpu import Chain, Marks, Plan
-from accrual.environment.feed import Source
+from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.experiments.bench import compared
 from accrual.experiments.blocks import make_policy, make_problem
-from accrual.experiments.settings import BLOCKS
+from accrual.experiments.paper_settings import BLOCKS
 from accrual.policy.base import Moment
 
 REFERENCE = Path("out/cuda-reference.npz")
@@ -126,7 +126,7 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
     params = tuple(cuda.to_device(np.stack([field])) for field in plan.params)
     worst = []
     for run in range(runs):
-        feed = Source(problem, laws, 0, run)
+        feed = RunFeed(problem, laws, 0, run)
         chain = Chain(plan, feed.span, (0, run))
         done = 0
         for t in (13, 25, 60, 150, 300):
@@ -156,21 +156,21 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
 
 def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 32) -> None:
     """How far statistics are apart where all choices were the same."""
+    from accrual.core.progress import Progress
     from accrual.engine import cuda as engine
-    from accrual.engine.progress import Progress
 
     horizon = 300
     laws = pack(problem)
     plan = Plan(policy, problem, laws)
     none = np.array([horizon], np.int64)
     sizes = engine._sizes(problem, laws, [plan], none, runs)
-    source = engine.Source(problem, laws, sizes, (0, range(runs)))
+    source = engine.GpuFeed(problem, laws, sizes, (0, range(runs)))
     team = engine.Team([plan], none, source)
     engine.finish(source, [team], horizon, Progress(1))
     theirs = {name: team.of_chains(array) for name, array in team.stats._asdict().items()}
     same, worst = 0, 0.0
     for run in range(runs):
-        feed = Source(problem, laws, 0, run)
+        feed = RunFeed(problem, laws, 0, run)
         chain = Chain(plan, feed.span, (0, run))
         chain.advance(feed.read(horizon), 1, horizon, Marks(none, np.zeros(1)))
         if not np.array_equal(theirs["pulls"][run], chain.stats.pulls):

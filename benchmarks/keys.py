@@ -17,7 +17,7 @@ from random import Random
 
 import numpy as np
 
-from accrual.store.base import AddArm, Choose, Pay
+from accrual.store.base import AddArm, NewDecisions, NewPiece
 from accrual.store.sqlite import SQLiteStore
 
 SIZE = 100  # pieces in a batch
@@ -42,12 +42,13 @@ def main(pieces: int = 400_000) -> None:
         for store in stores.values():
             store.create("plays", {}, [AddArm("jazz", 1.0, 1e9)], rounds=True, now=0.0)
             for _ in range(DECISIONS // 1000):
-                store.append(1, [Choose((0,) * 1000, (1e9,) * 1000)], 0.0)
+                store.append(1, [NewDecisions((0,) * 1000, (1e9,) * 1000)], 0.0)
         for _ in range(pieces // (SIZE * TURN)):
             for kind, store in stores.items():
                 for _ in range(TURN):
                     items = [
-                        Pay(dice.randrange(DECISIONS), 0.5, 0.0, None, next(made[kind])) for _ in range(SIZE)
+                        NewPiece(dice.randrange(DECISIONS), 0.5, 0.0, None, next(made[kind]))
+                        for _ in range(SIZE)
                     ]
                     wall, work = time.perf_counter(), time.process_time()
                     store.append(1, items, 0.0)

@@ -26,9 +26,9 @@ import numpy as np
 import accrual as ac
 from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG, make
-from accrual.store.base import Choose, Item, Pay
+from accrual.store.base import NewDecisions, NewPiece, StoreRequest
 from accrual.store.sqlite import SQLiteStore
-from accrual.store.tables import ADD
+from accrual.store.sqlite_rows import ADD
 
 SETTINGS: dict[str, dict[str, object]] = {
     "AgeUCB": {"alpha": 20},
@@ -193,13 +193,13 @@ def fill(bandit: ac.Bandit, events: int) -> None:
         n = 2000
         arms, back = dice.integers(0, ARMS, n).tolist(), dice.integers(0, 1000, (n, PIECES))
         values = (dice.random((n, PIECES)) / PIECES).tolist()
-        items: list[Item] = []
+        items: list[StoreRequest] = []
         for i in range(n):
-            items.append(Choose((arms[i],), (1000.0,)))
+            items.append(NewDecisions((arms[i],), (1000.0,)))
             for piece in range(PIECES):
                 id_ = max(made + i - int(back[i, piece]), 0)
                 age = float((made + i - id_) // (piece + 1))
-                items.append(Pay(id_, values[i][piece], age, None, f"{made + i}-{piece}"))
+                items.append(NewPiece(id_, values[i][piece], age, None, f"{made + i}-{piece}"))
         store.append(number, items, 0.0)
         made += n
         bandit.catch_up()

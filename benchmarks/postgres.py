@@ -23,10 +23,10 @@ from typing import Any
 import asyncpg
 import numpy as np
 
-from accrual.store.background import Background
-from accrual.store.base import AddArm, Choose, Pay
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import AddArm, NewDecisions, NewPiece
+from accrual.store.migrate import upgrade
 from accrual.store.postgres import PostgresStore
-from accrual.store.schema import upgrade
 
 SIZES = (1, 10, 100, 1000)
 ROUNDS, SECONDS = 7, 0.7  # for each size and way
@@ -58,8 +58,8 @@ class Ways:
         self.store = PostgresStore(url)
         self.bandit = self.store.create("bench", {}, [AddArm("a", 1.0, 1e9)], False, 0.0).number
         for _ in range(DECISIONS // 1000):
-            self.store.append(self.bandit, [Choose((0,) * 1000, (1e9,) * 1000)], 0.0)
-        self._background = Background()
+            self.store.append(self.bandit, [NewDecisions((0,) * 1000, (1e9,) * 1000)], 0.0)
+        self._background = BackgroundLoop()
         self._connection = self._background.run(asyncpg.connect(url))
         self._background.run(self._connection.execute("CREATE TABLE bare (LIKE piece INCLUDING ALL)"))
 
@@ -70,7 +70,9 @@ class Ways:
 
     def ours(self, batch: list[Any]) -> None:
         """By the store."""
-        self.store.append(self.bandit, [Pay(decision, 0.5, 0.0, None, key) for decision, key in batch], 0.0)
+        self.store.append(
+            self.bandit, [NewPiece(decision, 0.5, 0.0, None, key) for decision, key in batch], 0.0
+        )
 
     def executemany(self, batch: list[Any]) -> None:
         """By asyncpg, a row at a time."""

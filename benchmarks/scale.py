@@ -19,7 +19,7 @@ from pathlib import Path
 
 import accrual as ac
 from accrual.experiments.bench import measure
-from accrual.experiments.cells import Cell, cut, gather
+from accrual.experiments.cells import Cell, cut, gather_results
 from accrual.experiments.runner import Executor, Local, run_cells
 from accrual.policy.base import Policy
 
@@ -107,7 +107,7 @@ def overhead(cells: int) -> None:
                   f"{spent:.1f} of them work of this process", flush=True)  # fmt: skip
         ray.shutdown()
         began = time.perf_counter()
-        gather(tiny, out)
+        gather_results(tiny, out)
         print(f"reading back: {1000 * (time.perf_counter() - began) / cells:.2f} ms a cell, "
               f"{(out / 'cells' / tiny[0].name).stat().st_size / 1024:.1f} KiB each")  # fmt: skip
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from accrual.engine.simulate import simulate as simulate
     from accrual.experiments import gallery as gallery
     from accrual.experiments import paper as paper
-    from accrual.experiments.judging import compare as compare
-    from accrual.experiments.judging import replay as replay
+    from accrual.experiments.api import compare as compare
+    from accrual.experiments.api import replay as replay
     from accrual.fit.api import fit as fit
     from accrual.fit.fit import fit_log as fit_log
     from accrual.fit.log import open_log as open_log
@@ -95,12 +95,12 @@ _WHERE = {
     "ThompsonSampling": "accrual.policy.thompson",
     "UCB1": "accrual.policy.ucb1",
     "UniformLaw": "accrual.laws",
-    "compare": "accrual.experiments.judging",
+    "compare": "accrual.experiments.api",
     "find_clusters": "accrual.policy.clusters",
     "fit_log": "accrual.fit.fit",
     "log_rounds": "accrual.engine.simulate",
     "open_log": "accrual.fit.log",
-    "replay": "accrual.experiments.judging",
+    "replay": "accrual.experiments.api",
     "simulate": "accrual.engine.simulate",
 }
 _MODULES = {

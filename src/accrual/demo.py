@@ -16,22 +16,21 @@ import heapq
 import logging
 import math
 import time
+from typing import Annotated
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from fastapi import APIRouter, Depends, Request
+from msgspec import Meta, Struct
 
 from accrual.core.errors import InputError
-from accrual.core.jit import plain
-from accrual.environment.laws import draw_pay, pack
+from accrual.core.jit import python_function
 from accrual.laws import LeavingLaw
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
 from accrual.problem import Problem
-from accrual.service import messages
-from accrual.service.admission import require_scope
 from accrual.service.bandit_pool import BanditPool
+from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
 from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
 
@@ -67,6 +66,22 @@ _read = msgspec.json.Decoder(DecisionsOut).decode
 log = logging.getLogger("accrual.service")
 
 
+class TruthOut(Struct):
+    """What is known only because the traffic is simulated."""
+
+    bandit: str
+    days_per_second: float
+    unit: Annotated[str, Meta(description="What one unit of reward is.")]
+    means: Annotated[dict[str, float], Meta(description="The true mean total of one decision, by arm.")]
+    at: list[float]
+    decisions: list[int]
+    regret: Annotated[list[float], Meta(description="Lost so far against always the best arm.")]
+    no_delay: Annotated[
+        list[float], Meta(description="The regret of the same policy if it sees every total at once.")
+    ]
+    evenly: Annotated[float, Meta(description="The regret of choosing arms evenly, up to now.")]
+
+
 class Demo:
     """The platform: visitors come, watch, and leave.
 
@@ -91,7 +106,6 @@ class Demo:
         self.speed = speed
         self.bandit = ""  # its name, once there is one
         self._random = np.random.default_rng(seed)
-        self._laws = pack(PROBLEM)
         self._start = self._before = time.time()
         self._begin: float | None = None  # when the clock began to run, by that of the machine
         self._due: list[tuple[float, int, int]] = []  # when, of which decision, which lecture
@@ -147,9 +161,8 @@ class Demo:
         """What as many visitors would watch of each course: arms x visitors x weeks, in lectures."""
         pay = np.zeros((len(PROBLEM.caps), count, _WEEKS))
         chances = self._random.random((count, _WEEKS))
-        for arm, cap in enumerate(PROBLEM.caps):
-            plain(draw_pay)(self._laws, int(self._laws.of_arm[arm]), chances, pay[arm])
-            pay[arm] *= cap
+        for law, cap, drawn in zip(PROBLEM.arm_laws, PROBLEM.caps, pay, strict=True):
+            python_function(law.draw)(law.params(_WEEKS, cap), chances, drawn)
         return pay
 
     def _plan(self, when: float, decision: int, lecture: int) -> None:
@@ -167,30 +180,24 @@ class Demo:
         for first in range(0, len(pieces), BATCH_MOST):
             await traffic.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
 
-    def routes(self) -> APIRouter:
-        """What is known of the simulated traffic, and could be known of no other."""
-        routes = APIRouter(prefix="/v1")
+    def operations(self) -> list[Operation]:
+        """Return the route that says what could be known of no other traffic."""
+        return [Operation("getDemo", "GET", "/v1/demo", "read", self.truth, TruthOut)]
 
-        async def reader(request: Request) -> None:
-            require_scope(request.scope["accrual.key"], "read")
-
-        @routes.get("/demo", dependencies=[Depends(reader)], operation_id="getDemo")
-        async def truth() -> messages.Truth:
-            """The true means, and the regret against always the best arm, with and without delay."""
-            at, decisions, served, oracle, evenly = self.regret.curves()
-            return messages.Truth(
-                bandit=self.bandit,
-                days_per_second=self.speed,
-                unit="lectures",
-                means=dict(zip(PROBLEM.arms, PROBLEM.means.tolist(), strict=True)),
-                at=at,
-                decisions=[int(count) for count in decisions],
-                regret=served,
-                no_delay=oracle,
-                evenly=evenly[-1] if evenly else 0.0,
-            )
-
-        return routes
+    async def truth(self, call: Call) -> TruthOut:
+        """Show the true means, and the regret against always the best arm, with and without delay."""
+        at, decisions, served, oracle, evenly = self.regret.curves()
+        return TruthOut(
+            bandit=self.bandit,
+            days_per_second=self.speed,
+            unit="lectures",
+            means=dict(zip(PROBLEM.arms, PROBLEM.means.tolist(), strict=True)),
+            at=at,
+            decisions=[int(count) for count in decisions],
+            regret=served,
+            no_delay=oracle,
+            evenly=evenly[-1] if evenly else 0.0,
+        )
 
 
 class Regret:

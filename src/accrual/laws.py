@@ -1,27 +1,60 @@
-"""Reward laws: what the groups of one decision pay, as shares of the arm's cap."""
+"""Reward laws: what the groups of one decision pay, as shares of the arm's cap.
+
+A law draws itself: it names a compiled function and gives the arrays that the function reads. The
+CPU engine, the CUDA engine and the simulated service call that same function, for the laws below
+and for yours (docs/own_law.md).
+"""
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
+from accrual.core.inversion import invert, table
+from accrual.core.jit import njit
 from accrual.spread import SpreadLike, as_spread
 
-Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 PerGroup = float | Sequence[float]
+Draw = Callable[[Any, Floats, Floats], None]
 
 
 class Law(ABC):
     """What the groups of one decision pay, each as a share of the arm's cap."""
 
+    @property
     @abstractmethod
-    def means(self, groups: int) -> Array:
-        """The expected pay of each group, as shares of the cap."""
+    def draw(self) -> Draw:
+        """The function that draws what decisions pay, compiled by `accrual.core.jit.njit`.
+
+        It is called as ``draw(params, u, pay)`` with the tuple that `params` gives. ``u[i, g]`` is a
+        random number in [0, 1) for group g of decision i. The function writes what the group pays
+        into ``pay[i, g]``. The two arrays may be the same one, so it reads ``u[i, g]`` before it
+        writes ``pay[i, g]``. In a class it stands as ``draw = staticmethod(function)``.
+        """
+
+    @abstractmethod
+    def params(self, groups: int, scale: float) -> Any:
+        """Give what `draw` reads: a named tuple of arrays, each of at least one axis.
+
+        Two laws with the same `draw` may differ in the length of an array's first axis, and in
+        nothing else. With these arrays, `draw` pays `scale` times what the law says.
+        """
+
+    @abstractmethod
+    def means(self, groups: int) -> Floats:
+        """Give the expected pay of each group, as shares of the cap.
+
+        The law checks its settings here, with an `InputError` that says what is wrong.
+        """
 
 
 class _IndependentLaw(Law):
@@ -30,15 +63,31 @@ class _IndependentLaw(Law):
     spread: SpreadLike
 
     @abstractmethod
-    def _fractions(self, groups: int) -> Array:
-        """The expected variable of each group."""
+    def _fractions(self, groups: int) -> Floats:
+        """Give the expected variable of each group."""
 
-    def caps(self, groups: int) -> Array:
-        """The most each group may pay, as shares of the arm's cap."""
+    def _caps(self, groups: int) -> Floats:
+        """Give the most that each group may pay, as shares of the arm's cap."""
         return as_spread(self.spread).pmf(groups)
 
-    def means(self, groups: int) -> Array:
-        return self.caps(groups) * self._fractions(groups)
+    def means(self, groups: int) -> Floats:
+        return self._caps(groups) * self._fractions(groups)
+
+
+class UniformParams(NamedTuple):
+    """What `draw_uniform` reads."""
+
+    caps: Floats  # groups
+
+
+@njit
+def draw_uniform(params: UniformParams, u: Floats, pay: Floats) -> None:
+    """Draw for a `UniformLaw`."""
+    decisions, groups = pay.shape
+    for i in range(decisions):
+        for g in range(groups):
+            k = np.uint64(g)  # numba then drops its tests for indices below 0
+            pay[i, k] = params.caps[k] * u[i, k]
 
 
 @dataclass(frozen=True)
@@ -53,8 +102,43 @@ class UniformLaw(_IndependentLaw):
 
     spread: SpreadLike = "uniform"
 
-    def _fractions(self, groups: int) -> Array:
+    draw = staticmethod(draw_uniform)
+
+    def params(self, groups: int, scale: float) -> UniformParams:
+        return UniformParams(scale * self._caps(groups))
+
+    def _fractions(self, groups: int) -> Floats:
         return np.full(groups, 0.5)
+
+
+class BetaParams(NamedTuple):
+    """What `draw_beta` reads."""
+
+    caps: Floats  # groups
+    shape: Ints  # groups: which of the tables
+    tables: Floats  # tables of Beta quantiles, shapes x cells x coefficients
+
+
+@njit
+def draw_beta(params: BetaParams, u: Floats, pay: Floats) -> None:
+    """Draw for a `BetaLaw`."""
+    decisions, groups = pay.shape
+    for g in range(groups):
+        quantiles = params.tables[params.shape[g]]
+        for i in range(decisions):
+            pay[i, g] = params.caps[g] * invert(quantiles, u[i, g])
+
+
+@functools.lru_cache(maxsize=1024)  # 24 kB each, and a millisecond or more to make
+def _beta_table(a: float, b: float) -> Floats:
+    from scipy.special import betainccinv, betaincinv
+
+    return table(lambda p, upper: (betainccinv if upper else betaincinv)(a, b, p))
+
+
+@functools.lru_cache(maxsize=64)  # laws of the same shapes share one array, and kernels get it once
+def _beta_tables(shapes: tuple[tuple[float, float], ...]) -> Floats:
+    return np.array([_beta_table(a, b) for a, b in shapes])
 
 
 @dataclass(frozen=True)
@@ -78,16 +162,40 @@ class BetaLaw(_IndependentLaw):
     b: PerGroup
     spread: SpreadLike = "uniform"
 
-    def shapes(self, groups: int) -> tuple[Array, Array]:
-        """The shapes a and b of each group."""
+    draw = staticmethod(draw_beta)
+
+    def shapes(self, groups: int) -> tuple[Floats, Floats]:
+        """Give the shapes a and b of each group."""
         return _per_group("a", self.a, groups), _per_group("b", self.b, groups)
 
-    def _fractions(self, groups: int) -> Array:
+    def params(self, groups: int, scale: float) -> BetaParams:
+        pairs = list(zip(*(shape.tolist() for shape in self.shapes(groups)), strict=True))
+        distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+        shape = np.array([distinct[pair] for pair in pairs], np.int64)
+        return BetaParams(scale * self._caps(groups), shape, _beta_tables(tuple(distinct)))
+
+    def _fractions(self, groups: int) -> Floats:
         a, b = self.shapes(groups)
         for name, shape in (("a", a), ("b", b)):
             if (shape <= 0).any():
                 raise InputError(f"a Beta law's {name} must be positive, not {shape.min():g}")
         return a / (a + b)
+
+
+class BernoulliParams(NamedTuple):
+    """What `draw_bernoulli` reads."""
+
+    caps: Floats  # groups
+    chance: Floats  # groups: the number below which a group pays
+
+
+@njit
+def draw_bernoulli(params: BernoulliParams, u: Floats, pay: Floats) -> None:
+    """Draw for a `BernoulliLaw`."""
+    decisions, groups = pay.shape
+    for i in range(decisions):
+        for g in range(groups):
+            pay[i, g] = params.caps[g] if u[i, g] < params.chance[g] else 0.0
 
 
 @dataclass(frozen=True)
@@ -103,8 +211,29 @@ class BernoulliLaw(_IndependentLaw):
     p: PerGroup
     spread: SpreadLike = "uniform"
 
-    def _fractions(self, groups: int) -> Array:
+    draw = staticmethod(draw_bernoulli)
+
+    def params(self, groups: int, scale: float) -> BernoulliParams:
+        return BernoulliParams(scale * self._caps(groups), self._fractions(groups))
+
+    def _fractions(self, groups: int) -> Floats:
         return _probabilities("p", self.p, groups)
+
+
+class EmpiricalParams(NamedTuple):
+    """What `draw_empirical` reads."""
+
+    rows: Floats  # logged decisions x groups
+
+
+@njit
+def draw_empirical(params: EmpiricalParams, u: Floats, pay: Floats) -> None:
+    """Draw for an `EmpiricalLaw`."""
+    decisions, groups = pay.shape
+    for i in range(decisions):
+        row = np.int64(u[i, 0] * params.rows.shape[0])
+        for g in range(groups):
+            pay[i, g] = params.rows[row, g]
 
 
 @dataclass(frozen=True)
@@ -124,6 +253,8 @@ class EmpiricalLaw(Law):
 
     rows: npt.ArrayLike = field(repr=False)
 
+    draw = staticmethod(draw_empirical)
+
     def __post_init__(self) -> None:
         try:
             rows = np.array(self.rows, dtype=np.float64)
@@ -136,15 +267,36 @@ class EmpiricalLaw(Law):
         rows.setflags(write=False)
         object.__setattr__(self, "rows", rows)
 
-    def table(self, groups: int) -> Array:
-        """The rows, checked to have `groups` columns."""
+    def params(self, groups: int, scale: float) -> EmpiricalParams:
+        return EmpiricalParams(scale * self._table(groups))
+
+    def _table(self, groups: int) -> Floats:
+        """Give the rows, checked to have `groups` columns."""
         rows = np.asarray(self.rows, dtype=np.float64)
         if rows.shape[1] != groups:
             raise InputError(f"an empirical law of {rows.shape[1]} groups is used with {groups} groups")
         return rows
 
-    def means(self, groups: int) -> Array:
-        return np.asarray(self.table(groups).mean(axis=0))
+    def means(self, groups: int) -> Floats:
+        return np.asarray(self._table(groups).mean(axis=0))
+
+
+class LumpParams(NamedTuple):
+    """What `draw_lump` reads."""
+
+    caps: Floats  # one number: what the one group pays
+    chance: Floats  # groups, rising: a group pays from the number of the group before it to below its own
+
+
+@njit
+def draw_lump(params: LumpParams, u: Floats, pay: Floats) -> None:
+    """Draw for a `LumpLaw`."""
+    decisions, groups = pay.shape
+    for i in range(decisions):
+        below, when = 0.0, u[i, 0]
+        for g in range(groups):
+            pay[i, g] = params.caps[0] if below <= when < params.chance[g] else 0.0
+            below = params.chance[g]
 
 
 @dataclass(frozen=True)
@@ -167,20 +319,44 @@ class LumpLaw(Law):
     p: float
     spread: SpreadLike = "uniform"
 
+    draw = staticmethod(draw_lump)
+
     def __post_init__(self) -> None:
         if not 0 <= _number("p", self.p) <= 1:
             raise InputError(f"a lump law's p must be between 0 and 1, not {self.p!r}")
 
-    def means(self, groups: int) -> Array:
+    def params(self, groups: int, scale: float) -> LumpParams:
+        return LumpParams(np.array([scale]), self.p * np.cumsum(as_spread(self.spread).pmf(groups)))
+
+    def means(self, groups: int) -> Floats:
         return self.p * as_spread(self.spread).pmf(groups)
+
+
+class LeavingParams(NamedTuple):
+    """What `draw_leaving` reads."""
+
+    caps: Floats  # groups
+    stay: Floats  # groups: the number from which on someone leaves before the group
+    chance: Floats  # groups: the number below which the group pays; never above `stay`
+
+
+@njit
+def draw_leaving(params: LeavingParams, u: Floats, pay: Floats) -> None:
+    """Draw for a `LeavingLaw`; one number says both whether someone stays and whether the group pays."""
+    decisions, groups = pay.shape
+    for i in range(decisions):
+        there = True
+        for g in range(groups):
+            there = there and u[i, g] < params.stay[g]
+            pay[i, g] = params.caps[g] if there and u[i, g] < params.chance[g] else 0.0
 
 
 @dataclass(frozen=True)
 class LeavingLaw(Law):
     """Someone who may leave for good: group k pays its cap with probability p_k while they stay.
 
-    Before every group, the first as well, they stay with probability ``stay_k``; whoever has left
-    pays nothing more. So groups depend on each other. With ``stay=1`` this is a `BernoulliLaw`.
+    Before every group, the first as well, they stay with probability ``stay_k``. After they have
+    left, no group pays. So groups depend on each other. With ``stay=1`` this is a `BernoulliLaw`.
 
     Parameters
     ----------
@@ -199,11 +375,17 @@ class LeavingLaw(Law):
     p: PerGroup = 1.0
     spread: SpreadLike = "uniform"
 
-    def chances(self, groups: int) -> tuple[Array, Array]:
-        """The probabilities of staying and of paying, for each group."""
+    draw = staticmethod(draw_leaving)
+
+    def params(self, groups: int, scale: float) -> LeavingParams:
+        stay, p = self.chances(groups)
+        return LeavingParams(scale * as_spread(self.spread).pmf(groups), stay, stay * p)
+
+    def chances(self, groups: int) -> tuple[Floats, Floats]:
+        """Give the probabilities of staying and of paying, for each group."""
         return _probabilities("stay", self.stay, groups), _probabilities("p", self.p, groups)
 
-    def means(self, groups: int) -> Array:
+    def means(self, groups: int) -> Floats:
         stay, p = self.chances(groups)
         return as_spread(self.spread).pmf(groups) * p * np.cumprod(stay)
 
@@ -227,8 +409,26 @@ class ScaledLaw(Law):
         if not 0 < _number("scale", self.scale) <= 1:
             raise InputError(f"a scaled law's scale must be above 0 and at most 1, not {self.scale!r}")
 
-    def means(self, groups: int) -> Array:
+    @property
+    def draw(self) -> Draw:
+        return self.law.draw
+
+    def params(self, groups: int, scale: float) -> Any:
+        return self.law.params(groups, scale * self.scale)
+
+    def means(self, groups: int) -> Floats:
         return self.scale * self.law.means(groups)
+
+
+LAWS: dict[str, type[Law]] = {
+    "uniform": UniformLaw,
+    "beta": BetaLaw,
+    "bernoulli": BernoulliLaw,
+    "lump": LumpLaw,
+    "leaving": LeavingLaw,
+    "empirical": EmpiricalLaw,
+}
+"""Laws by the name that a TOML file calls them."""
 
 
 def _number(name: str, value: float) -> float:
@@ -238,7 +438,7 @@ def _number(name: str, value: float) -> float:
         raise InputError(f"{name} must be a number, not {value!r}") from None
 
 
-def _per_group(name: str, value: PerGroup, groups: int) -> Array:
+def _per_group(name: str, value: PerGroup, groups: int) -> Floats:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -252,7 +452,7 @@ def _per_group(name: str, value: PerGroup, groups: int) -> Array:
     return array
 
 
-def _probabilities(name: str, value: PerGroup, groups: int) -> Array:
+def _probabilities(name: str, value: PerGroup, groups: int) -> Floats:
     array = _per_group(name, value, groups)
     if ((array < 0) | (array > 1)).any():
         raise InputError(f"{name} must be between 0 and 1 in every group")

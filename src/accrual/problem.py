@@ -1,41 +1,21 @@
 """A problem: arms with caps, what each group of a decision pays, and the window.
 
-Everything is checked here, once, on the host; environments and engines take a `Problem` as it is.
+Everything is checked when a `Problem` is made, so environments and engines need no checks of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from html import escape
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, divides, unknown, whole
-from accrual.laws import (
-    BernoulliLaw,
-    BetaLaw,
-    EmpiricalLaw,
-    Law,
-    LeavingLaw,
-    LumpLaw,
-    ScaledLaw,
-    UniformLaw,
-)
-
-__all__ = [
-    "BernoulliLaw",
-    "BetaLaw",
-    "EmpiricalLaw",
-    "Law",
-    "LeavingLaw",
-    "LumpLaw",
-    "Problem",
-    "ScaledLaw",
-    "UniformLaw",
-]
+from accrual.laws import Law, UniformLaw
 
 Array = npt.NDArray[np.float64]
 Division = Literal["even", "first"]
@@ -43,9 +23,10 @@ DIVISIONS: tuple[Division, ...] = ("even", "first")
 
 WINDOW_MOST = 10_000_000
 ARMS_MOST = 65_535
+_ARMS_SHOWN = 20  # in a notebook
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
     """Arms whose decisions pay in pieces over a window.
 
@@ -71,6 +52,8 @@ class Problem:
     array([ 5., 10.])
     >>> problem.regret([30, 70])
     150.0
+    >>> problem
+    Problem(2 arms, window 6 in 3 groups, means 5 to 10)
     """
 
     caps: Sequence[float]
@@ -92,7 +75,14 @@ class Problem:
         divides("groups", groups, window)
         if self.division not in DIVISIONS:
             raise unknown("division", self.division, DIVISIONS)
-        laws = (self.laws,) * len(caps) if isinstance(self.laws, Law) else tuple(self.laws)
+        laws: tuple[Any, ...] = (self.laws,)
+        if isinstance(self.laws, Iterable):
+            laws = tuple(self.laws)
+        elif isinstance(self.laws, Law):
+            laws *= len(caps)
+        for law in laws:
+            if not isinstance(law, Law):
+                raise InputError(f"laws must be reward laws such as BernoulliLaw(0.2), not {law!r}")
         if len(laws) != len(caps):
             raise InputError(f"{len(caps)} arms need {len(caps)} laws (or one for all), not {len(laws)}")
         arms = tuple(self.arms) or tuple(str(arm) for arm in range(len(caps)))
@@ -102,6 +92,28 @@ class Problem:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         self.group_means  # noqa: B018  (the laws check themselves against the groups here)
+
+    def __repr__(self) -> str:
+        low, high, arms = self.means.min(), self.means.max(), len(self.caps)
+        means = f"means {low:.4g} to {high:.4g}" if low < high else f"mean {low:.4g}"
+        count, parts = f"{arms:,} arm{'s'[: arms != 1]}", f"{self.groups:,} group{'s'[: self.groups != 1]}"
+        return f"Problem({count}, window {self.window:,} in {parts}, {means})"
+
+    def _repr_html_(self) -> str:
+        """Give a table of the arms, the best first, as a notebook shows it."""
+        best = sorted(range(len(self.caps)), key=lambda arm: -self.means[arm])
+        cells = [
+            (self.arms[arm], f"{self.caps[arm]:.4g}", f"{self.means[arm]:.4g}", repr(self.arm_laws[arm]))
+            for arm in best[:_ARMS_SHOWN]
+        ]
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        left = len(best) - len(cells)
+        more = f'<tr><td colspan="4">and {left:,} more</td></tr>' if left else ""
+        head = "<th>arm</th><th>cap</th><th>mean</th><th>law</th>"
+        return (
+            f"<table><caption>{escape(repr(self))}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table>"
+        )
 
     @property
     def arm_laws(self) -> tuple[Law, ...]:
@@ -126,5 +138,5 @@ class Problem:
         return np.asarray(self.means.max() - self.means)
 
     def regret(self, pulls: npt.ArrayLike) -> float:
-        """The regret of having made `pulls[i]` decisions of arm i, in true means."""
+        """Give the regret of having made `pulls[i]` decisions of arm i, in true means."""
         return float(np.asarray(pulls, dtype=np.float64) @ self.gaps)

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 import accrual as ac
 from accrual.cli import app
+from accrual.cli.output import say
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples" / "two-arms.toml")
@@ -51,9 +53,51 @@ def process(*arguments: str, before: str = "", **settings) -> subprocess.Complet
 def test_version_and_help(cli):
     assert cli("--version") == (0, f"accrual {ac.__version__}\n", "")
     assert cli()[1] == cli("--help")[1]
-    for name in app.COMMANDS:
+    for name in (*app.COMMANDS, *app.GROUPS):
         assert f"  {name}" in cli("--help")[1]
         assert cli(name, "--help")[1].startswith(f"Usage: accrual {name} [OPTIONS]")
+
+
+def test_help_lists_commands_by_purpose_in_lines_that_fit(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = cli("--help")[1].splitlines()
+    assert [line for line in lines if line in ("Study:", "Logs:", "Live:")] == ["Study:", "Logs:", "Live:"]
+    listed = lines[lines.index("Study:") :]
+    commands = typer.main.get_command(app.app).commands  # type: ignore[attr-defined]
+    assert sorted(line.split()[0] for line in listed if line.startswith("  ")) == sorted(commands)
+    assert max(map(len, lines)) <= 60
+    assert not [line for line in listed[: listed.index("Live:")] if "..." in line]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_leaves_columns_out_and_breaks_no_number(cli, monkeypatch, width):
+    line = ("simulate", "setting1", *SMALL, "--policy", "UCB1", "--policy", "TPUCBFRG(20, very_begin)")
+    figures = cli(*line)[1].split()
+    monkeypatch.setenv("COLUMNS", str(width))
+    narrow = cli(*line)[1]
+    assert max(map(len, narrow.splitlines())) <= width
+    told = narrow.index("columns left out")
+    assert narrow[told:].split()[-1] == "s.e."
+    assert {word for word in narrow[:told].split() if word.strip("─")} <= set(figures)
+
+
+def test_sentences_keep_numbers_and_their_units_together(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    say("How long to wait: a window of 17.46 d catches 99 % of that (95 % interval 15.26 d to 38.12 d)")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert not [line for line in lines if line.startswith(("%", "d "))]
+
+
+def test_the_version_needs_no_extra_and_the_module_runs():
+    bare = "sys.modules['typer'] = sys.modules['numba'] = sys.modules['scipy'] = None"
+    ran = process("--version", before=bare)
+    assert (ran.stdout, ran.stderr, ran.returncode) == (f"accrual {ac.__version__}\n", "", 0)
+    module = subprocess.run(
+        [sys.executable, "-m", "accrual", "spread", "begn"], capture_output=True, text=True, check=False
+    )
+    assert module.returncode == 2
+    assert module.stderr.startswith("accrual: unknown spread 'begn'")
 
 
 def test_simulate_prints_what_python_gives(cli):
@@ -228,15 +272,15 @@ def test_piped_output_is_plain_and_whole(tmp_path):
     assert process("simulate", "p.toml", *SMALL, cwd=tmp_path, env=ascii_only).returncode == 0
 
 
-def test_a_reader_that_goes_away_is_no_error_to_speak_of():
-    command = [sys.executable, "-c", "import sys; from accrual.cli import main; sys.exit(main())"]
-    with subprocess.Popen(
-        [*command, "spread", "uniform"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as child:
+def test_a_reader_that_stops_reading_is_no_error_and_files_are_written(tmp_path):
+    command = [sys.executable, "-m", "accrual", "spread", "uniform", "--plot", str(tmp_path / "a.png")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         child.stdout.close()
         assert child.stderr.read() == b""
+    assert child.returncode == 0
+    assert (tmp_path / "a.png").read_bytes().startswith(PNG)
 
 
 # --- bad input ---
@@ -334,7 +378,7 @@ def test_a_missing_extra_is_named_before_the_work(cli, monkeypatch):
 
 
 def test_without_typer_the_command_says_what_to_install():
-    done = process("--version", before="sys.modules['typer'] = None")
+    done = process("--help", before="sys.modules['typer'] = None")
     assert done.returncode == 2
     assert done.stderr == "accrual: this needs typer, which is not installed: pip install 'accrual[cli]'\n"
 

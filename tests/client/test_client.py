@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
+import numpy as np
 import pytest
 from tests.serving import Service, serving
 
+import accrual as ac
+from accrual import client as typed
 from accrual.client import AsyncClient, Client, Decision, Piece, ServiceError
 from accrual.client.retry import error_of, pause
+from accrual.service import messages, traffic_routes
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +101,7 @@ def counts(service: Service, bandit: str) -> tuple[int, Counter[float]]:
 def test_what_a_client_can_do(service):
     with Client(service.url, timeout=300) as client:
         made = client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeIMED", seed=3)
-        assert made["arms"] == ["jazz", "rock"]
+        assert made.arms == ["jazz", "rock"]
         assert client.create("shop", {"jazz": 1.0, "rock": 2.0}, "7d", policy="AgeIMED", seed=3) == made
         assert "shop" in client.names()
         one = client.decide("shop")
@@ -118,12 +122,52 @@ def test_what_a_client_can_do(service):
         client.add_arm("shop", "folk", 1.5)
         client.retire_arm("shop", "jazz")
         client.close_decision("shop", 1)
-        assert client.state("shop")["decisions"] == 4
-        assert client.explain("shop", 0)["arm"] == one.arm
-        assert client.events("shop", limit=2)["next"] == 2
+        assert client.state("shop").decisions == 4
+        assert client.explain("shop", 0).arm == one.arm
+        assert client.events("shop", limit=2).next == 2
         with pytest.raises(ServiceError, match="no decision has this id") as raised:
             client.observe("shop", 99, 0.5)
         assert (raised.value.status, raised.value.kind) == (404, "unknown-decision")
+
+
+@pytest.mark.parametrize(
+    ("piece", "says"),
+    [
+        (Piece(0, float("nan")), "value must be a finite number, not nan"),
+        (Piece(0, np.float64("inf")), "value must be a finite number"),
+        (Piece(0, "0.5"), "value must be a finite number, not '0.5'"),  # type: ignore[arg-type]
+        (Piece(0, 0.5, age=float("nan")), "age must be a finite number"),
+        (Piece("0", 0.5), "decision must be a whole number of at least 0, not '0'"),  # type: ignore[arg-type]
+        (Piece(0, 0.5, key=7), "key must be text, not 7"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_sent_is_refused_in_one_line(piece, says):
+    with Client("http://127.0.0.1:9", attempts=1) as client:
+        with pytest.raises(ac.InputError, match=re.escape(says)):
+            client.observe_many("shop", [piece])
+        with pytest.raises(ac.InputError, match=re.escape(says)):
+            client.observe("shop", piece.decision, piece.value, age=piece.age, key=piece.key)
+
+
+def test_numbers_of_numpy_are_numbers(service):
+    with Client(service.url, timeout=300) as client:
+        client.create("numpy", {"jazz": np.float32(1.0)}, 100)  # type: ignore[dict-item]
+        made = client.decide_many("numpy", np.int64(2))  # type: ignore[arg-type]
+        id_, value = np.int64(made[0].id), np.float32(0.5)
+        assert client.observe("numpy", id_, value, age=np.int32(0)).status == "stored"  # type: ignore[arg-type]
+        assert client.state("numpy").arms[0].observed == 0.5
+
+
+def test_results_have_the_fields_of_the_answers():
+    pairs = [
+        (typed.BanditInfo, messages.BanditOut), (typed.BanditState, messages.StateOut),
+        (typed.ArmState, messages.ArmStateOut), (typed.Explanation, messages.ExplanationOut),
+        (typed.Reason, messages.ReasonOut), (typed.Event, messages.EventOut),
+        (typed.EventPage, messages.EventsOut), (typed.Decision, traffic_routes.DecisionOut),
+    ]  # fmt: skip
+    for result, answer in pairs:
+        assert result._fields == answer.__struct_fields__  # type: ignore[attr-defined]
+    assert set(typed.PieceResult._fields) == set(traffic_routes.PieceOut.__struct_fields__)
 
 
 def test_retries_through_a_bad_line_are_counted_once(service):
@@ -180,7 +224,7 @@ def test_the_asynchronous_client_too(service):
                 return made.id
 
             ids = await asyncio.gather(*[one(i) for i in range(40)])
-            assert (await client.state("async"))["decisions"] >= 1
+            assert (await client.state("async")).decisions >= 1
             with pytest.raises(ServiceError, match="no bandit is called"):
                 await client.decide("nobody")
             return ids

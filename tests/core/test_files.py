@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import accrual as ac
-from accrual.experiments.files import load, read
-from accrual.experiments.registry import SETTINGS, setting
+from accrual.experiments.named_problems import NAMED_PROBLEMS, named_problem
+from accrual.experiments.toml_files import load, read
 
 PROBLEM = "[problem]\ncaps = [4, 8]\nwindow = 4\ngroups = 2\n"
 
@@ -69,10 +69,10 @@ def test_names_and_files_load_alike(setup, tmp_path):
 
 
 def test_every_named_setting_is_a_problem():
-    assert len(SETTINGS) == 13
-    for name in SETTINGS:
-        assert len(setting(name).caps) == 10
-    assert setting("setting2/c4/late").groups == 100
+    assert len(NAMED_PROBLEMS) == 13
+    for name in NAMED_PROBLEMS:
+        assert len(named_problem(name).caps) == 10
+    assert named_problem("setting2/c4/late").groups == 100
 
 
 KEYS = "caps, window, groups, division, arms, law, laws, spread"

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -25,18 +26,25 @@ def section(command: str) -> str:
     return found[1]
 
 
+def parameters(command: Any) -> list[Any]:
+    """The parameters of a command, or of all actions of a group, each name once."""
+    found = {parameter.name: parameter for action in getattr(command, "commands", {}).values()
+             for parameter in action.params}  # fmt: skip
+    return [*command.params, *found.values()]
+
+
 def options() -> list[tuple[str, str]]:
     group = typer.main.get_command(app.app)
     return [
         (name, option)
         for name, command in group.commands.items()  # type: ignore[attr-defined]
-        for parameter in command.params
+        for parameter in parameters(command)
         for option in parameter.opts
         if parameter.param_type_name == "option" and option.startswith("--") and option != "--help"
     ]
 
 
-@pytest.mark.parametrize("command", app.COMMANDS)
+@pytest.mark.parametrize("command", [*app.COMMANDS, *app.GROUPS])
 def test_every_command_has_a_section(command):
     assert section(command).strip()
 

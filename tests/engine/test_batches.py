@@ -107,7 +107,7 @@ def test_refuses_what_is_no_service():
 
 def test_the_filter_is_the_posterior_of_a_gaussian():
     """Sums of innovations give what conditioning on every decision's seen days gives."""
-    history = listening.History(3)
+    history = listening.ListeningHistory(3)
     service = listening.service(2, 5, 3, 5)
     it = listening.GaussianFilter(history, service, (0, 0))
     dice = np.random.default_rng(8)
@@ -133,7 +133,7 @@ def test_the_filter_is_the_posterior_of_a_gaussian():
 
 def test_old_arms_tell_how_arms_differ():
     """Mean and deviation of totals over the arms of the history, beside those of many arms (within 15 %)."""
-    history = listening.History(11, 0.4)
+    history = listening.ListeningHistory(11, 0.4)
     means = np.array([law.means(59).sum() * 59 for law in families.listeners(4000, 12, 59, 0.4)])
     assert history.mean.sum() == pytest.approx(means.mean(), rel=0.15)
     assert np.sqrt(history.between.sum()) == pytest.approx(means.std(), rel=0.15)

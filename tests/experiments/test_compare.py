@@ -17,8 +17,8 @@ from accrual.cli.app import run
 from accrual.core.jit import njit
 from accrual.engine.record import record
 from accrual.engine.simulate import simulate
-from accrual.experiments import compare, comparison
-from accrual.experiments.cells import gather
+from accrual.experiments import comparison_result, comparison_setup
+from accrual.experiments.cells import gather_results
 from accrual.experiments.runner import Local, run_cells
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
@@ -76,7 +76,7 @@ def problem_of(kind: str) -> Problem:
 @pytest.mark.parametrize("groups", [1, 10, 60, 150])
 @pytest.mark.parametrize("arms", [2, 100, 2000])
 def test_a_window_is_stretched_by_little_and_divided_by_all(rounds, groups, arms):
-    window, alpha, part = compare.scale(rounds, groups, arms)
+    window, alpha, part = comparison_setup.scale(rounds, groups, arms)
     assert window % alpha == 0
     assert window % part == 0
     assert (window // part) % alpha == 0 or alpha == window
@@ -91,7 +91,7 @@ def test_the_problem_of_a_fit_is_the_log_itself():
     law is a logged decision, in the very rounds in which it paid."""
     truth = problem_of("leaving")
     fitted = fitted_to(truth, 2000)
-    setup = compare.set_up(fitted)
+    setup = comparison_setup.set_up(fitted)
     assert setup.scale == (60, 10, 1)
     assert setup.problem.groups == 60
     recording = record(truth, Turns(), 2000)
@@ -110,20 +110,20 @@ def test_the_problem_of_a_fit_is_the_log_itself():
 
 def test_a_pace_of_ones_own_and_one_that_is_too_fast():
     fitted = fitted_to(problem_of("uniform"), 2000)
-    assert compare.set_up(fitted, rate=0.5).problem.window == 30
-    fast = compare.set_up(fitted, rate=1000)
+    assert comparison_setup.set_up(fitted, rate=0.5).problem.window == 30
+    fast = comparison_setup.set_up(fitted, rate=1000)
     assert (fast.problem.window, fast.slower) == (10_000, 6.0)
-    assert "slowed down 6 times" in compare.notes(fast)[0]
-    assert "Ages are kept to 100 rounds" in compare.notes(fast)[1]
-    said = compare.horizon_notes(fast, 30_000)
+    assert "slowed down 6 times" in comparison_setup.notes(fast)[0]
+    assert "Ages are kept to 100 rounds" in comparison_setup.notes(fast)[1]
+    said = comparison_setup.horizon_notes(fast, 30_000)
     assert said[0] == "30,000 decisions = 30 units at 1e+03 a unit of time; window 60 units."
     assert "10,000 decisions are pending at a time instead of 60,000" in said[1]
     assert "lasts 3 windows instead of 0.5" in said[1]
     assert "no decision closes within 30,000" in said[2]
-    assert len(compare.horizon_notes(compare.set_up(fitted), 30_000)) == 1
+    assert len(comparison_setup.horizon_notes(comparison_setup.set_up(fitted), 30_000)) == 1
     for rate in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ac.InputError, match="rate must be a positive number"):
-            compare.set_up(fitted, rate=rate)
+            comparison_setup.set_up(fitted, rate=rate)
 
 
 @pytest.mark.parametrize("refund", [-1.0, -3.0])
@@ -135,9 +135,9 @@ def test_totals_below_0_are_owned_up_to(refund):
         for ids, value, age in ((range(400), 1.0, 0), (range(0, 400, 4), refund, 5))
     ]
     with open_log(decisions, pd.concat(pieces), allow_negative=True) as log:
-        setup = compare.set_up(fit_log(log, window=10, groups=2))
+        setup = comparison_setup.set_up(fit_log(log, window=10, groups=2))
     assert setup.problem.means[1] == pytest.approx(1.0)
-    said = [note for note in compare.notes(setup) if "Totals below 0" in note]
+    said = [note for note in comparison_setup.notes(setup) if "Totals below 0" in note]
     if refund == -1.0:
         assert setup.problem.means[0] == pytest.approx(0.5, rel=0.02)
         assert said == []
@@ -149,10 +149,10 @@ def test_totals_below_0_are_owned_up_to(refund):
 
 
 def regrets(
-    truth: Problem, setup: compare.Setup, horizon: int = 4000
+    truth: Problem, setup: comparison_setup.ComparisonSetup, horizon: int = 4000
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Labels, and mean regrets on the truth and on the fit."""
-    policies = {**compare.policies(setup), "waiting": ac.AgeIMED(buckets=1)}
+    policies = {**comparison_setup.policies(setup), "waiting": ac.AgeIMED(buckets=1)}
     true = {
         label: ac.TPUCBFRG(truth.groups, list(setup.fitted.spread.value)) if "fitted" in label else policy
         for label, policy in policies.items()
@@ -171,7 +171,7 @@ def test_policies_are_ranked_as_on_the_true_problem(kind):
     another tenth. So two policies whose true regrets are further apart than 1 to 1.5 must come in the
     right order, and each regret must be right to a factor of 1.6."""
     truth = problem_of(kind)
-    labels, true, found = regrets(truth, compare.set_up(fitted_to(truth, 6000)))
+    labels, true, found = regrets(truth, comparison_setup.set_up(fitted_to(truth, 6000)))
     pairs = [(a, b) for a in range(len(labels)) for b in range(len(labels)) if true[a] > 1.5 * true[b]]
     assert len(pairs) >= 4
     assert [(labels[a], labels[b]) for a, b in pairs if found[a] <= found[b]] == []
@@ -182,7 +182,9 @@ def test_a_problem_without_its_delays_would_not_pass():
     """The control: at a sixtieth of the pace the window is one round, and waiting costs nothing. In truth
     the learner that waits loses half as much again in the first 200 rounds, of which 60 teach it nothing."""
     truth = problem_of("uniform")
-    labels, true, found = regrets(truth, compare.set_up(fitted_to(truth, 6000), rate=1 / 60), horizon=200)
+    labels, true, found = regrets(
+        truth, comparison_setup.set_up(fitted_to(truth, 6000), rate=1 / 60), horizon=200
+    )
     pieces, totals = labels.index("AgeIMED"), labels.index("waiting")
     assert found[totals] == found[pieces]
     assert true[totals] > 1.3 * found[totals]
@@ -192,18 +194,18 @@ def test_a_problem_without_its_delays_would_not_pass():
 
 
 def test_lines_and_costs_by_hand(tmp_path):
-    setup = compare.set_up(fitted_to(problem_of("uniform"), 2000))
-    compared = compare.policies(setup, ["DelayedUCB1"])
+    setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
+    compared = comparison_setup.policies(setup, ["DelayedUCB1"])
     assert list(compared) == ["AgeIMED", "DelayedUCB1"]
-    cells = compare.cells(setup, compared, 1500, 6, seed=2)
+    cells = comparison_setup.cells(setup, compared, 1500, 6, seed=2)
     run_cells(cells, tmp_path, Local(1))
-    result = gather(cells, tmp_path)
-    found = comparison.comparison(setup, result, compared)
+    result = gather_results(cells, tmp_path)
+    found = comparison_result.make_comparison(setup, result, compared)
     by_policy = {line.policy: line for line in found.lines}
     assert set(by_policy) == set(compared)
-    alike = setup.worlds.posterior.alike
+    alike = setup.possible.posterior.alike
     assert alike < 1e-6
-    means = setup.worlds.drawn_means(6)  # with six runs each has means of its own
+    means = setup.possible.drawn_means(6)  # with six runs each has means of its own
     for label, line in by_policy.items():
         p = result.labels.index(label)
         assert line.regret.value == pytest.approx((1 - alike) * result.final_regret[p].mean())
@@ -224,32 +226,35 @@ def test_an_interval_by_hand():
     values = np.array([0.9, 1.1, 1.9, 2.1, 2.9, 3.1])
     between, chance = 1.0, 0.02 / 2  # variance of the averages, and what the runs' variance makes of it
     half = 4.302653 * (between - chance + between / 3) ** 0.5  # Student's t for three draws
-    play = comparison.Play(each=2, alike=0.0)
-    found = comparison.interval(values, play)
+    play = comparison_result.Play(each=2, alike=0.0)
+    found = comparison_result.interval(values, play)
     assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-5)
-    assert comparison.interval(values, play, (0.0, np.inf)).low >= 0
-    assert comparison.interval(np.zeros(6), play, (0.0, np.inf)) == Interval(0.0, 0.0, 0.0)
+    assert comparison_result.interval(values, play, (0.0, np.inf)).low >= 0
+    assert comparison_result.interval(np.zeros(6), play, (0.0, np.inf)) == Interval(0.0, 0.0, 0.0)
     # With probability 0.9 arms are alike and the figure is 0: below the upper end lie 3/4 of the rest.
-    mostly = comparison.interval(values, comparison.Play(each=2, alike=0.9))
+    mostly = comparison_result.interval(values, comparison_result.Play(each=2, alike=0.9))
     assert mostly.value == pytest.approx(0.2)
     assert (mostly.low, mostly.high) == pytest.approx((0.0, 2 + half / 1.959964 * 0.674490), rel=1e-5)
 
 
 def test_names_and_policies_that_do_not_fit():
-    setup = compare.set_up(fitted_to(problem_of("uniform"), 2000))
-    assert "TPUCBFRG(10, fitted)" in compare.policies(setup)
-    assert list(compare.policies(setup, ["TPUCBFR(20)", "AgeIMED"]))[:2] == ["AgeIMED", "TPUCBFR(20)"]
+    setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
+    assert "TPUCBFRG(10, fitted)" in comparison_setup.policies(setup)
+    assert list(comparison_setup.policies(setup, ["TPUCBFR(20)", "AgeIMED"]))[:2] == [
+        "AgeIMED",
+        "TPUCBFR(20)",
+    ]
     with pytest.raises(ac.InputError, match="twice"):
-        compare.policies(setup, ["DelayedUCB1", "DelayedUCB1"])
+        comparison_setup.policies(setup, ["DelayedUCB1", "DelayedUCB1"])
     with pytest.raises(ac.InputError, match="alpha must divide the window: 7 does not divide 60"):
-        compare.policies(setup, ["TPUCBFR(7)"])
+        comparison_setup.policies(setup, ["TPUCBFR(7)"])
 
 
 @pytest.mark.parametrize("name", ["AgeIMED", "TPUCBFRG", "TPUCBFR(20)", "DelayedUCB1"])
 def test_the_live_configuration_is_one(name):
-    setup = compare.set_up(fitted_to(problem_of("uniform"), 2000))
-    policy = compare.policies(setup, [name])[name.replace("FRG", "FRG(10, fitted)")]
-    bandit = eval(comparison.live(setup, policy), {"ac": ac})
+    setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
+    policy = comparison_setup.policies(setup, [name])[name.replace("FRG", "FRG(10, fitted)")]
+    bandit = eval(comparison_result.live(setup, policy), {"ac": ac})
     assert bandit.arms == list("abcd")
     assert bandit.policy == policy
     assert bandit.decide().arm == "a"

@@ -10,21 +10,21 @@ import pytest
 
 import accrual as ac
 from accrual.cli.app import run
+from accrual.experiments.bounded_intervals import ratio_interval, within
 from accrual.experiments.fixed import Fixed, fixed, judge
-from accrual.experiments.logged import Logged, from_log
-from accrual.experiments.ranges import ratio_interval, within
 from accrual.experiments.replay import judge_all, walk
+from accrual.experiments.replay_log import ReplayLog, from_log
 
 ARMS = ("a", "b", "c")
 
 
-def log_of(arm, propensity, total, own=None, age=None, end=1e9, groups=1) -> Logged:
+def log_of(arm, propensity, total, own=None, age=None, end=1e9, groups=1) -> ReplayLog:
     """A log in which every decision pays `total` in one piece, at `age` of a window of 10."""
     count = len(arm)
     own = np.full(count, 10.0) if own is None else own
     age = np.zeros(count) if age is None else age
     kept = age < own
-    return Logged(
+    return ReplayLog(
         ARMS, np.ones(3), 10.0, 10, end, np.asarray(arm), np.arange(float(count)), np.asarray(propensity),
         own, np.concatenate([[0], np.cumsum(kept)]), age[kept], np.asarray(total, dtype=float)[kept], groups,
     )  # fmt: skip
@@ -36,7 +36,7 @@ def chosen(given: str | dict[str, float]) -> Fixed:
     return policy
 
 
-def obp_log() -> Logged:
+def obp_log() -> ReplayLog:
     """600 decisions whose propensities change half-way, with no randomness: anybody can make it again."""
     i = np.arange(600)
     u, v = (i * i * 0.6180339887498949) % 1.0, (i * i * 0.7548776662466927) % 1.0
@@ -72,7 +72,7 @@ def test_the_effective_sample_is_counted_by_hand():
         assert one.effective == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
 
 
-def rare(seed: int, count: int = 1500) -> Logged:
+def rare(seed: int, count: int = 1500) -> ReplayLog:
     """Clicks of 0.5 and 1 %, and an arm that was never clicked."""
     dice = np.random.default_rng(seed)
     chance = np.array([0.5, 0.3, 0.2])
@@ -192,7 +192,7 @@ def test_open_decisions_complete_what_they_have_seen():
     """By hand: four decisions of one arm, two groups. Two were followed to the end (pay 1 + 3 and 3 + 1), two
     only for the first (pay 2 and 6): means of 3 and 2."""
     arm = np.array([0, 0, 0, 0, 1])
-    log = Logged(
+    log = ReplayLog(
         ("a", "b"), np.full(2, 9.0), 2.0, 2, 1e9, arm, np.arange(5.0), np.full(5, 0.5),
         np.array([2.0, 2.0, 1.0, 1.0, 2.0]), np.array([0, 2, 4, 5, 6, 6]),
         np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0]), np.array([1.0, 3.0, 3.0, 1.0, 2.0, 6.0]), groups=2,

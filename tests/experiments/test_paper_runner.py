@@ -23,9 +23,9 @@ import accrual as ac
 from accrual.cli.app import run as command
 from accrual.experiments import blocks, cells, reproduction, rows, runner
 from accrual.experiments.blocks import cut_block, make_problem
-from accrual.experiments.reproduction import Options
+from accrual.experiments.paper_settings import BLOCKS
+from accrual.experiments.reproduction import PaperOptions
 from accrual.experiments.runner import Local
-from accrual.experiments.settings import BLOCKS
 
 ACCRUAL = str(Path(sys.executable).with_name("accrual"))
 SMALL: dict[str, Any] = {"runs": 3, "horizon": 400, "executor": Local(2)}
@@ -45,7 +45,7 @@ def files(folder) -> dict[str, str]:
 def done(tmp_path_factory):
     """A small finished run."""
     out = tmp_path_factory.mktemp("done")
-    reproduction.run(Options(out, ONLY, **SMALL))
+    reproduction.run(PaperOptions(out, ONLY, **SMALL))
     return out
 
 
@@ -94,25 +94,25 @@ def test_logged_sessions_are_in_the_name_too():
 
 def test_a_second_run_computes_nothing_and_changes_nothing(done):
     before = files(done)
-    summary = reproduction.run(Options(done, ONLY, **SMALL))
+    summary = reproduction.run(PaperOptions(done, ONLY, **SMALL))
     assert (summary.kept, summary.policy_rounds) == (summary.cells, 0)
     assert files(done) == before
 
 
 def test_threads_and_restarts_leave_the_same_bytes(done, tmp_path):
-    reproduction.run(Options(tmp_path, ONLY[1:], runs=3, horizon=400, executor=Local(1)))
-    reproduction.run(Options(tmp_path, ONLY, runs=3, horizon=400, executor=Local(1)))
+    reproduction.run(PaperOptions(tmp_path, ONLY[1:], runs=3, horizon=400, executor=Local(1)))
+    reproduction.run(PaperOptions(tmp_path, ONLY, runs=3, horizon=400, executor=Local(1)))
     assert files(tmp_path) == files(done)
 
 
 def test_more_runs_keep_the_cells_that_are_there(tmp_path):
-    first = reproduction.run(Options(tmp_path, ["audit/last"], runs=10, horizon=200))
-    second = reproduction.run(Options(tmp_path, ["audit/last"], runs=25, horizon=200))
+    first = reproduction.run(PaperOptions(tmp_path, ["audit/last"], runs=10, horizon=200))
+    second = reproduction.run(PaperOptions(tmp_path, ["audit/last"], runs=25, horizon=200))
     assert (first.cells, second.cells, second.kept) == (1, 3, 1)
 
 
 def test_fresh_computes_again(tmp_path):
-    options = Options(tmp_path, ["audit/last"], runs=2, horizon=200)
+    options = PaperOptions(tmp_path, ["audit/last"], runs=2, horizon=200)
     reproduction.run(options)
     before = files(tmp_path)
     assert reproduction.run(dataclasses.replace(options, fresh=True)).kept == 0
@@ -135,17 +135,17 @@ def test_any_damage_is_seen(done, tmp_path):
         path.write_bytes(broken)
         try:
             found = rows.read_cell(path)
-        except rows.Damaged:
+        except rows.DamagedCell:
             refused += 1
         else:
             assert np.array_equal(found.regret, good.regret)
             assert found.identity == good.identity
     assert refused > 75
     path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(rows.Damaged):
+    with pytest.raises(rows.DamagedCell):
         rows.read_cell(path)
     path.write_bytes(b"")
-    with pytest.raises(rows.Damaged):
+    with pytest.raises(rows.DamagedCell):
         rows.read_cell(path)
 
 
@@ -175,7 +175,7 @@ def test_a_cell_under_anothers_name_is_refused(done, tmp_path):
     wrong = next(path for path in (done / rows.CELLS).iterdir() if path.name != name)
     (store / name).write_bytes(wrong.read_bytes())
     with pytest.raises(ac.InputError, match="another cell's"):
-        reproduction.run(Options(tmp_path, ["audit/last"], **SMALL))
+        reproduction.run(PaperOptions(tmp_path, ["audit/last"], **SMALL))
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkeypatch):
@@ -207,7 +207,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkey
     assert "2 of 4 cells are done and kept" in said
     assert len(files(tmp_path / rows.CELLS)) == 2
     monkeypatch.setattr(os, "fsync", real)
-    assert reproduction.run(Options(tmp_path, ["audit"], runs=20, horizon=200)).kept == 2
+    assert reproduction.run(PaperOptions(tmp_path, ["audit"], runs=20, horizon=200)).kept == 2
 
 
 def test_a_limit_on_file_sizes_is_one_line(tmp_path):
@@ -256,7 +256,7 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path):
         runner.alone(tmp_path),
         pytest.raises(ac.InputError, match="another accrual is at work"),
     ):
-        reproduction.run(Options(tmp_path, ["audit/last"], **SMALL))
+        reproduction.run(PaperOptions(tmp_path, ["audit/last"], **SMALL))
 
 
 def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
@@ -264,7 +264,7 @@ def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
     store.mkdir()
     (store / ".audit.123.part.parquet").write_bytes(b"half")
     (tmp_path / ".report.123.part.html").write_bytes(b"half")
-    reproduction.run(Options(tmp_path, ["audit/last"], **SMALL))
+    reproduction.run(PaperOptions(tmp_path, ["audit/last"], **SMALL))
     assert not [name for name in files(tmp_path) if ".part" in name]
 
 
@@ -274,7 +274,7 @@ def test_half_written_files_of_a_killed_run_are_swept(tmp_path):
 )
 def test_bad_options_are_refused_before_any_work(tmp_path, given, message):
     with pytest.raises(ac.InputError, match=message):
-        Options(tmp_path / "new", **given)
+        PaperOptions(tmp_path / "new", **given)
     assert not (tmp_path / "new").exists()
 
 
@@ -306,7 +306,7 @@ def test_cells_put_together_are_what_simulate_gives(tmp_path):
         )
     ]
     runner.run_cells(cut, tmp_path, Local(2))
-    found = cells.gather(cut, tmp_path)
+    found = cells.gather_results(cut, tmp_path)
     expected = ac.simulate(problem, policies, 300, 5, seed=3, checkpoints=cells.checkpoints(300))
     assert (found.labels, found.runs, found.meta) == (expected.labels, expected.runs, expected.meta)
     assert np.array_equal(found.regret, expected.regret)
@@ -314,7 +314,7 @@ def test_cells_put_together_are_what_simulate_gives(tmp_path):
     assert np.array_equal(found.rounds, expected.rounds)
     next((tmp_path / rows.CELLS).iterdir()).unlink()
     with pytest.raises(ac.InputError, match="is missing"):
-        cells.gather(cut, tmp_path)
+        cells.gather_results(cut, tmp_path)
 
 
 def test_the_name_of_a_cell_is_one_of_a_file():

@@ -13,8 +13,8 @@ from accrual import BernoulliLaw, Problem
 from accrual.experiments import audit
 from accrual.experiments.blocks import cut_block, make_policy, make_problem
 from accrual.experiments.cells import checkpoints
-from accrual.experiments.curves import _lower
-from accrual.experiments.settings import BLOCKS, HORIZON, SETTINGS, Learner, select
+from accrual.experiments.figure_curves import _lower
+from accrual.experiments.paper_settings import BLOCKS, HORIZON, PAPER_SETTINGS, PaperLearner, select
 from accrual.policy.base import Moment
 from accrual.policy.estimate import kl_upper
 
@@ -23,22 +23,22 @@ def test_ids_are_those_that_people_have_written_down():
     expected = [f"setting1/alpha{alpha}" for alpha in (5, 10, 20, 25, 50)]
     expected += [f"setting2/c{c}/{s}" for c in (1, 2, 3, 4) for s in ("uniform", "late", "early")]
     expected += ["spotify", "zipf", "boltzmann", "hypergeometric", "audit/last", "audit/very_end"]
-    assert list(SETTINGS) == expected
+    assert list(PAPER_SETTINGS) == expected
 
 
 def test_the_34_printed_regrets_and_the_five_of_spotify():
-    counts = {id: len(setting.printed) for id, setting in SETTINGS.items() if setting.printed}
+    counts = {id: len(setting.printed) for id, setting in PAPER_SETTINGS.items() if setting.printed}
     assert sum(n for id, n in counts.items() if id != "spotify") == 34
     assert counts["spotify"] == 5
     # Their sums, worked out by hand from the paper's four tables.
-    one = sum(sum(s.printed.values()) for id, s in SETTINGS.items() if id.startswith("setting1"))
-    two = sum(sum(s.printed.values()) for id, s in SETTINGS.items() if id.startswith("setting2"))
+    one = sum(sum(s.printed.values()) for id, s in PAPER_SETTINGS.items() if id.startswith("setting1"))
+    two = sum(sum(s.printed.values()) for id, s in PAPER_SETTINGS.items() if id.startswith("setting2"))
     assert one == pytest.approx(4.775e6 + 3.949e6)
     assert two == pytest.approx(3 * 1.04e6 + 2.154e6 + 8.81e6 + 7.32e6 + 2.78e6 + 1.395e6 + 5.93e6 + 3.80e6)
 
 
 def test_every_setting_shows_learners_that_its_blocks_play():
-    for setting in SETTINGS.values():
+    for setting in PAPER_SETTINGS.values():
         played = [learner for block in setting.blocks for learner in BLOCKS[block].learners]
         assert set(setting.learners) <= set(played)
         assert set(setting.printed) <= set(setting.learners)
@@ -66,7 +66,7 @@ def test_every_block_can_be_played():
 
 
 def test_select():
-    assert len(select([])) == len(SETTINGS)
+    assert len(select([])) == len(PAPER_SETTINGS)
     assert [s.id for s in select(["setting2/c4", "zipf"])] == [
         "setting2/c4/uniform", "setting2/c4/late", "setting2/c4/early", "zipf",
     ]  # fmt: skip
@@ -162,5 +162,5 @@ def test_the_audits_problems():
 
 def test_spotify_is_public_and_learners_are_data():
     assert ac.paper.spotify().groups == 20
-    assert Learner("TPUCBFRG", 20, "zipf(1)").kind == "zipf(1)"
-    assert Learner("UCB1").kind == "UCB1"
+    assert PaperLearner("TPUCBFRG", 20, "zipf(1)").kind == "zipf(1)"
+    assert PaperLearner("UCB1").kind == "UCB1"

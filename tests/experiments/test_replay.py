@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import accrual as ac
 from accrual.cli.app import run
 from accrual.core.jit import njit
-from accrual.experiments.logged import Logged, from_log
 from accrual.experiments.replay import LEAST, judge_all, walk
+from accrual.experiments.replay_log import ReplayLog, from_log
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
 from accrual.live.ledger import Ledger
@@ -26,14 +26,16 @@ WINDOW = 30
 MEANS = np.array([0.2, 0.35, 0.5])
 
 
-def made(decisions: int, seed: int, propensity=(1 / 3,) * 3, means=MEANS, end: float | None = None) -> Logged:
+def made(
+    decisions: int, seed: int, propensity=(1 / 3,) * 3, means=MEANS, end: float | None = None
+) -> ReplayLog:
     """A log of Bernoulli totals, each in two equal pieces, of which the second comes late."""
     dice = np.random.default_rng(seed)
     arm = dice.choice(len(means), size=decisions, p=propensity)
     at = np.sort(dice.uniform(0, decisions, decisions))
     pays = dice.random(decisions) < np.asarray(means)[arm]
     age = np.stack([dice.uniform(0, 10, decisions), dice.uniform(10, WINDOW, decisions)], axis=1)[pays]
-    return Logged(
+    return ReplayLog(
         arms=tuple("abcdefgh"[: len(means)]),
         caps=np.ones(len(means)),
         window=WINDOW,
@@ -104,7 +106,7 @@ def test_where_peeking_would_pay_it_does_not_happen():
 
 def test_a_piece_counts_from_its_own_time_on_and_not_at_it():
     """Two arms, one decision each; b's pay arrives at the very moment of the third decision."""
-    log = Logged(
+    log = ReplayLog(
         ("a", "b"), np.ones(2), 10, 10, 100.0, arm=np.array([0, 1, 0, 1]),
         at=np.array([0.0, 1.0, 4.0, 5.0]), propensity=np.full(4, 0.5), own=np.full(4, 10.0),
         first=np.array([0, 0, 1, 1, 1]), age=np.array([3.0]), value=np.array([1.0]),
@@ -130,7 +132,7 @@ def test_rejection_is_the_policy_itself_at_a_third_of_the_traffic():
     assert np.mean(hurried) < np.mean(truth) - 0.02
 
 
-def replay_once(log: Logged) -> float:
+def replay_once(log: ReplayLog) -> float:
     chosen, accepted = walk(log, ac.AgeIMED(), "rejection", (0, 0))
     return float(MEANS[chosen[accepted & log.closed]].mean())
 
@@ -228,7 +230,7 @@ def test_policies_that_see_the_future_are_refused():
 # From a log's own tables.
 
 
-def frames(log: Logged) -> tuple[pd.DataFrame, pd.DataFrame]:
+def frames(log: ReplayLog) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables that `log` would have been read from."""
     names = np.array(log.arms)[log.arm]
     decisions = {"id": np.arange(len(log.at)), "arm": names, "at": log.at, "propensity": log.propensity}

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import f_oneway
 
 import accrual as ac
-from accrual.experiments import compare
-from accrual.experiments.comparison import comparison
-from accrual.experiments.signal import Means, Posterior, differ
-from accrual.experiments.worlds import Worlds
+from accrual.experiments import comparison_setup
+from accrual.experiments.arm_differences import Means, Posterior, differ
+from accrual.experiments.comparison_result import make_comparison
+from accrual.experiments.possible_problems import PossibleProblems
 
 LAWS = {
     "log-normal": lambda dice, n: dice.lognormal(0.0, 1.2, n),
@@ -124,7 +124,7 @@ def test_many_arms_alike_have_little_to_lose():
     (line,) = found.lines
     assert line.lost.value < 60
     assert line.lost.low == 0.0
-    assert not found.setup.worlds.signal.found
+    assert not found.setup.possible.signal.found
     assert found.summary().startswith(
         "No sign that arms differ in what they pay (resampling test of equal means"
     )
@@ -132,13 +132,13 @@ def test_many_arms_alike_have_little_to_lose():
 
 
 def test_draws_are_problems_of_the_drawn_means():
-    setup = compare.set_up(alike())
-    worlds = Worlds(setup.fitted.known, setup.problem, seed=4)
+    setup = comparison_setup.set_up(alike())
+    possible = PossibleProblems(setup.fitted.known, setup.problem, seed=4)
     for number in range(3):
-        world = worlds.draw(number)
-        assert world.problem.means == pytest.approx(worlds.drawn_means(number + 1)[number], rel=1e-9)
-        assert world.at_once.means == pytest.approx(world.problem.means, rel=1e-9)
-        assert (world.at_once.window, world.problem.window) == (1, 20)
+        drawn = possible.draw(number)
+        assert drawn.problem.means == pytest.approx(possible.drawn_means(number + 1)[number], rel=1e-9)
+        assert drawn.at_once.means == pytest.approx(drawn.problem.means, rel=1e-9)
+        assert (drawn.at_once.window, drawn.problem.window) == (1, 20)
 
 
 def test_an_arm_that_pays_1_or_nothing_goes_on_doing_so():
@@ -147,9 +147,9 @@ def test_an_arm_that_pays_1_or_nothing_goes_on_doing_so():
     decisions = pd.DataFrame({"id": range(2000), "arm": ["a", "b"] * 1000, "at": range(2000)})
     paying = np.flatnonzero(dice.random(2000) < np.tile([0.2, 0.3], 1000))
     with ac.open_log(decisions, pd.DataFrame({"decision": paying, "value": 1.0, "age": 2}), end=2010) as log:
-        setup = compare.set_up(ac.fit_log(log, window=10, groups=2))
-    world = setup.worlds.draw(1)
-    for cap, law in zip(world.problem.caps, world.problem.arm_laws, strict=True):
+        setup = comparison_setup.set_up(ac.fit_log(log, window=10, groups=2))
+    drawn = setup.possible.draw(1)
+    for cap, law in zip(drawn.problem.caps, drawn.problem.arm_laws, strict=True):
         assert isinstance(law, ac.EmpiricalLaw)
         totals = cap * np.asarray(law.rows).sum(axis=1)
         paid = totals[totals > 0]
@@ -189,5 +189,5 @@ def test_what_is_found_can_be_read_in_python(tmp_path):
     setup = found.setup
     with pytest.raises(ac.InputError, match="policy AgeTS is given twice"):
         ac.compare(setup.fitted, ["AgeTS", ac.AgeTS()], runs=2, horizon=400)
-    again = comparison(setup, found.result, {"AgeIMED": ac.AgeIMED()})
+    again = make_comparison(setup, found.result, {"AgeIMED": ac.AgeIMED()})
     assert again.summary() == found.summary()

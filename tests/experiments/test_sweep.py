@@ -13,7 +13,7 @@ import accrual as ac
 from accrual.cli import app
 from accrual.engine.result import Result
 from accrual.experiments import sweep
-from accrual.experiments.cells import gather
+from accrual.experiments.cells import gather_results
 from accrual.experiments.runner import Local, run_cells
 from accrual.report.sweep import best, draw, lines
 
@@ -181,7 +181,7 @@ def test_lines_are_what_simulate_gives(file, tmp_path):
     found = file(TWO)
     [cells] = found.cells().values()
     run_cells(cells, tmp_path / "out", Local(1))
-    cases = lines(found, {"s/1": gather(cells, tmp_path / "out")})
+    cases = lines(found, {"s/1": gather_results(cells, tmp_path / "out")})
     assert [len(case) for case in cases] == [8, 8]
     for case in cases:
         means = [line.mean for line in case]

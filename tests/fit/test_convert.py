@@ -13,7 +13,7 @@ from accrual.experiments import spotify, spotify_sample
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
 from accrual.fit.sessions import read, tables
-from accrual.fit.transactions import Cut, convert
+from accrual.fit.transactions import AmountRanges, convert
 
 SALES = """Customer ID,InvoiceDate,amount,country
 b,2024-03-01 10:00:00,7,FR
@@ -40,7 +40,7 @@ def decided(decisions) -> dict[str, str]:
 
 def test_first_purchases_decide_and_later_ones_pay(sales):
     """By hand. The first purchase of a is two rows of the same moment, 55 together."""
-    decisions, pieces, notes = convert(sales, Cut.parse("amount=10,50"))
+    decisions, pieces, notes = convert(sales, AmountRanges.parse("amount=10,50"))
     assert decided(decisions) == {"b": "amount below 10", "a": "amount from 50", "c": "amount 10 to 50"}
     assert decisions["id"].to_pylist() == ["b", "a", "c"]  # in order of time
     assert [(row["decision"], row["value"], row["at"].day) for row in pieces.to_pylist()] == [
@@ -61,7 +61,7 @@ def test_columns_may_be_told(sales):
 
 def test_a_bound_belongs_to_the_range_above_it():
     frame = pd.DataFrame({"customer": ["a", "b", "a"], "time": [0, 0, 1], "amount": [10.0, 9.99, 1.0]})
-    assert decided(convert(frame, Cut.parse("amount=10"))[0]) == {
+    assert decided(convert(frame, AmountRanges.parse("amount=10"))[0]) == {
         "a": "amount from 10",
         "b": "amount below 10",
     }

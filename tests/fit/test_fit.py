@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
-from accrual.fit.exact import Scale
+from accrual.fit.exact import ExactScale
 from accrual.fit.fit import fit_log
-from accrual.fit.gather import Totals, trace_curve
 from accrual.fit.grids import CoarseGrid, EvenGrid, FineGrid
-from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.intervals import GroupEstimate, Sums
 from accrual.fit.log import open_log
+from accrual.fit.log_passes import Totals, trace_curve
 from accrual.fit.schema import load
 from accrual.fit.window import Steps, recommended_groups
 
@@ -84,7 +84,7 @@ def test_the_variance_of_a_mean_by_hand():
     a.add(
         np.array([[4.0, 2], [2, 0], [0, 1], [1, 9]]), np.array([2, 2, 2, 1]), np.zeros(4, int)
     )  # the 9 is not complete
-    estimate = Estimate(a.of(0))
+    estimate = GroupEstimate(a.of(0))
     assert estimate.group_means == pytest.approx([7 / 4, 1])
     first = sum((x - 7 / 4) ** 2 for x in (4, 2, 0, 1)) / (4 * 3)
     second = sum((x - 1) ** 2 for x in (2, 0, 1)) / (3 * 2)
@@ -98,7 +98,7 @@ def test_without_open_decisions_it_is_the_t_interval_of_the_totals(size, groups,
     pay = 100 + dice.random((size, groups))  # far from 0, where the interval is as good as normal
     sums = Sums(groups, [1000.0], 1000)
     sums.add(pay, np.full(size, groups), np.zeros(size, int))
-    estimate = Estimate(sums.of(0))
+    estimate = GroupEstimate(sums.of(0))
     totals = pay.sum(axis=1)
     assert estimate.total == pytest.approx(totals.mean())
     assert estimate.variance(np.ones((1, groups)))[0] == pytest.approx(totals.var(ddof=1) / size, rel=1e-5)
@@ -111,12 +111,12 @@ def test_the_two_ways_to_the_sums_agree():
     fitted = fitted_of(log)
     sums = sums_of(log, control=False)
     for a, arm in enumerate(fitted.arms):
-        estimate = Estimate(sums.of(a))
+        estimate = GroupEstimate(sums.of(a))
         assert (arm.mean.value, arm.mean.low, arm.mean.high) == pytest.approx(estimate.mean())
         assert np.array([arm.spread.value, arm.spread.low, arm.spread.high]) == pytest.approx(
             estimate.shares()
         )
-    pooled = Estimate(sums.together())
+    pooled = GroupEstimate(sums.together())
     assert fitted.spread.value == pytest.approx(pooled.shares()[0])
 
 
@@ -156,7 +156,7 @@ def test_the_tests_have_power():
 def test_a_group_without_pay_has_an_upper_end():
     sums = Sums(2, [1000.0], 1000)
     sums.add(np.array([[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 10), np.full(20, 2), np.zeros(20, int))
-    share, low, high = Estimate(sums.of(0)).shares()
+    share, low, high = GroupEstimate(sums.of(0)).shares()
     assert share.tolist() == low.tolist() == [1.0, 0.0] or low[0] < 1.0
     assert 0.1 < high[1] < 0.4  # nothing in about ten payments: about 2.5 of them at most
 
@@ -205,7 +205,7 @@ def test_groups_follow_the_shape_and_the_data():
     log = draw(np.random.default_rng(1), 5000, "uniform", CASES["even"])
     decisions, pieces, end = frames(log)
     with open_log(decisions, pieces, end=end) as opened:
-        fine = trace_curve(opened, FineGrid(40.0), Scale.of(10.0, 100_000).first, 2)
+        fine = trace_curve(opened, FineGrid(40.0), ExactScale.of(10.0, 100_000).first, 2)
     no_steps = Steps(0, 0.0, 40.0)
     assert recommended_groups(fine, 40.0, 3500, no_steps) > recommended_groups(fine, 40.0, 14, no_steps)
     assert recommended_groups(fine, 40.0, 4, no_steps) == 2
@@ -346,7 +346,10 @@ BROKEN = {
     "ages": (lambda d: d["samples"][0]["ages"].__setitem__(0, 1e9), "ages must lie within the window"),
     "array": (lambda d: d["samples"][0].update(ages="x"), r"sample.ages must be a list of finite numbers"),
     "arms": (lambda d: (d["arms"].pop(), d["samples"].pop()), "at least two of different names"),
-    "samples": (lambda d: d["samples"].pop(), "there must be 2, one for each arm, not 1"),
+    "samples": (lambda d: d["samples"].pop(), "samples: one for each arm is needed"),
+    "sample's arm": (lambda d: d["samples"].reverse(), "samples: one for each arm is needed"),
+    "key": (lambda d: d.update(windw=3), "unknown key of the file in .* 'windw'; did you mean 'window'"),
+    "deep key": (lambda d: d["arms"][0]["cap"].update(usd=1), r"unknown key of arms\[0\].cap in .* 'usd'"),
 }
 
 

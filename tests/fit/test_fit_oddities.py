@@ -271,4 +271,4 @@ def test_the_ages_by_which_half_and_most_have_come():
     pieces = pd.concat(parts)
     fitted = ac.fit(decisions, pieces[pieces["age"] + pieces["decision"] / 7 < 80], end=80)
     assert "half of a decision's reward has come by age 7.0" in fitted.summary()
-    assert "90 % by 14.0" in fitted.summary()
+    assert "90 % by age 14.0" in fitted.summary()

@@ -18,12 +18,12 @@ import pytest
 import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
-from accrual.fit.cells import Reading
-from accrual.fit.exact import Scale
+from accrual.fit.exact import ExactScale
 from accrual.fit.fit import fit_log
-from accrual.fit.intervals import Estimate, Sums
+from accrual.fit.intervals import GroupEstimate, Sums
 from accrual.fit.log import open_log
 from accrual.fit.parts import Part, PartedLog, part_readings
+from accrual.fit.reading import Reading
 
 
 def write_log(folder: Path, size: int = 4000, **columns) -> tuple[str, str]:
@@ -85,7 +85,7 @@ def test_sums_do_not_depend_on_the_order():
             part = Sums(4, [float(pay.max())] * 3, 500)
             part.add(pay[some], done[some], arm[some])
             sums.merge(part)
-        found.append(Estimate(sums.together()))
+        found.append(GroupEstimate(sums.together()))
     assert np.array_equal(found[0].covariance, found[1].covariance)
     mean = np.array([pay[done > g, g].mean() for g in range(4)])
     assert found[0].group_means == pytest.approx(mean, rel=1e-12)
@@ -107,7 +107,7 @@ def test_one_huge_payment_spoils_no_other_arm():
 @pytest.mark.parametrize("largest", [1e-300, 1.0, 1e120])
 def test_exact_sums_are_as_good_as_plain_ones(largest):
     values = np.random.default_rng(1).random(1000) * largest
-    scale = Scale.of(largest, 1000)
+    scale = ExactScale.of(largest, 1000)
     sums = np.array([part.sum() for part in scale.split(values)])
     assert scale.joined(sums) == pytest.approx(values.sum(), rel=1e-13)
 

@@ -18,11 +18,12 @@ from scipy import stats
 from accrual.bounds import truncation_loss
 from accrual.core.errors import InputError
 from accrual.engine.record import record
+from accrual.fit.tail import Tail, estimate_tail, payments, window_for
 from accrual.laws import LumpLaw
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.catalog import CATALOG
 from accrual.problem import Problem
-from accrual.spread import Continuous, Tail, estimate_tail, payments, window_for
+from accrual.spread import Continuous
 
 ROOT = Path(__file__).parents[2]
 WINDOW = 100

@@ -22,7 +22,16 @@ from accrual.live.commit import Decide, _Caller, salt_of
 from accrual.live.log_follower import LogFollower
 from accrual.policy.base import Policy
 from accrual.policy.catalog import CATALOG, make, policy_text
-from accrual.store.base import AddArm, Choose, Close, Pay, RetireArm, Status, Store, StoreError
+from accrual.store.base import (
+    AddArm,
+    CloseDecision,
+    NewDecisions,
+    NewPiece,
+    RetireArm,
+    Status,
+    Store,
+    StoreError,
+)
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import SQLiteStore
 
@@ -399,9 +408,9 @@ def test_a_mixed_batch(store):
     answers = bandit.submit(
         [
             Decide(2),
-            Pay(0, 0.5, 0.0),
-            Close(1),
-            Pay(1, 0.5),
+            NewPiece(0, 0.5, 0.0),
+            CloseDecision(1),
+            NewPiece(1, 0.5),
             AddArm("news", 1.0, 12.0),
             RetireArm(0),
             Decide(1, "k"),
@@ -441,7 +450,7 @@ def test_arms_come_and_go(store):
     again.retire_arm("talk")
     with pytest.raises(ac.InputError, match="every arm has retired"):
         again.decide()
-    assert again.submit([Pay(0, 0.1, 0.0)])[0].status is Status.STORED
+    assert again.submit([NewPiece(0, 0.1, 0.0)])[0].status is Status.STORED
 
 
 def test_a_policy_may_refuse_an_arm_and_nothing_is_stored(store):
@@ -642,9 +651,10 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     bandit = ac.Bandit([str(i) for i in range(300)], window=4, store=store)
     items: list[Any] = []
     for id_ in range(60 * 300):
-        items.append(Choose((id_ % 300,), (4.0,)))
+        items.append(NewDecisions((id_ % 300,), (4.0,)))
         items += [
-            Pay(id_, value, 0.0, None, str(i)) for i, value in enumerate(dice.uniform(0, 0.4, 2).tolist())
+            NewPiece(id_, value, 0.0, None, str(i))
+            for i, value in enumerate(dice.uniform(0, 0.4, 2).tolist())
         ]
     store.append(0, items, 0.0)
     bandit.catch_up()
@@ -707,7 +717,7 @@ def test_a_total_above_its_cap_is_counted_and_answered_with_a_warning(store):
     with pytest.warns(UserWarning, match="cap of 2"):
         told = bandit.observe_many([1, 1, 7], [0.25, 0.5, 1.0], ages=[0, 0, 0])
     assert [bool(one.warning) for one in told] == [True, True, False]
-    told = bandit.submit([Pay(0, -0.75, 0.0), Decide(1), Pay(1, 0.1, 0.0)])
+    told = bandit.submit([NewPiece(0, -0.75, 0.0), Decide(1), NewPiece(1, 0.1, 0.0)])
     assert [bool(one.warning) for one in told] == [False, False, True]  # a refund brings it down again
     assert [arm.above_cap for arm in bandit.state().arms] == [0, 1]
     assert_same(arrays(bandit), refolded(bandit, store))
@@ -721,7 +731,7 @@ def test_estimates_are_the_plain_means_of_what_was_paid_however_low_the_cap(poli
     bandit = ac.Bandit(list(pay), window="10s", policy=policy, clock=clock)
     for _ in range(20):
         made = bandit.decide(n=3)
-        bandit.submit([Pay(d.id, pay[d.arm], 0.0) for d in made])
+        bandit.submit([NewPiece(d.id, pay[d.arm], 0.0) for d in made])
         clock.now += 11.0
     bandit.observe(0, 0.0)
     state = bandit.state()
@@ -739,7 +749,7 @@ def test_no_policy_comes_to_no_number_above_the_cap(name):
     pay = {"jazz": 0.5, "rock": 3.0, "talk": 28_000.0}
     for _ in range(60):
         made = bandit.decide(n=2)
-        bandit.submit([Pay(d.id, pay[d.arm], 0.0) for d in made])
+        bandit.submit([NewPiece(d.id, pay[d.arm], 0.0) for d in made])
     ledger = bandit._follower.ledger
     for field, value in ledger.stats._asdict().items():
         assert not np.isnan(value).any(), field
@@ -756,9 +766,9 @@ def test_threads_share_commits_and_nothing_is_lost(tmp_path):
     appends = []
     append = store.append
 
-    def counted(bandit: int, items: Any, now: float, skew: float = 0.0) -> Any:
-        appends.append(len(items))
-        return append(bandit, items, now, skew)
+    def counted(bandit: int, requests: Any, now: float, skew: float = 0.0) -> Any:
+        appends.append(len(requests))
+        return append(bandit, requests, now, skew)
 
     store.append = counted  # type: ignore[method-assign]
     acknowledged: list[int] = []
@@ -947,15 +957,16 @@ def test_submit_stores_what_observe_stores(store):
     bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
     bandit.decide(n=2)
     number, value = np.int64(0), np.float32(0.5)
-    told = bandit.submit([Pay(number, value, np.int64(0)), Decide(np.int64(1)), Close(np.int64(1))])  # type: ignore[arg-type]
+    piece = NewPiece(number, value, np.int64(0))  # type: ignore[arg-type]
+    told = bandit.submit([piece, Decide(np.int64(1)), CloseDecision(np.int64(1))])  # type: ignore[arg-type]
     assert [one.status for one in told] == [Status.STORED] * 3
     assert bandit.observe(0, 0.5, age=0).status is Status.AGAIN
     checked = bandit.piece(number, value, np.int64(0))  # type: ignore[arg-type]
-    assert checked == Pay(0, 0.5, 0.0)
+    assert checked == NewPiece(0, 0.5, 0.0)
     assert list(map(type, checked[:3])) == [int, float, float]
     assert bandit.submit([checked], pieces_checked=True)[0].status is Status.AGAIN
     with pytest.raises(ac.InputError, match="must not be negative"):
-        bandit.submit([Pay(0, 0.1, 0.0), Pay(0, -0.5, 0.0)])
+        bandit.submit([NewPiece(0, 0.1, 0.0), NewPiece(0, -0.5, 0.0)])
     assert bandit.state().arms[0].observed == 0.5
 
 
@@ -999,7 +1010,7 @@ def test_an_interrupted_commit_leaves_no_one_waiting(monkeypatch):
 def test_who_is_interrupted_while_waiting_is_waited_for_by_no_one():
     bandit = ac.Bandit(ARMS, window=WINDOW)
     commits = bandit._commits
-    first, second = (_Caller([Pay(0, 0.1, 0.0, None, key)], 0) for key in "ab")
+    first, second = (_Caller([NewPiece(0, 0.1, 0.0, None, key)], 0) for key in "ab")
     commits._queue = [first, second]
     commits._leader = first  # it is to commit next, and is interrupted before it does
     commits._abandon(first)

@@ -14,7 +14,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live.commit import Decide
 from accrual.store import key_index, sqlite
-from accrual.store.base import Close, Pay, StoreError
+from accrual.store.base import CloseDecision, NewPiece, StoreError
 from accrual.store.recover import recover
 
 NAME = "plays"
@@ -40,8 +40,8 @@ def batches(first: int, last: int) -> list[list[Any]]:
     """The asks of some transactions: decisions, pieces with keys, closings."""
     found: list[list[Any]] = []
     for i in range(first, last):
-        pieces = [Pay(5 * i + j, 0.125 * j, 0.0, None, f"piece {i} {j}") for j in range(5)]
-        found.append([Decide(5, f"batch {i}"), *pieces, Close(5 * i)])
+        pieces = [NewPiece(5 * i + j, 0.125 * j, 0.0, None, f"piece {i} {j}") for j in range(5)]
+        found.append([Decide(5, f"batch {i}"), *pieces, CloseDecision(5 * i)])
     return found
 
 

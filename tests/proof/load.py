@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from accrual.store.base import AddArm, BanditRow, Choose, Events, Item, Kind, Pay
+from accrual.store.base import AddArm, BanditRow, Events, Kind, NewDecisions, NewPiece, StoreRequest
 from accrual.store.sqlite import SQLiteStore
 
 # Where there is one, a folder in memory: to sync thousands of files on a real disk takes its time.
@@ -15,10 +15,10 @@ WINDOW = 80.0
 ARMS = [AddArm("jazz", 1.0, WINDOW), AddArm("rock", 1.0, WINDOW)]
 
 
-def items(number: int) -> list[Item]:
+def items(number: int) -> list[StoreRequest]:
     """What append `number` brings: a decision, and up to six pieces of it."""
-    pieces = [Pay(number, number + i / 8, age=0.0, key=f"piece {i}") for i in range(number % 7)]
-    return [Choose((number % 2,), (WINDOW,), key=f"decision {number}"), *pieces]
+    pieces = [NewPiece(number, number + i / 8, age=0.0, key=f"piece {i}") for i in range(number % 7)]
+    return [NewDecisions((number % 2,), (WINDOW,), key=f"decision {number}"), *pieces]
 
 
 def events(number: int) -> list[tuple[float, ...]]:

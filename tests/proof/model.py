@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accrual.store.base import AddArm, Answer, Choose, Close, Item, Kind, Pay, RetireArm, Status
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    CloseDecision,
+    Kind,
+    NewDecisions,
+    NewPiece,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
 
 
 @dataclass
@@ -36,7 +46,7 @@ class Model:
         """All events of a kind."""
         return [event for event in self.log if event.kind == kind]
 
-    def append(self, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
+    def append(self, items: Sequence[StoreRequest], now: float, skew: float = 0.0) -> list[Answer]:
         """What the store must answer; the log grows by what is new."""
         return [self._one(item, self._time(now), skew) for item in items]
 
@@ -45,10 +55,10 @@ class Model:
             return len(self.of(Kind.DECISION))
         return max([now, *(event.at for event in self.log[-1:])])
 
-    def _one(self, item: Item, time: float, skew: float) -> Answer:
-        if isinstance(item, Choose):
+    def _one(self, item: StoreRequest, time: float, skew: float) -> Answer:
+        if isinstance(item, NewDecisions):
             return self._choose(item, time)
-        if isinstance(item, Pay):
+        if isinstance(item, NewPiece):
             return self._pay(item, time, skew)
         if isinstance(item, AddArm):
             return self._add_arm(item, time)
@@ -62,9 +72,11 @@ class Model:
             return Answer(Status.CONFLICT)
         return self._add(("arm", item.name), [event], Answer(Status.STORED, number=arm))
 
-    def _end(self, item: Close | RetireArm, time: float) -> Answer:
+    def _end(self, item: CloseDecision | RetireArm, time: float) -> Answer:
         """Of a decision, or of an arm."""
-        number, of = (item.decision, Kind.DECISION) if isinstance(item, Close) else (item.arm, Kind.ADD_ARM)
+        number, of = (
+            (item.decision, Kind.DECISION) if isinstance(item, CloseDecision) else (item.arm, Kind.ADD_ARM)
+        )
         if not 0 <= number < len(self.of(of)):
             return Answer(Status.UNKNOWN)
         if of == Kind.DECISION:
@@ -73,7 +85,7 @@ class Model:
             event = Event(Kind.RETIRE_ARM, time, arm=number)
         return self._add((event.kind, number), [event], Answer(Status.STORED))
 
-    def _choose(self, item: Choose, time: float) -> Answer:
+    def _choose(self, item: NewDecisions, time: float) -> Answer:
         if not all(0 <= arm < len(self.of(Kind.ADD_ARM)) for arm in item.arms):
             return Answer(Status.UNKNOWN)
         first = self.keys.get(("choose", item.key))
@@ -90,7 +102,7 @@ class Model:
             ("choose", item.key or object()), batch, Answer(Status.STORED, number=made, arms=item.arms)
         )
 
-    def _pay(self, item: Pay, time: float, skew: float) -> Answer:
+    def _pay(self, item: NewPiece, time: float, skew: float) -> Answer:
         decisions = self.of(Kind.DECISION)
         if not 0 <= item.decision < len(decisions):
             return Answer(Status.UNKNOWN)

@@ -13,7 +13,7 @@ import asyncpg
 
 import accrual as ac
 from accrual.live.verify import learned
-from accrual.store.base import Pay, Status
+from accrual.store.base import NewPiece, Status
 from accrual.store.postgres import PostgresStore
 
 CONNECTIONS = 16
@@ -46,7 +46,7 @@ def race(url: str, decisions: int, sent: list[tuple[int, float]]) -> dict[str, A
     def send(part: list[tuple[int, float]]) -> None:
         for start in range(0, len(part), _BATCH):
             items = [
-                Pay(number % decisions, value, key=str(number))
+                NewPiece(number % decisions, value, key=str(number))
                 for number, value in part[start : start + _BATCH]
             ]
             for item, answer in zip(items, store.append(bandit.number, items, 0.0), strict=True):

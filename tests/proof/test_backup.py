@@ -14,10 +14,10 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.live.verify import learned, refold, same_bits
-from accrual.store import plain
+from accrual.store import readers
+from accrual.store.backends import open_store
 from accrual.store.backup import backup, restore
-from accrual.store.plain import reading
-from accrual.store.url import open_store
+from accrual.store.readers import open_reader
 from accrual.store.verify import verify
 
 # How many, and how many events at least from one to the next: each is to be of another moment.
@@ -65,7 +65,7 @@ def test_a_backup_is_the_database_at_one_moment(kind, times, apart, tmp_path, sa
     for i in range(times):
         target = f"sqlite:///{tmp_path}/{i}.db" if kind == "sqlite" else server().tables()
         restore(target, tmp_path / f"{i}.backup")
-        with reading(target) as reader:
+        with open_reader(target) as reader:
             assert verify(reader) == []
         restored = open_store(target, readonly=True)
         row = restored.find("bandit")
@@ -113,13 +113,13 @@ def test_control_reading_tables_at_different_moments(tmp_path, monkeypatch, say)
         self._connection = await self._asyncpg.connect(self.address.place)
         await self._connection.transaction(isolation="read_committed").start()
 
-    monkeypatch.setattr(plain._PostgresReader, "_begin", begin)
+    monkeypatch.setattr(readers._PostgresTableReader, "_begin", begin)
     url = server().tables()
     load = Load(url)
     wrong = 0
     for i in range(5):
         backup(url, tmp_path / f"{i}.db")
-        with reading(f"sqlite:///{tmp_path}/{i}.db") as reader:
+        with open_reader(f"sqlite:///{tmp_path}/{i}.db") as reader:
             wrong += bool(verify(reader))
     load.stop()
     load.bandit.close()

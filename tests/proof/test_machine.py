@@ -25,8 +25,18 @@ from accrual.live import catch_up_thread
 from accrual.live.commit import Ask, Decide
 from accrual.live.verify import learned, same_bits
 from accrual.store.backup import backup, restore
-from accrual.store.base import AddArm, Answer, Choose, Close, Events, Item, Kind, Pay, RetireArm
-from accrual.store.schema import upgrade
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    CloseDecision,
+    Events,
+    Kind,
+    NewDecisions,
+    NewPiece,
+    RetireArm,
+    StoreRequest,
+)
+from accrual.store.migrate import upgrade
 
 WINDOW = 6
 POLICIES = ["AgeIMED", "ThompsonSampling", "TPUCBFR(alpha=3)"]  # groups, totals and pieces
@@ -38,10 +48,10 @@ decisions = st.integers(-1, 12)
 values = st.sampled_from([0.25, 0.5, 0.75, -0.5, math.nan])
 arms = st.sampled_from(["jazz", "soul", "folk"])
 caps = st.sampled_from([1.0, 2.0])
-pieces = st.tuples(decisions, values, st.none() | halves, st.none(), keys).map(lambda said: Pay(*said))
-dated = st.tuples(decisions, values, st.none(), halves, keys).map(lambda said: Pay(*said))
+pieces = st.tuples(decisions, values, st.none() | halves, st.none(), keys).map(lambda said: NewPiece(*said))
+dated = st.tuples(decisions, values, st.none(), halves, keys).map(lambda said: NewPiece(*said))
 choices = st.tuples(st.integers(1, 3), keys).map(lambda said: Decide(*said))
-closings = decisions.map(Close)
+closings = decisions.map(CloseDecision)
 comings = st.tuples(arms, caps).map(lambda said: AddArm(*said, float(WINDOW)))
 goings = st.integers(-1, 3).map(RetireArm)
 asks = st.one_of(choices, pieces, pieces, dated, closings, comings, goings)
@@ -122,17 +132,17 @@ class BanditMachine(RuleBasedStateMachine):
         """Whether this is to be refused, all of it."""
         gone = len(self.model.of(Kind.RETIRE_ARM)) == len(self.model.of(Kind.ADD_ARM))
         return any(
-            (isinstance(ask, Pay) and (math.isnan(ask.value) or (ask.value < 0 and not self.negative)))
+            (isinstance(ask, NewPiece) and (math.isnan(ask.value) or (ask.value < 0 and not self.negative)))
             or (isinstance(ask, Decide) and gone)
             for ask in said
         )
 
-    def item(self, ask: Ask, answer: Answer) -> Item:
+    def item(self, ask: Ask, answer: Answer) -> StoreRequest:
         """What an ask comes to in the log: which arms are chosen is the policy's to say."""
         if not isinstance(ask, Decide):
             return ask
         arms = answer.arms or (0,) * ask.n
-        return Choose(arms, (float(WINDOW),) * len(arms), 0, ask.key, self.bandit._commits._salt)
+        return NewDecisions(arms, (float(WINDOW),) * len(arms), 0, ask.key, self.bandit._commits._salt)
 
     @rule(data=st.data())
     def say_again(self, data) -> None:

@@ -14,11 +14,11 @@ from tests.postgres import Server
 
 import accrual as ac
 from accrual.live.verify import learned, refold, same_bits
-from accrual.store.base import Pay, StoreError
-from accrual.store.encoding import encode
-from accrual.store.plain import reading
+from accrual.store.backends import open_store
+from accrual.store.base import NewPiece, StoreError
 from accrual.store.postgres import _APPEND
-from accrual.store.url import open_store
+from accrual.store.postgres_arrays import encode
+from accrual.store.readers import open_reader
 from accrual.store.verify import verify
 
 FAILURES = [pytest.param(2, id="quick"), pytest.param(20, id="long", marks=pytest.mark.slow)]
@@ -108,7 +108,7 @@ def test_nothing_acknowledged_is_lost(durable, failures, say):
     # Nothing is there twice, and nothing that nobody sent: what was not acknowledged was being retried.
     assert len(kept) == len(paid)
     assert len(made) == len(decided)
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         assert verify(reader) == []
     # Both workers went on, and have learned what the log says.
     for bandit in bandits:
@@ -142,7 +142,9 @@ def test_control_acknowledged_before_the_commit(durable, say):
                 while not stop.is_set():
                     key = f"k{len(acknowledged)}"
                     async with connection.transaction():
-                        await connection.fetchrow(_APPEND, number, 0.0, 0.0, *encode([Pay(0, 1.0, key=key)]))
+                        await connection.fetchrow(
+                            _APPEND, number, 0.0, 0.0, *encode([NewPiece(0, 1.0, key=key)])
+                        )
                         acknowledged.append(key)
                         await asyncio.sleep(0.01)  # most kills fall here
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):

@@ -15,9 +15,9 @@ from tests.postgres import server
 
 from accrual.live import config
 from accrual.live.verify import learned, refold
-from accrual.store.base import AddArm, Choose
-from accrual.store.plain import reading
+from accrual.store.base import AddArm, NewDecisions
 from accrual.store.postgres import PostgresStore
+from accrual.store.readers import open_reader
 from accrual.store.verify import verify
 
 RACES = [pytest.param(2, 4_000, id="quick"), pytest.param(4, 200_000, id="long", marks=pytest.mark.slow)]
@@ -53,7 +53,7 @@ def test_exactly_one_acceptance_for_a_key(workers, total, say):
     url = server().tables()
     store = PostgresStore(url)
     bandit = store.create("raced", {}, [AddArm("a", 1.0, 80.0)], False, 0.0).number
-    store.append(bandit, [Choose((0,) * DECISIONS, (80.0,) * DECISIONS)], 0.0)
+    store.append(bandit, [NewDecisions((0,) * DECISIONS, (80.0,) * DECISIONS)], 0.0)
     told, seconds = answers("race", url, workers, total)
     stored = defaultdict(list)
     others = defaultdict(set)
@@ -73,7 +73,7 @@ def test_exactly_one_acceptance_for_a_key(workers, total, say):
     rows = server().execute("SELECT key, seq FROM piece", url)
     assert {row[0]: [row[1]] for row in rows} == stored
     assert len(rows) == total
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         assert verify(reader) == []
     store.close()
     sent = sum(len(worker) for worker in told)

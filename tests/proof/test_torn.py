@@ -12,7 +12,7 @@ import pytest
 from tests.proof import load
 
 from accrual.core.errors import InputError
-from accrual.store.base import Damaged
+from accrual.store.base import StoreDamaged
 
 BEFORE, AFTER = 40, 120  # appends in the database itself, and in the log
 TEARS = [pytest.param(200, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
@@ -70,7 +70,7 @@ def test_a_torn_log_gives_the_history_up_to_there_or_is_refused(torn, tears, fol
         damaged, behind = tear(log, at, chance)
         before = bisect.bisect_right(lengths, intact(log, damaged))
         if behind and before < AFTER - 1:  # whole transactions would be lost
-            with pytest.raises(Damaged, match="accrual db recover"):
+            with pytest.raises(StoreDamaged, match="accrual db recover"):
                 find(folder, database, damaged)
             refused += 1
             continue

@@ -15,11 +15,11 @@ import pytest
 import accrual as ac
 from accrual.cli.app import run as command
 from accrual.experiments import reproduction, rows
-from accrual.experiments.reproduction import Options
+from accrual.experiments.reproduction import PaperOptions
 from accrual.report import drawing, style, tables
 from accrual.report import statements as words
 from accrual.report.build import build
-from accrual.report.data import Data, Learner, Setting, load
+from accrual.report.data import Data, LearnerRows, SettingRows, load
 from accrual.report.readings import CORRECTIONS, READINGS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -29,22 +29,22 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def whole(tmp_path_factory):
     """Every setting of the paper, at a size that takes seconds, with its report."""
     out = tmp_path_factory.mktemp("paper")
-    reproduction.run(Options(out, runs=2, horizon=600))
+    reproduction.run(PaperOptions(out, runs=2, horizon=600))
     build(out)
     return out
 
 
-def learner(kind: str, final: float, printed: float | None = None, runs: int = 2) -> Learner:
+def learner(kind: str, final: float, printed: float | None = None, runs: int = 2) -> LearnerRows:
     rounds = np.array([1, 50_000, 100_000])
     regret = np.outer(np.linspace(0.99, 1.01, runs), [0.0, 0.8, 1.0]) * final
-    return Learner(kind, kind, printed, rounds, regret)
+    return LearnerRows(kind, kind, printed, rounds, regret)
 
 
-def setting(id: str, *learners: Learner, data: str | None = None) -> Setting:
-    return Setting(id, id, data, 100, 20, (1.0,), {one.label: one for one in learners}, ())
+def setting(id: str, *learners: LearnerRows, data: str | None = None) -> SettingRows:
+    return SettingRows(id, id, data, 100, 20, (1.0,), {one.label: one for one in learners}, ())
 
 
-def data(*settings: Setting) -> Data:
+def data(*settings: SettingRows) -> Data:
     return Data({"runs": 2, "horizon": 100_000}, {one.id: one for one in settings}, {})
 
 
@@ -90,13 +90,13 @@ def audited(gain: float, runs: int = 2) -> words.Statement:
     rounds = np.array([100, 1000, 10_000])
     scatter = np.array([-0.1, 0.1]) if runs == 2 else np.zeros(1)
     regret = 7.0 + (gain + scatter[:, None]) * np.log(rounds)
-    one = Learner("P", "P", None, rounds, regret)
+    one = LearnerRows("P", "P", None, rounds, regret)
     curves = tuple(
-        rows.Curve("audit/x", "lower", name, rounds.astype(float), slope * np.log(rounds))
+        rows.FigureCurve("audit/x", "lower", name, rounds.astype(float), slope * np.log(rounds))
         for name, slope in (("printed", 2.0), ("free", 1.0), ("common", 0.5))
     )
     title = "Theorem 1 audited: spread x"
-    (said,) = words._theorem1(data(Setting("audit/x", title, None, 20, 20, (1.0,), {"P": one}, curves)))
+    (said,) = words._theorem1(data(SettingRows("audit/x", title, None, 20, 20, (1.0,), {"P": one}, curves)))
     return said
 
 
@@ -185,7 +185,7 @@ def test_readings_and_corrections_are_on_the_page(whole):
 
 
 def test_the_report_reads_rows_and_never_simulates(tmp_path, monkeypatch):
-    reproduction.run(Options(tmp_path, ["audit"], runs=2, horizon=300))
+    reproduction.run(PaperOptions(tmp_path, ["audit"], runs=2, horizon=300))
     build(tmp_path)
 
     def never(*args, **kwargs):
@@ -228,7 +228,7 @@ def test_check_exits_with_one_and_a_list(tmp_path, capsys, monkeypatch):
 def test_figures_of_settings_no_longer_asked_for_go(whole, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(whole, copy)
-    reproduction.run(Options(copy, ["zipf"], runs=2, horizon=600))
+    reproduction.run(PaperOptions(copy, ["zipf"], runs=2, horizon=600))
     build(copy)
     assert {path.stem for path in (copy / "figures").glob("*.png") if "spread" not in path.stem} == {"zipf"}
 

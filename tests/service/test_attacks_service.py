@@ -27,9 +27,9 @@ from accrual.live.ledger import Ledger
 from accrual.service import app, bandit_pool
 from accrual.service import keys as keyring
 from accrual.service.server import _need_descriptors
+from accrual.store.backends import open_store
 from accrual.store.base import StoreError
 from accrual.store.sqlite import SQLiteStore
-from accrual.store.url import open_store
 
 JSON = {"Content-Type": "application/json"}
 STATE = "/v1/bandits/plays/state"

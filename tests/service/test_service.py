@@ -79,12 +79,12 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
     fields = "(one of: decision, value, age, at, key)"
     cases = [
         ("/v1/bandits", BODY | {"polcy": "AgeTS"}, "unknown field 'polcy'; did you mean 'policy'?"),
-        ("/v1/bandits", BODY | wrong_arm, "arms.0: unknown field 'cpa'; did you mean 'cap'?"),
+        ("/v1/bandits", BODY | wrong_arm, "arms[0]: unknown field 'cpa'; did you mean 'cap'?"),
         (f"{at}/arms", {"name": "folk", "windw": 5}, "did you mean 'window'?"),
         (f"{at}/arms/retire", {"nam": "jazz"}, "did you mean 'name'?"),
         (f"{at}/decisions", {"kee": "k"}, "unknown field 'kee'; did you mean 'key'? (one of: n, key)"),
         (f"{at}/pieces", {"decision": 0, "value": 0.5, "ag": 0}, "unknown field 'ag'; did you mean 'age'?"),
-        (f"{at}/pieces", wrong_piece, f"unknown field 'valu'; did you mean 'value'? {fields}, at $[1]"),
+        (f"{at}/pieces", wrong_piece, f"[1]: unknown field 'valu'; did you mean 'value'? {fields}"),
     ]
     for path, body, says in cases:
         answer = service.post(path, body)
@@ -92,6 +92,55 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
         assert says in answer.json()["detail"]
     assert "no" not in [bandit["name"] for bandit in service.get("/v1/bandits").json()["bandits"]]
     assert service.get(f"{at}/state").json()["arms"][0]["observed"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("/v1/bandits", {"window": 10}, "the field 'name' is missing"),
+        ("/v1/bandits", BODY | {"arms": [{"cap": 2}]}, "arms[0]: the field 'name' is missing"),
+        ("/v1/bandits", BODY | {"arms": []}, "arms must be a list with a length of at least 1"),
+        (
+            "/v1/bandits",
+            BODY | {"arms": [{"name": "a", "cap": "2"}]},
+            "arms[0].cap must be a number, not text",
+        ),
+        ("/v1/bandits", BODY | {"window": 1.5}, "window must be a whole number or text, not a number"),
+        ("/v1/bandits", [], "the body must be an object, not a list"),
+        ("/v1/bandits/plays/decisions", {"n": "1"}, "n must be a whole number, not text"),
+        ("/v1/bandits/plays/decisions", {"n": 1001}, "n must be a whole number of at most 1,000"),
+        ("/v1/bandits/plays/pieces", {"decision": 0}, "the field 'value' is missing"),
+    ],
+)
+def test_errors_speak_the_words_of_the_api(service, path, body, says):
+    answer = service.post(path, body)
+    assert (answer.status_code, problem(answer)) == (422, "invalid")
+    assert answer.json()["detail"] == says
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "says"),
+    [
+        (
+            "GET",
+            "/v1/bandits/plays/decisions?limt=5",
+            "unknown query parameter 'limt'; did you mean 'limit'? (one of: limit)",
+        ),
+        ("GET", "/v1/bandits/plays/decisions?limit=many", "limit must be a whole number, not text"),
+        ("GET", "/v1/bandits/plays/decisions?limit=101", "limit must be a whole number of at most 100"),
+        ("GET", "/v1/bandits/plays/export?after=1&after=2", "a query parameter is given twice"),
+        ("GET", "/v1/bandits?page=2", "this address takes no query parameters"),
+        ("POST", "/v1/bandits/plays/decisions?n=5", "this address takes no query parameters"),
+        ("POST", "/v1/bandits/plays/pieces?key=a", "this address takes no query parameters"),
+        ("POST", "/v1/bandits?name=x", "this address takes no query parameters"),
+    ],
+)
+def test_an_unknown_query_parameter_is_refused(service, method, path, says):
+    before = len(service.events())
+    answer = service.http.request(method, path)
+    assert (answer.status_code, problem(answer)) == (422, "invalid")
+    assert answer.json()["detail"] == says
+    assert len(service.events()) == before
 
 
 def test_a_total_above_its_cap_is_answered_shown_and_counted(service):

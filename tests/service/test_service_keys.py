@@ -14,7 +14,7 @@ from accrual.core.errors import InputError
 from accrual.service.app import create, prepare
 from accrual.service.keys import KeyRing, new_key
 from accrual.service.settings import Settings, load, named
-from accrual.store import schema
+from accrual.store import migrate
 from accrual.store.keys import open_keys
 
 
@@ -129,11 +129,11 @@ def test_a_rotated_key_may_stay_good_for_a_while(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["make"], "unknown action"),
+        (["make"], "No such command 'make'"),
         (["create"], "needs a scope"),
         (["create", "--scope", "wirte"], "did you mean 'write'"),
-        (["create", "x", "--scope", "read"], "takes no ID"),
-        (["revoke"], "takes an ID"),
+        (["create", "x", "--scope", "read"], "unexpected extra argument"),
+        (["revoke"], "Missing argument 'ID'"),
         (["revoke", "0000"], "no key has the id"),
         (["rotate", "0000", "--grace", "soon"], "--grace must be"),
         (["create", "--scope", "read", "--name", "a\nb"], "printable"),
@@ -146,7 +146,7 @@ def test_what_keys_refuses(tmp_path, capsys, words, says):
 
 def test_digests_are_compared_in_constant_time(tmp_path, monkeypatch):
     """Also for an id that there is not."""
-    schema.upgrade(url(tmp_path))
+    migrate.upgrade(url(tmp_path))
     table = open_keys(url(tmp_path))
     row, text = new_key("a", ["read"], time.time())
     table.add(row)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections import Counter
 from contextlib import closing
 
 import pytest
@@ -16,16 +17,26 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.cli.app import run
+from accrual.core import file_lock
 from accrual.core.errors import InputError
 from accrual.service.keys import new_key
-from accrual.store import key_index, lock, schema, sqlite, sums
+from accrual.store import checksums, key_index, lock, migrate, sqlite
+from accrual.store.backends import open_store
 from accrual.store.backup import backup, restore
-from accrual.store.base import AddArm, Choose, Close, Damaged, Item, Pay, Status, StoreError
+from accrual.store.base import (
+    AddArm,
+    CloseDecision,
+    NewDecisions,
+    NewPiece,
+    Status,
+    StoreDamaged,
+    StoreError,
+    StoreRequest,
+)
 from accrual.store.keys import open_keys
-from accrual.store.plain import TABLES
+from accrual.store.readers import TABLES
 from accrual.store.recover import recover
 from accrual.store.sqlite import SQLiteStore
-from accrual.store.url import open_store
 from accrual.store.wal import lost
 
 ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 1.0, 80.0)]
@@ -36,7 +47,9 @@ def filled(path, appends: int = 30) -> int:
     store = SQLiteStore(str(path))
     number = store.create("plays", {}, ARMS, rounds=True, now=0.0).number
     for i in range(appends):
-        store.append(number, [Choose((i % 2,), (80.0,), key=f"d{i}"), Pay(i, 0.5, 0.0, None, f"p{i}")], 0.0)
+        store.append(
+            number, [NewDecisions((i % 2,), (80.0,), key=f"d{i}"), NewPiece(i, 0.5, 0.0, None, f"p{i}")], 0.0
+        )
     store.close()
     return number
 
@@ -75,24 +88,26 @@ def test_no_second_writer_after_the_lock_file_was_removed(tmp_path):
         code = f"from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert "is open for writing already" in done.stderr.splitlines()[-1]
-        store.append(number, [Choose((0,), (80.0,))], 0.0)
+        store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
 
 
 def test_a_second_writer_is_refused_at_its_first_commit(tmp_path, monkeypatch):
     """Where no lock holds, such as on some network drives, the head row tells."""
     number = filled(tmp_path / "plays.db")
     first = SQLiteStore(str(tmp_path / "plays.db"))
-    monkeypatch.setattr(lock, "fcntl", None)
-    monkeypatch.setattr(lock, "_held", set())
-    second = SQLiteStore(str(tmp_path / "plays.db"))
-    first.append(number, [Choose((0,), (80.0,))], 0.0)
-    head = first.head(number)
-    for _ in range(2):
-        with pytest.raises(StoreError, match="another process has written to it"):
-            second.append(number, [Choose((0,), (80.0,))], 0.0)
-    first.append(number, [Choose((0,), (80.0,))], 0.0)
-    assert first.head(number) == head + 1
-    second.close()
+    with monkeypatch.context() as second_process:
+        second_process.setattr(file_lock, "fcntl", None)
+        for name, kind in {"_held": set, "_descriptors": dict, "_connections": Counter}.items():
+            second_process.setattr(lock, name, kind())
+        second = SQLiteStore(str(tmp_path / "plays.db"))
+        first.append(number, [NewDecisions((0,), (80.0,))], 0.0)
+        head = first.head(number)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="another process has written to it"):
+                second.append(number, [NewDecisions((0,), (80.0,))], 0.0)
+        first.append(number, [NewDecisions((0,), (80.0,))], 0.0)
+        assert first.head(number) == head + 1
+        second.close()
     first.close()
 
 
@@ -101,12 +116,12 @@ def test_a_file_that_was_replaced_is_not_written_to(tmp_path):
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
         os.rename(tmp_path / "plays.db", tmp_path / "away.db")
         with pytest.raises(StoreError, match="was removed"):
-            store.append(number, [Choose((0,), (80.0,))], 0.0)
+            store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
         shutil.copyfile(tmp_path / "away.db", tmp_path / "plays.db")
         with pytest.raises(StoreError, match="was replaced"):
-            store.append(number, [Choose((0,), (80.0,))], 0.0)
+            store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
         os.replace(tmp_path / "away.db", tmp_path / "plays.db")
-        store.append(number, [Choose((0,), (80.0,))], 0.0)
+        store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12 on: there are threads
@@ -120,13 +135,13 @@ def test_a_fork_is_refused_at_once(tmp_path, kind):
         if not child:
             code = 1
             try:
-                store.append(number, [Choose((0,), (80.0,))], 0.0)
+                store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
             except InputError as error:
                 code = 0 if "before a fork" in str(error) else 2
             finally:
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
-        assert store.append(number, [Choose((0,), (80.0,))], 0.0)[0].seq == 3
+        assert store.append(number, [NewDecisions((0,), (80.0,))], 0.0)[0].seq == 3
 
 
 # Files that are left behind.
@@ -136,10 +151,10 @@ def crashed(folder) -> None:
     """A store whose process died: with a write-ahead log that no one has moved into it."""
     filled(folder / "s.db")
     code = (
-        "import os, sys\nfrom accrual.store.base import Choose\n"
+        "import os, sys\nfrom accrual.store.base import NewDecisions\n"
         "from accrual.store.sqlite import SQLiteStore\n"
         "s = SQLiteStore(sys.argv[1])\n"
-        "for _ in range(50): s.append(1, [Choose((0,), (80.0,))], 0.0)\n"
+        "for _ in range(50): s.append(1, [NewDecisions((0,), (80.0,))], 0.0)\n"
         "os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", code, str(folder / "s.db")], check=True)
@@ -212,7 +227,7 @@ def test_the_log_is_written_again_under_the_lock(tmp_path):
     try:
         for _ in range(25):
             with closing(SQLiteStore(str(tmp_path / "s.db"))) as store:
-                store.append(1, [Choose((0,), (80.0,))], 0.0)
+                store.append(1, [NewDecisions((0,), (80.0,))], 0.0)
     finally:
         stop.set()
         thread.join()
@@ -232,7 +247,7 @@ def test_writers_take_turns(tmp_path):
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
 
         def write() -> None:
-            store.append(number, [Choose((0,), (80.0,))], 0.0)
+            store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
             done.set()
 
         thread = threading.Thread(target=write)
@@ -257,7 +272,7 @@ def test_a_damaged_log_is_refused_if_transactions_would_be_lost(tmp_path):
         wrong = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
         (tmp_path / "s.db-wal").write_bytes(wrong)
         with pytest.raises(
-            Damaged, match=r"s\.db-wal, and there are transactions behind it; accrual db recover"
+            StoreDamaged, match=r"s\.db-wal, and there are transactions behind it; accrual db recover"
         ):
             SQLiteStore(str(tmp_path / "s.db"))
     (tmp_path / "s.db-wal").write_bytes(wrong)
@@ -297,9 +312,9 @@ def test_damage_is_refused_in_one_line_that_says_where(tmp_path, what):
             row = store.find("plays")
             assert row is not None
             store.read(row.number, 0, 1000)
-            store.append(row.number, [Choose((0,), (80.0,))], 0.0)
+            store.append(row.number, [NewDecisions((0,), (80.0,))], 0.0)
 
-    with pytest.raises(Damaged, match=where) as refused:
+    with pytest.raises(StoreDamaged, match=where) as refused:
         use()
     assert "\n" not in str(refused.value)
     assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 1
@@ -315,11 +330,11 @@ def test_one_damaged_bandit_leaves_the_others(tmp_path):
         connection.commit()
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
         assert store.names() == ["plays", "songs"]
-        with pytest.raises(Damaged, match="the bandit 'plays'"):
+        with pytest.raises(StoreDamaged, match="the bandit 'plays'"):
             store.find("plays")
-        with pytest.raises(Damaged, match="event 10"):
+        with pytest.raises(StoreDamaged, match="event 10"):
             store.read(1, 0, 100)
-        assert store.append(2, [Choose((0,), (80.0,))], 0.0)[0].status is Status.STORED
+        assert store.append(2, [NewDecisions((0,), (80.0,))], 0.0)[0].status is Status.STORED
 
 
 def test_recover_saves_what_comes_before_the_damage(tmp_path, capsys):
@@ -339,7 +354,9 @@ def test_recover_saves_what_comes_before_the_damage(tmp_path, capsys):
     assert "some keys are lost" in said
     assert run(["db", "verify", f"sqlite:///{tmp_path}/saved.db"]) == 0
     with closing(SQLiteStore(str(tmp_path / "saved.db"))) as store:
-        answers = store.append(1, [Pay(18, 0.5, 0.0, None, "p18"), Pay(19, 0.5, 0.0, None, "p19")], 0.0)
+        answers = store.append(
+            1, [NewPiece(18, 0.5, 0.0, None, "p18"), NewPiece(19, 0.5, 0.0, None, "p19")], 0.0
+        )
         assert [answer.status for answer in answers] == [Status.AGAIN, Status.STORED]
     table = open_keys(f"sqlite:///{tmp_path}/saved.db")
     assert [row.name for row in table.all() if row.ends is None] == ["shop"]
@@ -378,11 +395,11 @@ def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
     """Each key is counted once, however long ago that was, and after any number of starts."""
     store = SQLiteStore(str(tmp_path / "plays.db"))
     number = store.create("plays", {}, ARMS, rounds=True, now=0.0).number
-    items: list[list[Item]] = [
+    items: list[list[StoreRequest]] = [
         [
-            Choose((0, 1), (80.0, 80.0), key=f"d{i}"),
-            *(Pay(2 * i, j / 4, 0.0, None, f"p{j}") for j in range(4)),
-            Close(2 * i + 1),
+            NewDecisions((0, 1), (80.0, 80.0), key=f"d{i}"),
+            *(NewPiece(2 * i, j / 4, 0.0, None, f"p{j}") for j in range(4)),
+            CloseDecision(2 * i + 1),
         ]
         for i in range(700)
     ]
@@ -394,9 +411,11 @@ def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
     again = [store.append(number, one, 0.0) for one in items]
     for before, after in zip(first, again, strict=True):
         assert [answer._replace(status=Status.AGAIN) for answer in before] == after
-    conflict = store.append(number, [Pay(0, 9.0, 0.0, None, "p1"), Choose((0,), (80.0,), key="d3")], 0.0)
+    conflict = store.append(
+        number, [NewPiece(0, 9.0, 0.0, None, "p1"), NewDecisions((0,), (80.0,), key="d3")], 0.0
+    )
     assert {answer.status for answer in conflict} == {Status.CONFLICT}
-    late = store.append(number, [Pay(1, 0.5, 0.0, None, "new")], 0.0)  # its decision was closed long ago
+    late = store.append(number, [NewPiece(1, 0.5, 0.0, None, "new")], 0.0)  # its decision was closed long ago
     assert late[0].late
     store.close()
     assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 0
@@ -409,20 +428,20 @@ def test_the_index_is_made_again_from_the_tables(tmp_path, short_runs):
         connection.execute("DELETE FROM key_page")
         connection.commit()
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
-        answers = store.append(number, [Pay(i, 0.5, 0.0, None, f"p{i}") for i in range(300)], 0.0)
+        answers = store.append(number, [NewPiece(i, 0.5, 0.0, None, f"p{i}") for i in range(300)], 0.0)
         assert {answer.status for answer in answers} == {Status.AGAIN}
 
 
 def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch, short_runs):
-    from accrual.store import tables
+    from accrual.store import sqlite_rows
 
-    for module in (key_index, tables):
+    for module in (key_index, sqlite_rows):
         monkeypatch.setattr(module, "hash_of", lambda kind, subject, key: 7)
     number = filled(tmp_path / "plays.db", 60)
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
-        asks = [Pay(i, 0.5, 0.0, None, f"p{i}") for i in range(60)]
+        asks = [NewPiece(i, 0.5, 0.0, None, f"p{i}") for i in range(60)]
         answers = store.append(
-            number, [*asks, Pay(3, 0.5, 0.0, None, "p4"), Choose((0,), (80.0,), key="d5")], 0.0
+            number, [*asks, NewPiece(3, 0.5, 0.0, None, "p4"), NewDecisions((0,), (80.0,), key="d5")], 0.0
         )
         statuses = [answer.status for answer in answers]
         assert statuses == [Status.AGAIN] * 60 + [Status.STORED, Status.AGAIN]
@@ -435,9 +454,9 @@ def test_a_damaged_page_of_keys_is_refused(tmp_path, short_runs):
         connection.commit()
     with (
         closing(SQLiteStore(str(tmp_path / "plays.db"))) as store,
-        pytest.raises(Damaged, match=r"page .* of the keys"),
+        pytest.raises(StoreDamaged, match=r"page .* of the keys"),
     ):
-        store.append(number, [Pay(i, 0.5, 0.0, None, f"p{i}") for i in range(100)], 0.0)
+        store.append(number, [NewPiece(i, 0.5, 0.0, None, f"p{i}") for i in range(100)], 0.0)
 
 
 # Old forms.
@@ -456,10 +475,10 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
         bandit.add_arm("c")
         state, events = bandit.state(), bandit._store.read(1, 0, 10**6)
     old = tmp_path / "old.db"
-    monkeypatch.setattr(schema, "NEEDED", "0003")
-    statements = schema.missing
-    monkeypatch.setattr(schema, "missing", lambda kind, found, where: statements(kind, found, where, "0003"))
-    schema.upgrade(f"sqlite:///{old}")
+    monkeypatch.setattr(migrate, "NEEDED", "0003")
+    statements = migrate.missing
+    monkeypatch.setattr(migrate, "missing", lambda kind, found, where: statements(kind, found, where, "0003"))
+    migrate.upgrade(f"sqlite:///{old}")
     monkeypatch.undo()
     with closing(sqlite3.connect(old)) as connection:
         connection.execute("ATTACH ? AS new", [str(tmp_path / "new.db")])
@@ -482,5 +501,5 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
 
 
 def test_every_row_has_a_checksum_of_all_its_columns():
-    for table, (_, columns) in sums.SUMS.items():
+    for table, (_, columns) in checksums.SUMS.items():
         assert columns == tuple(name for name in TABLES[table]), table

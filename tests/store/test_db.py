@@ -18,16 +18,16 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.fit.log import open_log
-from accrual.store import schema, sums
+from accrual.store import checksums, migrate
 from accrual.store.address import parse
+from accrual.store.backends import open_store
 from accrual.store.backup import backup, restore
-from accrual.store.base import AddArm, Choose, Close, Pay
+from accrual.store.base import AddArm, CloseDecision, NewDecisions, NewPiece
 from accrual.store.export import export
-from accrual.store.plain import TABLES, reading, select
-from accrual.store.url import open_store
+from accrual.store.readers import TABLES, open_reader, select
 from accrual.store.verify import _CHECKS, verify
 
-VERSIONS = Path(schema.__file__).parent / "migrations" / "versions"
+VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 # A released revision never changes: databases were made by it. A new one gets a row here.
 FROZEN = {
@@ -53,7 +53,7 @@ def other(url, tmp_path):
 
 def fill(url, events=5000):
     """A bandit in rounds, and one with a clock."""
-    schema.upgrade(url)
+    migrate.upgrade(url)
     with ac.Bandit(["a", "b"], window=50, groups=10, policy="AgeIMED", store=url, name="rounds") as bandit:
         for _ in range(events // 500):
             made = bandit.decide(n=250)
@@ -64,13 +64,15 @@ def fill(url, events=5000):
     store = open_store(url)
     arms = [AddArm("ü", 1.0, 60.0), AddArm("b", 2.0, 60.0)]
     clocked = store.create("clock", {"own_policy": True}, arms, False, 1e9).number
-    store.append(clocked, [Choose((0, 1), (60.0, 60.0)), Pay(0, 0.5, age=0.0), Close(1)], 1e9 + 0.5)
+    store.append(
+        clocked, [NewDecisions((0, 1), (60.0, 60.0)), NewPiece(0, 0.5, age=0.0), CloseDecision(1)], 1e9 + 0.5
+    )
     store.close()
     return state
 
 
 def contents(url):
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         return {
             table: [tuple(row) for rows in reader.chunks(select(table)) for row in rows] for table in TABLES
         }
@@ -83,13 +85,13 @@ def test_a_released_revision_never_changes(file):
 
 
 def test_the_revisions_are_those_there_are():
-    assert list(schema.REVISIONS) == sorted(name[:4] for name in FROZEN if name.endswith(".py"))
+    assert list(migrate.REVISIONS) == sorted(name[:4] for name in FROZEN if name.endswith(".py"))
 
 
 def test_copies_know_all_columns(url):
-    schema.upgrade(url)
+    migrate.upgrade(url)
     for table, columns in TABLES.items():
-        with reading(url) as reader:
+        with open_reader(url) as reader:
             if url.startswith("sqlite"):
                 found = [row[1] for row in next(reader.chunks(f"PRAGMA table_info({table})"))]
                 found = [name for name in found if name != "sum"]  # which is made anew
@@ -103,7 +105,7 @@ def test_opening_says_what_is_missing(url):
     if not url.startswith("sqlite"):
         with pytest.raises(InputError, match="accrual db init"):
             open_store(url)
-    schema.upgrade(url)
+    migrate.upgrade(url)
     for version, word in (("0001", "accrual db upgrade"), ("9999", "newer accrual")):
         if url.startswith("sqlite"):
             with closing(sqlite3.connect(parse(url).place)) as connection:
@@ -114,27 +116,27 @@ def test_opening_says_what_is_missing(url):
         with pytest.raises(InputError, match=word):
             open_store(url)
     with pytest.raises(InputError, match="newer accrual"):
-        schema.upgrade(url)
+        migrate.upgrade(url)
 
 
 def test_upgrade_goes_from_each_revision_and_keeps_all(url, tmp_path, monkeypatch):
-    monkeypatch.setattr(schema, "NEEDED", "0001")
-    statements = schema.missing
+    monkeypatch.setattr(migrate, "NEEDED", "0001")
+    statements = migrate.missing
     monkeypatch.setattr(
-        schema, "missing", lambda kind, found, address: statements(kind, found, address, "0001")
+        migrate, "missing", lambda kind, found, address: statements(kind, found, address, "0001")
     )
-    schema.upgrade(url)
+    migrate.upgrade(url)
     monkeypatch.undo()
-    assert schema.current(url) == "0001"
-    assert schema.upgrade(url) == schema.NEEDED == schema.current(url)
+    assert migrate.current(url) == "0001"
+    assert migrate.upgrade(url) == migrate.NEEDED == migrate.current(url)
     fill(url, 500)
 
 
 def test_opening_does_without_alembic(tmp_path):
     url = f"sqlite:///{tmp_path}/plays.db"
-    schema.upgrade(url)
+    migrate.upgrade(url)
     code = (
-        "import sys; from accrual.store.url import open_store; open_store(sys.argv[1]).close(); "
+        "import sys; from accrual.store.backends import open_store; open_store(sys.argv[1]).close(); "
         "sys.exit(any(name.split('.')[0] in ('alembic', 'sqlalchemy') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code, url], check=False).returncode == 0
@@ -197,7 +199,7 @@ def test_verify_finds_each_kind_of_damage(url, tmp_path):
     """Every check finds something that no other test of it could have let pass."""
     assert len(DAMAGE) == len(_CHECKS)
     fill(url, 1000)
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         assert verify(reader) == []
     backup(url, tmp_path / "whole.db")
     for i, (statement, finding) in enumerate(DAMAGE):
@@ -206,14 +208,14 @@ def test_verify_finds_each_kind_of_damage(url, tmp_path):
             place.write_bytes((tmp_path / "whole.db").read_bytes())
             with closing(sqlite3.connect(place)) as connection:
                 connection.executescript(statement)
-                with reading(f"sqlite:///{place}") as reader:
+                with open_reader(f"sqlite:///{place}") as reader:
                     assert verify(reader)
-                sums.fill(connection)  # as if it had been stored so
+                checksums.fill(connection)  # as if it had been stored so
                 connection.commit()
-            with reading(f"sqlite:///{place}") as reader:
+            with open_reader(f"sqlite:///{place}") as reader:
                 found = verify(reader)
         else:
-            with reading(url) as reader:
+            with open_reader(url) as reader:
                 inside: Any = reader  # its own transaction, which is never committed
                 inside._background.run(_damage(inside._connection, statement))
                 found = verify(reader)
@@ -237,7 +239,7 @@ def test_verify_finds_a_damaged_file_block_and_snapshot(tmp_path, capsys):
         ("UPDATE snapshot SET digest = sealed(bandit, seq - 1, form, body), seq = seq - 1", "is not what"),
     ):  # fmt: skip
         with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-            connection.create_function("sealed", 4, lambda number, seq, form, body: sums.digest(
+            connection.create_function("sealed", 4, lambda number, seq, form, body: checksums.digest(
                 number, seq, form.encode() + body
             ))  # fmt: skip
             connection.execute(statement)
@@ -266,14 +268,14 @@ def test_what_is_exported_can_be_fitted(url, tmp_path):
 def test_wrong_commands_get_one_line(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/plays.db"
     for arguments, word in (
-        (["inti", url], "did you mean 'init'"),
+        (["inti", url], "Did you mean 'init'"),
         (["upgrade", url], "accrual db init"),
         (["verify", url], "accrual db init"),
-        (["backup", url], "needs a PATH"),
+        (["backup", url], "Missing argument 'FILE'"),
         (["backup", url, f"{tmp_path}/b.db"], "accrual db init"),
         (["restore", url, f"{tmp_path}/none.db"], "no backup"),
-        (["init", url, f"{tmp_path}/b.db"], "takes no PATH"),
-        (["init", url, "--bandit", "a"], "export"),
+        (["init", url, f"{tmp_path}/b.db"], "unexpected extra argument"),
+        (["init", url, "--bandit", "a"], "No such option: --bandit"),
         (["init", "mysql://x/y"], "write sqlite:///FILE"),
         (
             ["init", "postgresql://nobody:secret@127.0.0.1:1/x"],

@@ -12,7 +12,17 @@ import pytest
 import accrual as ac
 from accrual.service.keys import ready_keys
 from accrual.store import sqlite
-from accrual.store.base import AddArm, Choose, Close, Events, Item, Pay, RetireArm, Status, StoreError
+from accrual.store.base import (
+    AddArm,
+    CloseDecision,
+    Events,
+    NewDecisions,
+    NewPiece,
+    RetireArm,
+    Status,
+    StoreError,
+    StoreRequest,
+)
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import SQLiteStore
 
@@ -38,20 +48,20 @@ def assert_equal(one: Events, other: Events) -> None:
 def fill(store, bandit: int, appends: int, seed: int = 0) -> None:
     """Items of all kinds, some of them sent again, in batches of all sizes."""
     dice, decisions = random.Random(seed), 1
-    store.append(bandit, [Choose((0,), (80.0,))], 0.0)
+    store.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)
     for _ in range(appends):
-        items: list[Item] = []
+        items: list[StoreRequest] = []
         for _ in range(dice.choice([1, 1, 3, 20])):
             kind = dice.randrange(10)
             if kind < 2:
                 arms = tuple(dice.choices([0, 1], k=dice.randint(1, 3)))
-                items.append(Choose(arms, (80.0,) * len(arms), key=dice.choice([None, f"{decisions}"])))
+                items.append(NewDecisions(arms, (80.0,) * len(arms), key=dice.choice([None, f"{decisions}"])))
                 decisions += len(arms)
             elif kind == 2:
-                items.append(Close(dice.randrange(decisions)))
+                items.append(CloseDecision(dice.randrange(decisions)))
             else:
                 key = dice.choice([None, "a", "b", f"{dice.random()}"])
-                items.append(Pay(dice.randrange(decisions), dice.choice([0.5, 0.25]), 0.0, None, key))
+                items.append(NewPiece(dice.randrange(decisions), dice.choice([0.5, 0.25]), 0.0, None, key))
         store.append(bandit, items, 0.0)
         if dice.random() < 0.05:
             number = len(store.arms(bandit))
@@ -92,22 +102,22 @@ def test_what_is_not_remembered_is_looked_up(store, monkeypatch):
     bandit, other = made(store), memory.create("plays", {}, ARMS, rounds=True, now=0.0).number
     fill(store, bandit, 60)
     fill(memory, other, 60)
-    asks = [Pay(i, 0.5, 0.0, None, key) for i in range(-1, 40) for key in (None, "a", "b")]
-    asks += [Close(i) for i in range(40)]  # type: ignore[misc]
-    asks += [Pay(i, 0.5, None, None, "c") for i in range(40)]
+    asks = [NewPiece(i, 0.5, 0.0, None, key) for i in range(-1, 40) for key in (None, "a", "b")]
+    asks += [CloseDecision(i) for i in range(40)]  # type: ignore[misc]
+    asks += [NewPiece(i, 0.5, None, None, "c") for i in range(40)]
     assert store.append(bandit, asks, 0.0) == memory.append(other, asks, 0.0)
 
 
 def test_one_key_among_many_new_ones(store):
     """The fast way finds that something was there, and the slow way finds what."""
     bandit = made(store)
-    store.append(bandit, [Choose((0, 1), (80.0, 80.0), key="k"), Pay(0, 0.5, 0.0, None, "5")], 0.0)
+    store.append(bandit, [NewDecisions((0, 1), (80.0, 80.0), key="k"), NewPiece(0, 0.5, 0.0, None, "5")], 0.0)
     answers = store.append(
         bandit,
         [
-            Choose((1,), (80.0,)),
-            *(Pay(0, 0.5, 0.0, None, str(i)) for i in range(10)),
-            Choose((0, 0), (80.0,) * 2, 0, "k"),
+            NewDecisions((1,), (80.0,)),
+            *(NewPiece(0, 0.5, 0.0, None, str(i)) for i in range(10)),
+            NewDecisions((0, 0), (80.0,) * 2, 0, "k"),
         ],
         0.0,
     )
@@ -140,22 +150,24 @@ def test_others_may_read(store, tmp_path):
     bandit = made(store)
     reader = SQLiteStore(str(tmp_path / "plays.db"), readonly=True)
     assert reader.head(bandit) == 2
-    store.append(bandit, [Choose((0,), (80.0,))], 0.0)
+    store.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)
     assert reader.head(bandit) == 3
     assert reader.wait(bandit, 2, timeout=5.0)
     assert not reader.wait(bandit, 3, timeout=0.02)
-    threading.Timer(0.05, lambda: store.append(bandit, [Close(0)], 0.0)).start()
+    threading.Timer(0.05, lambda: store.append(bandit, [CloseDecision(0)], 0.0)).start()
     assert reader.wait(bandit, 3, timeout=5.0)
     with pytest.raises(ac.InputError, match="open for reading only"):
-        reader.append(bandit, [Close(0)], 0.0)
+        reader.append(bandit, [CloseDecision(0)], 0.0)
     reader.close()
 
 
 def test_bandits_of_one_store_do_not_meet(store):
     one, other = made(store), made(store, "another")
-    store.append(one, [Choose((0,), (80.0,), key="k"), Pay(0, 0.5, 0.0, None, "a")], 0.0)
-    assert store.append(other, [Pay(0, 0.5)], 0.0)[0].status is Status.UNKNOWN
-    answers = store.append(other, [Choose((0,), (80.0,), key="k"), Pay(0, 0.25, 0.0, None, "a")], 0.0)
+    store.append(one, [NewDecisions((0,), (80.0,), key="k"), NewPiece(0, 0.5, 0.0, None, "a")], 0.0)
+    assert store.append(other, [NewPiece(0, 0.5)], 0.0)[0].status is Status.UNKNOWN
+    answers = store.append(
+        other, [NewDecisions((0,), (80.0,), key="k"), NewPiece(0, 0.25, 0.0, None, "a")], 0.0
+    )
     assert [answer.status for answer in answers] == [Status.STORED] * 2
     assert store.names() == ["plays", "another"]
 
@@ -208,7 +220,7 @@ def test_a_full_disk_is_an_error_and_no_more(store):
     """The limit on pages stands for the disk. What was acknowledged before is there, what failed is
     not, and it works again when there is room."""
     bandit = made(store)
-    store.append(bandit, [Choose((0,), (80.0,))], 0.0)
+    store.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)
     (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
     store._writer.execute(f"PRAGMA max_page_count = {pages + 2}")
     acknowledged = 0
@@ -216,33 +228,35 @@ def test_a_full_disk_is_an_error_and_no_more(store):
     def fill_up() -> None:
         nonlocal acknowledged
         for i in range(100):
-            store.append(bandit, [Pay(0, 0.5, 0.0, None, f"{i} {j}") for j in range(20)], 0.0)
+            store.append(bandit, [NewPiece(0, 0.5, 0.0, None, f"{i} {j}") for j in range(20)], 0.0)
             acknowledged += 20
 
     with pytest.raises(StoreError, match="full"):
         fill_up()
     assert store.head(bandit) == 3 + acknowledged
     with pytest.raises(StoreError, match="full"):
-        store.append(bandit, [Pay(0, 0.5, 0.0, None, f"again {j}") for j in range(2000)], 0.0)
+        store.append(bandit, [NewPiece(0, 0.5, 0.0, None, f"again {j}") for j in range(2000)], 0.0)
     store._writer.execute("PRAGMA max_page_count = 1000000")
-    assert store.append(bandit, [Pay(0, 0.5, 0.0, None, "room")], 0.0)[0].seq == 4 + acknowledged
+    assert store.append(bandit, [NewPiece(0, 0.5, 0.0, None, "room")], 0.0)[0].seq == 4 + acknowledged
     assert_equal(store.read(bandit, 0, 10**6), store.read_rows(bandit, 0, 10**6))
     assert store._reader.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_a_failure_leaves_nothing_behind(store, monkeypatch):
     bandit = made(store)
-    store.append(bandit, [Choose((0,), (80.0,))], 0.0)
+    store.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)
     monkeypatch.setattr(sqlite, "merged", lambda *_: (_ for _ in ()).throw(MemoryError))
     with pytest.raises(MemoryError):
         store.append(
-            bandit, [Choose((1,), (80.0,), key="x"), AddArm("talk", 1.0, 8.0), Pay(0, 0.5, 0.0)], 0.0
+            bandit,
+            [NewDecisions((1,), (80.0,), key="x"), AddArm("talk", 1.0, 8.0), NewPiece(0, 0.5, 0.0)],
+            0.0,
         )
     monkeypatch.undo()
     assert store.head(bandit) == 3
     assert len(store.arms(bandit)) == 2
     answers = store.append(
-        bandit, [Pay(0, 0.5, 0.0), Choose((1,), (80.0,), key="x"), AddArm("talk", 1.0, 8.0)], 0.0
+        bandit, [NewPiece(0, 0.5, 0.0), NewDecisions((1,), (80.0,), key="x"), AddArm("talk", 1.0, 8.0)], 0.0
     )
     assert [(answer.status.value, answer.seq) for answer in answers] == [
         ("stored", 4),

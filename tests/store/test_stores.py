@@ -11,9 +11,9 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.store import news
-from accrual.store.background import Background
-from accrual.store.base import Choose, Closed, Pay, StoreError
+from accrual.store import notifications
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import NewDecisions, NewPiece, StoreClosed, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.postgres import PostgresStore
 from accrual.store.sqlite import SQLiteStore
@@ -53,13 +53,13 @@ def pair():
 
 
 def after(seconds, store, bandit):
-    timer = threading.Timer(seconds, store.append, (bandit, [Choose((0,), (80.0,))], 0.0))
+    timer = threading.Timer(seconds, store.append, (bandit, [NewDecisions((0,), (80.0,))], 0.0))
     timer.start()
     return timer
 
 
 def test_another_worker_is_told(pair, monkeypatch):
-    monkeypatch.setattr(news, "_LOOK", 60.0)  # so nobody finds out by looking
+    monkeypatch.setattr(notifications, "_LOOK", 60.0)  # so nobody finds out by looking
     one, two, bandit = pair
     timer = after(0.5, one, bandit)
     assert two.wait(bandit, 1, timeout=30.0)
@@ -67,7 +67,7 @@ def test_another_worker_is_told(pair, monkeypatch):
 
 
 def test_another_worker_finds_out_if_it_is_not_told(pair, monkeypatch):
-    monkeypatch.setattr(news.News, "_wake", lambda *_: None)
+    monkeypatch.setattr(notifications.Notifications, "_wake", lambda *_: None)
     one, two, bandit = pair
     timer = after(0.2, one, bandit)
     assert two.wait(bandit, 1, timeout=30.0)
@@ -83,7 +83,7 @@ def test_connections_come_back(pair):
         server().kill_backends()
         for _ in range(10):
             try:
-                answer = one.append(bandit, [Choose((0,), (80.0,), key=f"{i}")], 0.0)[0]
+                answer = one.append(bandit, [NewDecisions((0,), (80.0,), key=f"{i}")], 0.0)[0]
                 break
             except StoreError:
                 continue
@@ -101,13 +101,13 @@ def test_an_append_whose_fate_is_unknown_raises(pair):
         await connection.execute("BEGIN")
         await connection.execute("SELECT * FROM head FOR UPDATE")
 
-    with Background() as background:
+    with BackgroundLoop() as background:
         connection = background.run(asyncpg.connect(url))
         background.run(hold(connection))
         killer = threading.Timer(0.5, server().kill_backends)
         killer.start()
         with pytest.raises(StoreError):
-            one.append(bandit, [Pay(0, 1.0, key="k")], 0.0)
+            one.append(bandit, [NewPiece(0, 1.0, key="k")], 0.0)
         killer.join()
         background.loop.call_soon_threadsafe(connection.terminate)
 
@@ -139,7 +139,7 @@ def test_whoever_waits_for_events_of_a_store_that_is_closed_waits_no_longer():
     time.sleep(0.2)
     store.close()
     waiting.join(10)
-    assert told == [Closed]
+    assert told == [StoreClosed]
 
 
 def test_following_ends_with_the_store():
@@ -165,9 +165,11 @@ def test_only_index_lookups_while_the_tables_grow():
     before = scans_and_rows_read()
     store = PostgresStore(url)
     bandit = store.create("plays", {}, [JAZZ], False, 0.0).number
-    store.append(bandit, [Choose((0,) * 1000, (80.0,) * 1000), Pay(0, 0.5)], 0.0)  # makes its plans now
+    store.append(
+        bandit, [NewDecisions((0,) * 1000, (80.0,) * 1000), NewPiece(0, 0.5)], 0.0
+    )  # makes its plans now
     for batch in range(12):
-        store.append(bandit, [Pay(i, 0.5, key=f"{batch}") for i in range(1000)], 0.0)
+        store.append(bandit, [NewPiece(i, 0.5, key=f"{batch}") for i in range(1000)], 0.0)
     store.close()
     give_up = time.monotonic() + 60
     while (since := scans_and_rows_read() - before)[0] < 12:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
 from types import FrameType
+from typing import Any
 
 _STOPPED = 130  # what shells report for a command that Ctrl-C ended
 _GRACE = 0.3  # seconds for an orderly stop
@@ -14,7 +16,16 @@ _GRACE = 0.3  # seconds for an orderly stop
 
 def main() -> int:
     """Run the command line and return the exit code."""
+    if sys.argv[1:] == ["--version"]:  # needs nothing that a bare install lacks
+        from accrual.core.version import VERSION
+
+        print(f"accrual {VERSION}")
+        return 0
     signal.signal(signal.SIGINT, _interrupt)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Stdout(1, "w", closefd=False)),
+        encoding=sys.stdout.encoding, errors="replace", line_buffering=sys.stdout.isatty(),
+    )  # fmt: skip
     from accrual.core.errors import MissingExtra, need
 
     try:
@@ -32,10 +43,21 @@ def main() -> int:
     return code
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Stop in order, so that nothing half-written stays; but stop within a second in any case.
+class _Stdout(io.FileIO):
+    """A stdout whose reader may stop reading, as `head` does; the command goes on and writes its files."""
 
-    A worker that is inside the compiler cannot be asked to stop, and Python would wait for it.
+    def write(self, data: Any) -> int:
+        """Write, or drop what nobody reads any more."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, so that no half-written file stays; after `_GRACE` seconds end in any case.
+
+    A thread that is inside the compiler cannot be interrupted, and Python would wait for it.
     """
     last = threading.Timer(_GRACE, _leave)
     last.daemon = True
@@ -44,7 +66,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _leave() -> None:
-    """End now, without Python's own clearing up, which takes a good part of a second."""
+    """End the process at once, without Python's own cleanup, which takes a good part of a second."""
     show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
     os.write(2, f"{show_cursor}accrual: stopped\n".encode())
     os._exit(_STOPPED)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import accrual
 from accrual.cli import (
@@ -42,14 +43,36 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "compare": compare.compare,
     "replay": replay.replay,
     "bench": bench.bench,
-    "db": db.db,
     "serve": serve.serve,
-    "keys": keys.keys,
 }
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+# Commands with actions of their own, such as `accrual db backup`.
+GROUPS = {"db": db.app, "keys": keys.app}
+
+SECTIONS = {
+    "Study": ("simulate", "bounds", "spread", "headline", "gallery", "paper", "sweep", "bench"),
+    "Logs": ("convert", "fit", "compare", "replay"),
+    "Live": ("serve", "keys", "db"),
+}
+
+
+class _GroupedHelp(TyperGroup):
+    """The commands, listed by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write one line for each command, under the name of its section."""
+        for section, names in SECTIONS.items():
+            room = formatter.width - 6 - max(map(len, self.commands))
+            lines = [(name.ljust(8), self.commands[name].get_short_help_str(room)) for name in names]
+            with formatter.section(section):
+                formatter.write_dl(lines)
+
+
+app = typer.Typer(cls=_GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)
+for _name, _group in GROUPS.items():
+    app.add_typer(_group, name=_name)
 
 
 @app.callback(invoke_without_command=True)

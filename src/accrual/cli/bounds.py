@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from accrual.cli.options import Horizon, Plot, Setting
-from accrual.cli.output import PICTURES, number, show_table, writable
+from accrual.cli.output import PICTURES, say, show_table, writable
 from accrual.core.errors import need, whole
+from accrual.core.figures import figure
 from accrual.core.files import replacing
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ def bounds(
     horizon: Horizon = 100_000,
     plot: Plot = None,
 ) -> None:
-    """Print upper and lower bounds on the regret at the horizon."""
+    """Print upper and lower bounds on the regret."""
     from accrual.bounds import theorem1_factor
     from accrual.core.errors import InputError
     from accrual.core.random import ROUND_MOST
-    from accrual.experiments.files import load
+    from accrual.experiments.toml_files import load
     from accrual.spread import parse
 
     problem = load(setting).problem
@@ -53,17 +54,17 @@ def bounds(
     values = {name: float(curve(horizon)) for name, curve in curves.items()}
     show_table(
         ["bound", "regret"],
-        [[name, number(value)] for name, value in values.items()],
+        [[name, figure(value)] for name, value in values.items()],
         f"{setting}: bounds after {horizon:,} rounds, alpha {groups}, spread {assumed}",
     )
-    typer.echo("TPUCBFRG's bound holds where the groups of the problem are capped by that spread.")
-    typer.echo(
-        "A lower bound holds in the long run, for policies uniformly efficient on a class of problems:\n"
+    say("TPUCBFRG's bound holds where the groups of the problem are capped by that spread.")
+    say(
+        "A lower bound holds in the long run, for policies uniformly efficient on a class of problems: "
         "all groups of an arm pay with one chance, or every group with a chance of its own (free chances)."
     )
     if refused:
-        typer.echo(f"No bound for free chances: {refused}.")
-    typer.echo(f"Theorem 1's factor is {theorem1_factor(groups, assumed):.4f}. {_verdict(values)}")
+        say(f"No bound for free chances: {refused}.")
+    say(f"Theorem 1's factor is {theorem1_factor(groups, assumed):.4f}. {_verdict(values)}")
     if plot is not None:
         _draw(curves, horizon, plot)
 
@@ -84,7 +85,7 @@ def _curves(problem: Problem, alpha: int, spread: Spread) -> dict[str, Any]:
 
 
 def _verdict(values: dict[str, float]) -> str:
-    """For which of the classes Theorem 1's printed bound is a lower bound."""
+    """Say for which of the classes Theorem 1's printed bound is a lower bound."""
     classes = {_ONE: "one chance", _FREE: "free chances"}
     said = [
         f"{'no' if values[_PRINTED] > values[name] * (1 + 1e-9) else 'a'} lower bound for {word}"

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from accrual.cli.log import LogOptions, with_log
-from accrual.cli.options import Device, Runs, count, expanded, with_executor
-from accrual.cli.output import number, show_table, writable
+from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
+from accrual.cli.output import say, show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
+from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
-    from accrual.experiments.comparison import Comparison
+    from accrual.experiments.comparison_result import Comparison
     from accrual.experiments.runner import Executor
     from accrual.fit.schema import Interval
 
 
-class Extent(NamedTuple):
+class CompareExtent(NamedTuple):
     """How much to play, and on what."""
 
     runs: int
@@ -41,7 +43,7 @@ _EXTENT = {
 
 
 def _with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
-    return expanded(command, "extent", _EXTENT, Extent)
+    return expanded(command, "extent", _EXTENT, CompareExtent)
 
 
 @with_log
@@ -50,7 +52,7 @@ def _with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
 def compare(
     source: LogOptions,
     executor: Executor,
-    extent: Extent,
+    extent: CompareExtent,
     policy: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="A policy, such as AgeTS or TPUCBFR(20); may be repeated."),
@@ -61,50 +63,56 @@ def compare(
     rate: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Decisions per second, or per the log's own unit.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
+    seed: Seed = 0,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results and report go.")] = Path(
         "out/compare"
     ),
 ) -> None:
-    """Simulate policies on decisions that pay what logged ones did, when they did."""
+    """Simulate policies on what a log has paid.
+
+    Simulated decisions pay what logged ones did, at the ages at which they did.
+    """
     need("matplotlib", "plot")
-    from accrual.experiments import compare as on_log
-    from accrual.experiments.cells import gather
-    from accrual.experiments.comparison import comparison
+    from accrual.experiments import comparison_setup
+    from accrual.experiments.cells import gather_results
+    from accrual.experiments.comparison_result import make_comparison
     from accrual.experiments.runner import run_cells
-    from accrual.report.compare import PAGE, TABLE, write_csv, write_report
+    from accrual.report.compare import PAGE, TABLE, write_report
 
     runs, horizon, device = extent
     figures = out / TABLE
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
-    setup = on_log.set_up(source.fitted(), rate, seed)
-    compared = on_log.policies(setup, policy or ())
-    rounds = on_log.usual_horizon(setup) if horizon is None else horizon
-    cells = on_log.cells(setup, compared, rounds, runs, seed, device)
+    setup = comparison_setup.set_up(source.fitted(), rate, seed)
+    compared = comparison_setup.policies(setup, policy or ())
+    rounds = comparison_setup.usual_horizon(setup) if horizon is None else horizon
+    cells = comparison_setup.cells(setup, compared, rounds, runs, seed, device)
     run_cells(cells, out, executor)
-    result = gather(cells, out)
+    result = gather_results(cells, out)
     command = ["accrual", "compare", *source.words(), *(f"--policy={text}" for text in policy or ())]
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
     command += [] if device == "cpu" else [f"--device={device}"]
-    found = comparison(setup, result, compared, shlex.join(command), device)
+    found = make_comparison(setup, result, compared, shlex.join(command), device)
     result.save(out / "comparison.parquet")
-    write_csv(figures, found)
+    rows = found.rows()
+    numbers = ([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()] for row in rows)
+    write_csv(figures, [rows[0], *numbers])
     page = write_report(out, found)
-    typer.echo(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
-    for line in found.summary().splitlines():
-        typer.echo(line)
-    typer.echo("")
+    say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
+    *sentences, python = found.summary().splitlines()
+    for line in sentences:
+        say(line)
+    typer.echo(f"{python}\n")  # in one piece, to be copied
     _show(found, all_arms)
-    for note in on_log.notes(setup):
-        typer.echo(note)
+    for note in comparison_setup.notes(setup):
+        say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
 
 
 def _show(found: Comparison, all_arms: bool) -> None:
-    from accrual.experiments.compare import BASELINE
+    from accrual.experiments.comparison_setup import BASELINE
 
     shown = found.arms if all_arms else found.arms[:ARMS_SHOWN]
     title = "arms" if len(shown) == len(found.arms) else f"arms, the best {len(shown)} of {len(found.arms):,}"
@@ -114,10 +122,10 @@ def _show(found: Comparison, all_arms: bool) -> None:
             [
                 line.arm,
                 f"{line.decisions:,}",
-                number(line.log.value),
-                between(line.log),
-                number(line.mean.value),
-                between(line.mean),
+                figure(line.log.value),
+                line.log.between(),
+                figure(line.mean.value),
+                line.mean.between(),
                 f"{line.best:.2f}",
             ]
             for line in shown
@@ -129,10 +137,10 @@ def _show(found: Comparison, all_arms: bool) -> None:
         [
             [
                 line.policy,
-                number(line.lost.value),
-                between(line.lost),
+                figure(line.lost.value),
+                line.lost.between(),
                 f"{line.share.value:.1f} %",
-                *(["", ""] if line.policy == BASELINE else [signed(line.more.value), between(line.more)]),
+                *(_difference(line.more) if line.policy != BASELINE else ["", ""]),
             ]
             for line in found.lines
         ],
@@ -143,9 +151,9 @@ def _show(found: Comparison, all_arms: bool) -> None:
         [
             [
                 cost.way,
-                number(cost.lost.value),
-                between(cost.lost),
-                *([signed(cost.more.value), between(cost.more)] if row else ["", ""]),
+                figure(cost.lost.value),
+                cost.lost.between(),
+                *(_difference(cost.more) if row else ["", ""]),
             ]
             for row, cost in enumerate(found.waiting.costs)
         ],
@@ -153,11 +161,5 @@ def _show(found: Comparison, all_arms: bool) -> None:
     )
 
 
-def signed(value: float) -> str:
-    """A difference in a table."""
-    return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
-
-
-def between(value: Interval) -> str:
-    """An interval in a table."""
-    return "-" if value.low != value.low else f"{number(value.low)} to {number(value.high)}"
+def _difference(value: Interval) -> list[str]:
+    return [figure(value.value, 3, "+"), value.between()]

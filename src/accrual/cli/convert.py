@@ -14,15 +14,15 @@ from accrual.cli.output import writable
 from accrual.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from accrual.fit.moments import Told
+    from accrual.fit.moments import TimeOptions
 
 _KINDS = ("transactions", "sessions")
 
 
-def _told(time_format: str | None, time_unit: str | None, timezone: str | None) -> Told:
-    from accrual.fit.moments import Told
+def _told(time_format: str | None, time_unit: str | None, timezone: str | None) -> TimeOptions:
+    from accrual.fit.moments import TimeOptions
 
-    return Told(time_format, time_unit, timezone)
+    return TimeOptions(time_format, time_unit, timezone)
 
 
 def _with_times(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +44,7 @@ def convert(
     ] = None,
     column: Columns = None,
 ) -> None:
-    """Make a log of a table of transactions or of music sessions."""
+    """Make a log of transactions or of sessions."""
     from accrual.fit import convert as files
     from accrual.fit import sessions, transactions
 
@@ -66,7 +66,7 @@ def convert(
     else:
         if (arm is None) == (cut is None):
             raise InputError("transactions need an arm: either --arm COLUMN or --cut COLUMN=NUMBERS")
-        chosen = transactions.Cut.parse(cut) if cut is not None else str(arm)
+        chosen = transactions.AmountRanges.parse(cut) if cut is not None else str(arm)
         decisions, pieces, notes = transactions.convert(table, chosen, told(column), times)
     files.write(out, decisions, pieces)
     for note in notes:

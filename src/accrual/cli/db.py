@@ -11,67 +11,103 @@ from typing import Annotated
 
 import typer
 
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError
 
-ACTIONS = ("init", "upgrade", "backup", "restore", "verify", "recover", "export")
-_WITH_PATH = {
-    "backup": "the file to write", "restore": "the backup", "recover": "the file to write",
-    "export": "the folder to write to",
-}  # fmt: skip
 _WRONG = 1  # exit code of a database that is not as it should be
 
+app = typer.Typer(help="Make, check, back up, recover or export a database.")
 
-def db(
-    action: Annotated[
-        str,
-        typer.Argument(metavar="ACTION", help="init, upgrade, backup, restore, verify, recover or export."),
-    ],
-    url: Annotated[str, typer.Argument(metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")],
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="[PATH]", help="A backup's file, a new file, or a folder to export to."),
-    ] = None,
-    bandit: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which one to export; needed if there are several.")
-    ] = None,
+Url = Annotated[str, typer.Argument(metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")]
+NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file to write; it must be new.")]
+
+
+@app.command()
+def init(url: Url) -> None:
+    """Make the tables."""
+    _upgrade("init", url)
+
+
+@app.command("upgrade")
+def upgrade_(url: Url) -> None:
+    """Bring the tables of an older version up to date."""
+    _upgrade("upgrade", url)
+
+
+@app.command("backup")
+def backup_(url: Url, file: NewFile) -> None:
+    """Write everything, as of one moment, to a SQLite file, while others go on writing."""
+    from accrual.store.backup import backup
+
+    backup(url, file)
+    typer.echo(f"written: {file}")
+
+
+@app.command("restore")
+def restore_(
+    url: Url, file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that backup wrote.")]
+) -> None:
+    """Put a backup into an empty place, SQLite or PostgreSQL."""
+    from accrual.store.address import parse
+    from accrual.store.backup import restore
+
+    restore(url, file)
+    typer.echo(f"restored: {parse(url)}")
+
+
+@app.command("recover")
+def recover_(
+    url: Url,
+    file: NewFile,
     until: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Recover no event after this, such as 2026-11-15T12:00."),
+        typer.Option(metavar="TIME", help="Save no event after this, such as 2026-11-15T12:00."),
     ] = None,
-) -> int:
-    """Make, upgrade, back up, restore, check, recover or export a database of live bandits."""
-    if action not in ACTIONS:
-        raise unknown("action", action, ACTIONS)
-    if path is None and action in _WITH_PATH:
-        raise InputError(f"accrual db {action} needs a PATH after the URL: {_WITH_PATH[action]}")
-    if path is not None and action not in _WITH_PATH:
-        raise InputError(f"accrual db {action} takes no PATH")
-    if until is not None and action != "recover":
-        raise InputError("--until is for accrual db recover")
-    if bandit is not None and action != "export":
-        raise InputError("--bandit is for accrual db export")
-    if action in ("init", "upgrade"):
-        _upgrade(action, url)
-    elif action == "verify":
-        return _verify(url)
-    elif path is not None:
-        _copy(action, url, path, bandit, until)
-    return 0
+) -> None:
+    """Write what is sound in a damaged SQLite file to a new one."""
+    from accrual.store.recover import recover
+
+    for line in recover(url, file, None if until is None else _moment(until)):
+        typer.echo(line)
+    typer.echo(f"written: {file}")
+
+
+@app.command("export")
+def export_(
+    url: Url,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the Parquet files.")],
+    bandit: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which bandit to export; needed if there are several."),
+    ] = None,
+) -> None:
+    """Write a bandit's decisions and pieces as Parquet, for accrual fit."""
+    from accrual.store.export import export
+
+    for name, count in export(url, bandit, folder).items():
+        typer.echo(f"written: {folder / name} ({count:,} rows)")
+
+
+@app.command("verify")
+def verify_(url: Url) -> int:
+    """Check all that can be checked; exit code 1 if something is wrong."""
+    return _verify(url)
 
 
 def _upgrade(action: str, url: str) -> None:
     from accrual.store.address import parse
-    from accrual.store.schema import NEEDED, current, upgrade
+    from accrual.store.migrate import NEEDED, current, upgrade
 
     found = current(url)
     if action == "upgrade" and found is None:
         raise InputError(f"{parse(url)} has no tables of accrual; make them: accrual db init {parse(url)}")
     if action == "init" and found is not None and found != NEEDED:
-        raise InputError(f"{parse(url)} has form {found} already; accrual db upgrade brings it to {NEEDED}")
+        raise InputError(
+            f"{parse(url)} has tables of schema version {found}; accrual db upgrade brings them to {NEEDED}"
+        )
     with _alone(url):
         upgrade(url)
     was = "" if found in (None, NEEDED) else f" (was {found})"
-    typer.echo(f"{parse(url)}: form {NEEDED}{was}" + (", nothing to do" if found == NEEDED else ""))
+    typer.echo(f"{parse(url)}: schema version {NEEDED}{was}" + (", nothing to do" if found == NEEDED else ""))
 
 
 @contextmanager
@@ -103,40 +139,15 @@ def _moment(text: str) -> float:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-def _copy(action: str, url: str, path: Path, bandit: str | None, until: str | None) -> None:
-    if action == "backup":
-        from accrual.store.backup import backup
-
-        backup(url, path)
-        typer.echo(f"written: {path}")
-    elif action == "restore":
-        from accrual.store.address import parse
-        from accrual.store.backup import restore
-
-        restore(url, path)
-        typer.echo(f"restored: {parse(url)}")
-    elif action == "recover":
-        from accrual.store.recover import recover
-
-        for line in recover(url, path, None if until is None else _moment(until)):
-            typer.echo(line)
-        typer.echo(f"written: {path}")
-    else:
-        from accrual.store.export import export
-
-        for file, count in export(url, bandit, path).items():
-            typer.echo(f"written: {path / file} ({count:,} rows)")
-
-
 def _verify(url: str) -> int:
     from accrual.live.verify import verify_snapshots
-    from accrual.store.plain import reading
-    from accrual.store.url import open_store
+    from accrual.store.backends import open_store
+    from accrual.store.readers import open_reader
     from accrual.store.verify import verify
 
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         found = verify(reader)
-        events = reader.one("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
+        events = reader.value("SELECT coalesce(sum(seq), 0) FROM head") if not found else 0
     compared = 0
     if not found:
         store = open_store(url, readonly=True)

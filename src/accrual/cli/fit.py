@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,15 +11,16 @@ import typer
 
 from accrual.cli.log import BAD_ROWS_FILE, LogOptions, with_log
 from accrual.cli.options import Plot, with_executor
-from accrual.cli.output import PICTURES, number, show_table, writable
+from accrual.cli.output import PICTURES, line_width, say, show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
     from accrual.fit.schema import Fitted, Shares
 
 _ARMS_MOST = 5  # columns of the spread's table
-_USUAL = 100  # characters in a line
+_WIDEST = 100  # characters in a line of the spread's table
 
 
 @with_log
@@ -45,19 +43,19 @@ def fit(
         need("matplotlib", "plot")
     with _waiting("reading the log and fitting"), source.opened(executor) as log:
         fitted = source.fit(log)
-    show(fitted, arms)
-    if fitted.log["bad_rows"]:
-        typer.echo(f"rows left out: {BAD_ROWS_FILE}")
     if out is not None:
         fitted.save(out)
-        typer.echo(f"written: {out}")
     if plot is not None:
         fitted.plot(plot)
-        typer.echo(f"picture: {plot}")
+    show(fitted, arms)
+    bad_rows = BAD_ROWS_FILE if fitted.log["bad_rows"] else None
+    for what, path in (("rows left out", bad_rows), ("written", out), ("picture", plot)):
+        if path is not None:
+            typer.echo(f"{what}: {path}")
 
 
 def _waiting(what: str) -> AbstractContextManager[object]:
-    """Something that turns while a terminal's user waits."""
+    """Show on a terminal that work is going on."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -68,13 +66,12 @@ def show(fitted: Fitted, arms: int) -> None:
     """Print what a fit found: the conclusions, then the tables."""
     from accrual.fit import summary
 
-    for line in (*summary.odd_lines(fitted), *summary.conclusions(fitted)):
-        typer.echo(line)
-    typer.echo("")
+    for line in (*summary.odd_lines(fitted), *summary.conclusions(fitted), ""):
+        say(line)
     _show_arms(fitted, arms)
     _show_spread(fitted)
     for line in summary.grounds(fitted):
-        typer.echo(line)
+        say(line)
 
 
 def _show_arms(fitted: Fitted, most: int) -> None:
@@ -83,9 +80,9 @@ def _show_arms(fitted: Fitted, most: int) -> None:
     rows = []
     figures = arm_rows(fitted)
     for name, (decisions, closed, mean, low, high, *totals) in figures[:most]:
-        between = "-" if math.isnan(mean) else f"{number(low)} to {number(high)}"
+        between = "-" if math.isnan(mean) else f"{figure(low)} to {figure(high)}"
         counts = [f"{decisions:,.0f}", f"{closed:,.0f}"]
-        rows.append([shortened(name), *counts, number(mean), between, *map(number, totals)])
+        rows.append([shortened(name), *counts, figure(mean), between, *map(figure, totals)])
     title = "what the arms pay"
     if len(figures) > most:
         title += f": the first {most} of {len(figures):,} (--arms {len(figures)} shows all)"
@@ -96,7 +93,7 @@ def _show_spread(fitted: Fitted) -> None:
     from accrual.fit.summary import shortened, time
 
     paying = [arm for arm in fitted.arms if arm.spread is not None]
-    room = (_width() - 20) // 24 - 1  # columns of 21 characters and a gap
+    room = (min(line_width(), _WIDEST) - 20) // 24 - 1  # columns of 21 characters and a gap
     most = max(0, min(_ARMS_MOST, room))
     columns: dict[str, Shares] = {"all arms": fitted.spread}
     columns |= {shortened(arm.name): arm.spread for arm in paying[:most] if arm.spread is not None}
@@ -109,11 +106,5 @@ def _show_spread(fitted: Fitted) -> None:
         rows.append(row)
     title = "spread: the share of the reward that comes in each group (95 % interval)"
     if len(paying) > most:
-        title += f"; the first {most} of {len(paying):,} arms"
+        title += f"; the first {most} of {len(paying):,} arms" if most else "; all arms together"
     show_table(["group", "up to age", *columns], rows, title)
-
-
-def _width() -> int:
-    """Characters in a line: the terminal's, or as COLUMNS says; 100 where the output goes elsewhere."""
-    known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size((_USUAL, 24)).columns if known else _USUAL

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accrual.cli.options import Device, count, with_executor
-from accrual.cli.output import number, show_table, writable
+from accrual.cli.output import show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
+from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
-    from accrual.report.gallery import Line
+    from accrual.report.gallery import GalleryLine
 
 
 @with_executor
@@ -39,13 +41,16 @@ def gallery(
         "out/gallery"
     ),
 ) -> None:
-    """Policies on problems that are hard in different ways, against learners without delay."""
+    """Play policies on a gallery of hard problems.
+
+    Their regret is shown beside that of learners that see every total at once.
+    """
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.cells import gather
+    from accrual.experiments.cells import gather_results
     from accrual.experiments.gallery import cut_entry, policies, select
     from accrual.experiments.runner import run_cells
-    from accrual.report.gallery import draw, lines, write_csv
+    from accrual.report.gallery import GalleryLine, draw, lines
 
     entries = select(only or ())
     compared = {entry.id: policies(entry.problem, policy or ()) for entry in entries}
@@ -55,25 +60,25 @@ def gallery(
 
     cells = {entry.id: cut_entry(entry, compared[entry.id], horizon, runs, device) for entry in entries}
     run_cells([cell for part in cells.values() for cell in part], out, executor)
-    table: list[Line] = []
+    table: list[GalleryLine] = []
     for id, part in cells.items():
-        result = gather(part, out)
+        result = gather_results(part, out)
         result.save(out / f"{id}.parquet")
         table += lines(id, result)
     _show(table)
-    write_csv(figures, table)
+    write_csv(figures, [GalleryLine._fields, *table])
     typer.echo(f"figures: {figures}")
     if any(line.mean > 0 for line in table):
         draw(picture, table, {entry.id: entry.title for entry in entries})
         typer.echo(f"picture: {picture}")
 
 
-def _show(table: Sequence[Line]) -> None:
+def _show(table: Sequence[GalleryLine]) -> None:
     learning = [line for line in table if line.over_floor > 0]
     _matrix("regret over the floor's (the better of IMED and Thompson sampling without delay)", learning,
             lambda line: _ratio(line.over_floor))  # fmt: skip
     _matrix("the worst run's regret over the mean", learning, lambda line: _ratio(line.worst))
-    _matrix("mean regret", learning, lambda line: number(line.mean))
+    _matrix("mean regret", learning, lambda line: figure(line.mean))
     _matrix(
         "share of the most chosen arm, where all arms are equal",
         [line for line in table if line not in learning],
@@ -81,7 +86,7 @@ def _show(table: Sequence[Line]) -> None:
     )
 
 
-def _matrix(title: str, table: Sequence[Line], text: Callable[[Line], str]) -> None:
+def _matrix(title: str, table: Sequence[GalleryLine], text: Callable[[GalleryLine], str]) -> None:
     """Print problems x policies."""
     if not table:
         return

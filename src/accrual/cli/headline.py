@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accrual.cli.options import Device, Horizon, Runs
-from accrual.cli.output import PICTURES, number, show_table, writable
+from accrual.cli.output import PICTURES, show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
 
 if TYPE_CHECKING:
     from accrual.engine.result import Result
@@ -28,7 +29,7 @@ def headline(
         "out/headline.png"
     ),
 ) -> None:
-    """The paper's main comparison, at full size."""
+    """Play the paper's main comparison."""
     need("matplotlib", "plot")
     writable(out, PICTURES, new_folder=True)
 
@@ -67,5 +68,5 @@ def _show(result: Result) -> None:
         compared = ["", ""] if row["policy"] == BASELINE else [f"{change:+.1f} %", f"{error:.1f} %"]
         if math.isnan(error):  # of a single run
             compared[1] = ""
-        lines.append([row["policy"], number(row["mean"]), number(row["se"]), *compared])
+        lines.append([row["policy"], figure(row["mean"]), figure(row["se"]), *compared])
     show_table(["policy", "regret", "s.e.", f"vs {BASELINE}", "s.e."], lines)

@@ -15,9 +15,9 @@ from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
-    from accrual.fit.cells import Options
+    from accrual.fit.reading import ReadingOptions
     from accrual.fit.schema import Fitted
-    from accrual.fit.tables import Known
+    from accrual.fit.tables import LogFacts
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -72,10 +72,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "column": (Columns, None),
-    "window": (
-        Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")],
-        None,
-    ),
+    "window": (Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")], None),
     "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Parts of the window.")], None),
     "cap": (
         Annotated[
@@ -99,8 +96,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     **TIMES,
     "bad_rows": (
         Annotated[
-            str,
-            typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file."),
+            str, typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file.")
         ],
         "refuse",
     ),
@@ -149,7 +145,7 @@ class LogOptions:
             yield log
 
     @property
-    def reading(self) -> Options:
+    def reading(self) -> ReadingOptions:
         """How the log is to be read."""
         return {
             "end": self.end, "age_unit": self.age_unit, "bandit": self.bandit,
@@ -159,7 +155,7 @@ class LogOptions:
         }  # fmt: skip
 
     def words(self) -> list[str]:
-        """The options as they would be written."""
+        """Write the options as words of a command line."""
         words = [str(self.log), *([] if self.pieces is None else [str(self.pieces)])]
         for name, value in vars(self).items():
             if name in ("log", "pieces") or not value or (name, value) == ("bad_rows", "refuse"):
@@ -172,14 +168,14 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: Known) -> Fitted:
-        """What the opened log says."""
+    def fit(self, log: LogFacts) -> Fitted:
+        """Fit the opened log."""
         from accrual.fit.fit import fit_log
 
         return fit_log(log, self.window, self.groups, _caps(self.cap))
 
     def fitted(self) -> Fitted:
-        """What a problem.json holds, or what a log says."""
+        """Read a problem.json, or fit a log."""
         if self.log.suffix != ".json":
             with self.opened() as log:
                 return self.fit(log)
@@ -198,7 +194,7 @@ def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def told(column: Sequence[str] | None) -> dict[str, str]:
-    """Role to column name."""
+    """Read ``--column ROLE=NAME`` options as a mapping of role to column name."""
     found: dict[str, str] = {}
     for text in column or ():
         role, equals, name = text.partition("=")
@@ -211,7 +207,7 @@ def told(column: Sequence[str] | None) -> dict[str, str]:
 
 
 def _caps(cap: Sequence[str] | None) -> float | dict[str, float] | None:
-    """One cap for all arms, or caps by name."""
+    """Read ``--cap`` options: one cap for all arms, or caps by name."""
     found: dict[str, float] = {}
     for text in cap or ():
         arm, _, number = text.rpartition("=")

@@ -19,7 +19,7 @@ ENGINES = ("local", "ray")
 
 
 def count(given: str | int) -> int:
-    """A whole number, also written 1e5; a default comes as it is."""
+    """Read a whole number, which may be written 1e5."""
     try:
         return int(given)  # not by way of a float, which would round a long number
     except ValueError:
@@ -38,7 +38,8 @@ Setting = Annotated[
 ]
 Horizon = Annotated[int, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run.")]
 Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many runs.")]
-Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an NVIDIA card.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an NVIDIA GPU.")]
+Seed = Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")]
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
 
 _Jobs = Annotated[int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")]
@@ -76,12 +77,9 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def expanded(
-    command: Callable[..., Any],
-    name: str,
-    options: Mapping[str, tuple[Any, Any]],
-    make: Callable[..., Any],
+    command: Callable[..., Any], name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """`command` with several options, each (annotation, default), in place of its parameter `name`.
+    """Give `command` with several options, each (annotation, default), in place of its parameter `name`.
 
     What it gets for that parameter is what `make` makes of them. An argument without a default has
     ``...`` for one.

@@ -1,13 +1,16 @@
-"""What the commands print and write."""
+"""Print tables and sentences so that no number is ever broken, and check where files can be written."""
 
 from __future__ import annotations
 
-import math
 import os
+import re
+import shutil
+import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accrual.core.errors import InputError
 
@@ -15,41 +18,74 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PICTURES = (".png", ".svg", ".pdf")
+_ANY_WIDTH = 10_000  # of a line that no terminal shows
+_NAME_LEAST = 16  # characters to which the names in a table's first column may be folded
+_GAP = 3  # characters between two columns
+
+
+def line_width() -> int:
+    """Count the characters in a line: the terminal's, or what COLUMNS says; unlimited in a file or a pipe."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return shutil.get_terminal_size().columns
+    return _ANY_WIDTH
+
+
+def say(line: str) -> None:
+    """Print a sentence, broken between words where a terminal's line ends."""
+    print(_broken(line))
+
+
+def _broken(line: str) -> str:
+    """Break a sentence into lines, but never a number, nor a number from its unit."""
+    whole = re.sub(r"(?<=\d) (?=%|[a-z]{1,2}\b)", "\N{NO-BREAK SPACE}", line)
+    lines = textwrap.fill(whole, line_width(), break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def console() -> Console:
-    """stdout: with colours on a terminal, plain text of any width elsewhere."""
+    """Give the console for stdout: with colours on a terminal, plain text elsewhere."""
     from rich.console import Console
 
-    out = Console(markup=False, highlight=False, emoji=False)
-    if not out.is_terminal:
-        out = Console(markup=False, highlight=False, emoji=False, width=10_000, color_system=None)
-    return out
+    system: Literal["auto"] | None = "auto" if sys.stdout.isatty() else None
+    return Console(markup=False, highlight=False, emoji=False, width=line_width(), color_system=system)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table, and an empty line after it; columns of figures go to the right."""
+    """Print a table, and an empty line after it.
+
+    Names are in the first column and may be folded. Figures are never broken: where the line is too
+    short, columns at the right are left out and named in a line below.
+    """
     from rich import box
     from rich.table import Table
 
     out = console()
+    shown = _columns_that_fit([*zip(head, *rows, strict=True)], out.width)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for i, name in enumerate(head):
+    for i, name in enumerate(head[:shown]):
         figures = i > 0 and name != ""
-        table.add_column(name, justify="right" if figures else "left", overflow="fold")
+        table.add_column(name, justify="right" if figures else "left", overflow="fold", no_wrap=i > 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*row[:shown])
     if title:
-        out.print(title, style="bold")
+        out.print(_broken(title), style="bold")
     out.print(table)
+    if shown < len(head):
+        say(f"columns left out, as the terminal is too narrow: {', '.join(filter(None, head[shown:]))}")
     out.print()
 
 
-def number(value: float) -> str:
-    """A figure for a table: whole from a thousand on, four digits below, a dash for none."""
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def _columns_that_fit(columns: Sequence[Sequence[str]], width: int) -> int:
+    """Count the columns that fit into a line, the first one folded if need be; at least two."""
+    from rich.cells import cell_len
+
+    sizes = [max(map(cell_len, column)) for column in columns]
+    room = width - min(sizes[0], _NAME_LEAST)
+    for i, size in enumerate(sizes[1:], 1):
+        room -= size + _GAP
+        if room < 0:
+            return max(i, 2)
+    return len(sizes)
 
 
 def writable(path: Path, endings: Sequence[str], new_folder: bool = False) -> None:

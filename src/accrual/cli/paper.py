@@ -42,17 +42,17 @@ def paper(
         bool, typer.Option("--check", help="Exit with 1 and a list if a printed number disagrees.")
     ] = False,
 ) -> int:
-    """Every table and figure of the paper, beside what it prints."""
+    """Reproduce the paper's tables and figures."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.reproduction import Options, run
-    from accrual.experiments.settings import HORIZON
+    from accrual.experiments.paper_settings import HORIZON
+    from accrual.experiments.reproduction import PaperOptions, run
     from accrual.report.build import build
 
     horizon, runs, device = extent
     if check and horizon != HORIZON:
         raise InputError(f"--check compares with numbers printed for {HORIZON} rounds; leave out --horizon")
-    options = Options(out, only or (), runs, horizon, executor, fresh, spotify, device)
+    options = PaperOptions(out, only or (), runs, horizon, executor, fresh, spotify, device)
     summary = run(options)
     if summary.policy_rounds:
         _say(

@@ -6,18 +6,19 @@ from typing import Annotated
 
 import typer
 
-from accrual.cli.compare import ARMS_SHOWN, between, signed
+from accrual.cli.compare import ARMS_SHOWN
 from accrual.cli.log import LogOptions, with_log
-from accrual.cli.output import number, show_table
+from accrual.cli.options import Seed
+from accrual.cli.output import say, show_table
 from accrual.core.errors import InputError
+from accrual.core.figures import figure
 
 
 @with_log
 def replay(
     source: LogOptions,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated."),
+        list[str] | None, typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated.")
     ] = None,
     always: Annotated[
         list[str] | None,
@@ -34,13 +35,13 @@ def replay(
         bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
     ] = False,
     method: Annotated[str, typer.Option(metavar="NAME", help="rejection or weighting.")] = "rejection",
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
+    seed: Seed = 0,
 ) -> None:
-    """What a policy would have earned, on a log that was collected at random."""
-    from accrual.experiments.judging import named
-    from accrual.experiments.logged import from_log
+    """Judge policies by a log collected at random."""
+    from accrual.experiments.api import named
     from accrual.experiments.replay import judge_all
-    from accrual.experiments.replayed import Replayed
+    from accrual.experiments.replay_log import from_log
+    from accrual.experiments.replay_result import ReplayResult
 
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay walks through a log itself, not through what was fitted")
@@ -48,19 +49,18 @@ def replay(
         logged = from_log(log, source.fit(log), uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
-    found = Replayed(logged, lines, method)
-    for said in found.summary().splitlines():
-        typer.echo(said)
-    typer.echo("")
+    found = ReplayResult(logged, lines, method)
+    for line in [*found.summary().splitlines(), ""]:
+        say(line)
     show_table(
         ["policy", "method", "reward", "95 %", "vs the log", "95 %", "worth"],
         [
             [
                 line.policy,
                 line.method,
-                number(line.reward.value),
-                between(line.reward),
-                *([signed(line.more.value), between(line.more)] if row else ["", ""]),
+                figure(line.reward.value),
+                line.reward.between(),
+                *([figure(line.more.value, 3, "+"), line.more.between()] if row else ["", ""]),
                 f"{line.effective:,.0f}",
             ]
             for row, line in enumerate(found.lines)

@@ -44,7 +44,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve decisions over HTTP."""
-    need("fastapi", "service")
+    need("starlette", "service")
     need("uvicorn", "service")
     need("httptools", "service")
     from accrual.demo import Demo

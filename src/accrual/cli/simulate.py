@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.options import Extent, Plot, Setting, with_extent
-from accrual.cli.output import PICTURES, number, show_table, writable
+from accrual.cli.options import Extent, Plot, Seed, Setting, with_extent
+from accrual.cli.output import PICTURES, show_table, writable
 from accrual.core.errors import InputError, need
-from accrual.core.files import replacing
+from accrual.core.figures import figure
+from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
     from accrual.engine.result import Result
@@ -27,7 +27,7 @@ def simulate(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")] = 0,
+    seed: Seed = 0,
     threads: Annotated[int | None, typer.Option(metavar="COUNT", help="All cores unless given.")] = None,
     plot: Plot = None,
     save: Annotated[
@@ -40,10 +40,10 @@ def simulate(
         ),
     ] = None,
 ) -> None:
-    """Play a problem with several policies and print their regret."""
+    """Play policies on a problem."""
     from accrual.engine.simulate import simulate as play
-    from accrual.experiments.files import load
-    from accrual.experiments.registry import usual_policies
+    from accrual.experiments.named_problems import usual_policies
+    from accrual.experiments.toml_files import load
 
     setup = load(setting)
     policies = _parsed(policy) if policy else setup.policies
@@ -70,14 +70,15 @@ def simulate(
         if path.suffix == ".parquet":
             result.save(path)
         else:
-            _write_csv(path, result.rows())
+            rows = result.rows()
+            write_csv(path, [rows[0], *(row.values() for row in rows)])
 
 
 def show(result: Result, title: str) -> None:
     """Print the final regret of each policy, compared with the first."""
     rows = result.rows()
     head = ["policy", "mean", "s.e.", "5 %", "median", "95 %", "worst", f"vs {result.labels[0]}", "s.e."]
-    show_table(head, [[row["policy"], *map(number, list(row.values())[1:])] for row in rows], title)
+    show_table(head, [[row["policy"], *map(figure, list(row.values())[1:])] for row in rows], title)
 
 
 def _parsed(texts: Sequence[str]) -> dict[str, Policy]:
@@ -90,10 +91,3 @@ def _parsed(texts: Sequence[str]) -> dict[str, Policy]:
             raise InputError(f"--policy gives {policy.label} twice")
         policies[policy.label] = policy
     return policies
-
-
-def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)

@@ -29,7 +29,7 @@ def spread(
     ] = 50,
     plot: Plot = None,
 ) -> None:
-    """Print and draw how a cap is divided over the groups."""
+    """Show how a spread divides a cap over groups."""
     from accrual.spread import parse
     from accrual.spread.base import GROUPS_MOST
 
@@ -52,7 +52,7 @@ def spread(
 
 
 def _show_bars(pmfs: dict[str, Any], groups: int) -> None:
-    """One line per group, or per few groups where there are many; all bars on one scale."""
+    """Print one line per group, or per few groups where there are many; all bars on one scale."""
     step = -(-groups // _LINES)
     starts = range(0, groups, step)
     shares = {label: [float(pmf[s : s + step].sum()) for s in starts] for label, pmf in pmfs.items()}

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accrual.cli.options import count, with_executor
-from accrual.cli.output import number, show_table, writable
+from accrual.cli.output import show_table, writable
 from accrual.core.errors import need
+from accrual.core.figures import figure
+from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
-    from accrual.report.sweep import Line
+    from accrual.report.sweep import SweepLine
 
 
 @with_executor
@@ -36,13 +38,13 @@ def sweep(
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where results and picture go.")] = None,
 ) -> None:
-    """Policies over a grid of parameters: the best of them, a table and a picture."""
+    """Try policies over a grid of parameters."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.cells import gather
+    from accrual.experiments.cells import gather_results
     from accrual.experiments.runner import run_cells
     from accrual.experiments.sweep import read
-    from accrual.report.sweep import draw, lines, write_csv
+    from accrual.report.sweep import csv_rows, draw, lines
 
     swept = read(file, runs, horizon)
     folder = Path("out") / Path(file).stem if out is None else out
@@ -51,18 +53,18 @@ def sweep(
         writable(path, [path.suffix], new_folder=True)
     cells = swept.cells(device)
     run_cells([cell for part in cells.values() for cell in part], folder, executor)
-    cases = lines(swept, {block: gather(part, folder) for block, part in cells.items()})
+    cases = lines(swept, {block: gather_results(part, folder) for block, part in cells.items()})
     for case in cases:
         _show(case, list(swept.grid), show)
-    write_csv(figures, swept, cases)
+    write_csv(figures, csv_rows(swept, cases))
     typer.echo(f"figures: {figures}")
     if len(swept.grid) <= 2:
         draw(picture, swept, cases)
         typer.echo(f"picture: {picture}")
 
 
-def _show(case: Sequence[Line], grid: Sequence[str], most: int) -> None:
-    """The best few of a case, and the policies that use no parameter of the grid."""
+def _show(case: Sequence[SweepLine], grid: Sequence[str], most: int) -> None:
+    """Print the best few of a case, and the policies that use no parameter of the grid."""
     from accrual.report.sweep import best, title
 
     first = best(case)
@@ -70,9 +72,9 @@ def _show(case: Sequence[Line], grid: Sequence[str], most: int) -> None:
     shown = [line for line in case if not line.point.place or line in ranked[:most]]
     rows = []
     for line in shown:
-        over = ["", ""] if line is first else [number(line.over_best), number(line.over_best_se)]
+        over = ["", ""] if line is first else [figure(line.over_best), figure(line.over_best_se)]
         places = [str(line.point.place.get(key, "")) for key in grid]
-        rows.append([line.point.label, *places, number(line.mean), number(line.se), *over])
+        rows.append([line.point.label, *places, figure(line.mean), figure(line.se), *over])
     alike = sum(
         line.over_best <= 2 * line.over_best_se for line in ranked if not math.isnan(line.over_best_se)
     )

@@ -1,8 +1,33 @@
-"""A typed client of the decision service, plain and asynchronous."""
+"""A typed client of the decision service: `Client` waits for each answer, `AsyncClient` is awaited."""
 
 from accrual.client.asynchronous import AsyncClient
-from accrual.client.calls import Decision, Piece, PieceResult
+from accrual.client.calls import Piece
+from accrual.client.results import (
+    ArmState,
+    BanditInfo,
+    BanditState,
+    Decision,
+    Event,
+    EventPage,
+    Explanation,
+    PieceResult,
+    Reason,
+)
 from accrual.client.retry import ServiceError
 from accrual.client.sync import Client
 
-__all__ = ["AsyncClient", "Client", "Decision", "Piece", "PieceResult", "ServiceError"]
+__all__ = [
+    "ArmState",
+    "AsyncClient",
+    "BanditInfo",
+    "BanditState",
+    "Client",
+    "Decision",
+    "Event",
+    "EventPage",
+    "Explanation",
+    "Piece",
+    "PieceResult",
+    "Reason",
+    "ServiceError",
+]

@@ -1,22 +1,30 @@
-"""What can be asked of a service: each call as plain data, sent by either client."""
+"""The requests that a service takes: each as plain data, checked here and sent by either client."""
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
+from accrual.client.results import (
+    BanditInfo,
+    BanditState,
+    Decision,
+    EventPage,
+    Explanation,
+    PieceResult,
+    build,
+    build_events,
+    build_explanation,
+    build_state,
+)
+from accrual.core.errors import InputError, whole
+
 T = TypeVar("T")
-
-
-class Decision(NamedTuple):
-    """A decision that was made."""
-
-    id: int
-    arm: str
-    at: float  # its round, or its time in seconds since 1970
+BATCH_MOST = 1_000  # decisions or pieces in one request
 
 
 class Piece(NamedTuple):
@@ -29,18 +37,8 @@ class Piece(NamedTuple):
     key: str | None = None
 
 
-class PieceResult(NamedTuple):
-    """What became of a piece."""
-
-    status: str  # stored, late or again; in a batch also conflict, unknown, future, early or invalid
-    late: bool = False
-    age: float | None = None
-    detail: str = ""
-    warning: str = ""  # text if the decision has paid more in all than its arm's cap
-
-
 class Call(NamedTuple, Generic[T]):
-    """A request, and how to read its answer. Safe to send again, whatever became of it before."""
+    """A request, and how to read its answer. It may be sent again: it is counted once."""
 
     method: str
     path: str
@@ -49,29 +47,30 @@ class Call(NamedTuple, Generic[T]):
 
 
 def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
-           settings: Mapping[str, Any]) -> Call[dict[str, Any]]:  # fmt: skip
-    """Make a bandit; the same again is no error."""
+           settings: Mapping[str, Any]) -> Call[BanditInfo]:  # fmt: skip
+    """Make a bandit; the same request again is no error."""
     if isinstance(arms, Mapping):
-        listed: list[Any] = [{"name": arm, "cap": cap} for arm, cap in arms.items()]
+        listed: list[Any] = [{"name": arm, "cap": _number("cap", cap)} for arm, cap in arms.items()]
     else:
         listed = [{"name": arm} for arm in arms]
     given = {key: value for key, value in settings.items() if value is not None}
-    return Call("POST", "/v1/bandits", {"name": name, "arms": listed, "window": window, **given}, dict)
+    body = {"name": name, "arms": listed, "window": window, **given}
+    return Call("POST", "/v1/bandits", body, lambda found: build(BanditInfo, found))
 
 
 def names() -> Call[list[str]]:
-    """The names of all bandits."""
+    """List the names of all bandits."""
     return Call("GET", "/v1/bandits", None, lambda found: [bandit["name"] for bandit in found["bandits"]])
 
 
 def decide(bandit: str, n: int, key: str | None) -> Call[list[Decision]]:
-    """Decide. Without a key of the caller's, one is made, so that a retry decides nothing new."""
-    body = {"n": n, "key": key or _new_key()}
+    """Make decisions. Without a key one is made here, so that sending it again decides nothing new."""
+    body = {"n": whole("n", n, 1, BATCH_MOST), "key": _key(key) or _new_key()}
     return Call("POST", _of(bandit, "decisions"), body, _decisions)
 
 
 def _decisions(found: Any) -> list[Decision]:
-    return [Decision(one["id"], one["arm"], one["at"]) for one in found["decisions"]]
+    return [build(Decision, decision) for decision in found["decisions"]]
 
 
 def observe(bandit: str, piece: Piece) -> Call[PieceResult]:
@@ -82,29 +81,57 @@ def observe(bandit: str, piece: Piece) -> Call[PieceResult]:
 def observe_many(bandit: str, pieces: Sequence[Piece]) -> Call[list[PieceResult]]:
     """Send up to 1,000 pieces."""
     body = [_piece(piece) for piece in pieces]
-    return Call("POST", _of(bandit, "pieces"), body, lambda found: [_result(one) for one in found])
+    return Call("POST", _of(bandit, "pieces"), body, lambda found: list(map(_result, found)))
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
-    """A piece with neither age nor time has no key but one of its own, so it gets one here."""
-    if piece.key is None and piece.age is None and piece.at is None:
-        piece = piece._replace(key=_new_key())
-    return {name: value for name, value in piece._asdict().items() if value is not None}
+    """Check a piece and write it as JSON has it.
+
+    One with neither key, age nor time would count anew each time it is sent, so it gets a key here.
+    """
+    body: dict[str, Any] = {
+        "decision": whole("decision", piece.decision, 0),
+        "value": _number("value", piece.value),
+    }
+    if piece.age is not None:
+        body["age"] = _number("age", piece.age)
+    if piece.at is not None:
+        body["at"] = _number("at", piece.at)
+    key = _key(piece.key)
+    if key is None and len(body) == 2:
+        key = _new_key()
+    return body if key is None else body | {"key": key}
+
+
+def _number(name: str, value: Any) -> float:
+    """Return a number that JSON can say: numpy's numbers too, but neither text nor NaN."""
+    try:
+        number = math.nan if isinstance(value, str | bytes | bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, not {value!r}")
+    return number
+
+
+def _key(key: Any) -> str | None:
+    if key is not None and not isinstance(key, str):
+        raise InputError(f"key must be text, not {key!r}")
+    return key
 
 
 def _new_key() -> str:
-    """Unlike any other. Those of one time begin alike, so that a database has them side by side."""
+    """Make a key unlike any other. Keys of one time begin alike, so a database has them side by side."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
 def _result(found: Any) -> PieceResult:
-    texts = found.get("detail", ""), found.get("warning", "")
-    return PieceResult(found["status"], found.get("late", False), found.get("age"), *texts)
+    return build(PieceResult, found)
 
 
 def add_arm(bandit: str, name: str, cap: float, window: float | None) -> Call[None]:
-    """Add an arm; the same again is no error."""
-    body = {"name": name, "cap": cap} | ({} if window is None else {"window": window})
+    """Add an arm; the same request again is no error."""
+    body = {"name": name, "cap": _number("cap", cap)} | ({} if window is None else {"window": window})
     return Call("POST", _of(bandit, "arms"), body, _nothing)
 
 
@@ -114,23 +141,26 @@ def retire_arm(bandit: str, name: str) -> Call[None]:
 
 
 def close(bandit: str, decision: int) -> Call[None]:
-    """Nothing more will come for a decision."""
-    return Call("POST", _of(bandit, f"decisions/{decision:d}/close"), None, _nothing)
+    """Refuse further pieces of a decision."""
+    return Call("POST", _of(bandit, f"decisions/{whole('decision', decision, 0)}/close"), None, _nothing)
 
 
-def state(bandit: str) -> Call[dict[str, Any]]:
-    """What is known of every arm."""
-    return Call("GET", _of(bandit, "state"), None, dict)
+def state(bandit: str) -> Call[BanditState]:
+    """Show what is known of every arm."""
+    return Call("GET", _of(bandit, "state"), None, build_state)
 
 
-def explain(bandit: str, decision: int) -> Call[dict[str, Any]]:
-    """Why a decision fell as it did."""
-    return Call("GET", _of(bandit, f"decisions/{decision:d}/explain"), None, dict)
+def explain(bandit: str, decision: int) -> Call[Explanation]:
+    """Explain why a decision fell as it did."""
+    return Call(
+        "GET", _of(bandit, f"decisions/{whole('decision', decision, 0)}/explain"), None, build_explanation
+    )
 
 
-def events(bandit: str, after: int, limit: int) -> Call[dict[str, Any]]:
-    """Some of the log, in order."""
-    return Call("GET", _of(bandit, f"export?after={after:d}&limit={limit:d}"), None, dict)
+def events(bandit: str, after: int, limit: int) -> Call[EventPage]:
+    """Read some of the log, in order."""
+    query = f"after={whole('after', after, 0)}&limit={whole('limit', limit, 1)}"
+    return Call("GET", _of(bandit, f"export?{query}"), None, build_events)
 
 
 def _of(bandit: str, what: str) -> str:

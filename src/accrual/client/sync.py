@@ -1,4 +1,4 @@
-"""The client for plain code."""
+"""The client for code that waits for each answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accrual.client import calls
-from accrual.client.calls import Call, Decision, Piece, PieceResult
+from accrual.client.calls import Call, Piece
+from accrual.client.results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
 from accrual.client.retry import AGAIN, ServiceError, error_of, pause
 from accrual.core.errors import need
 
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Asks a decision service. Every call may be sent again and is counted once.
+    """Ask a decision service. A call that gets no answer is sent again, and counted once.
 
     Threads may share a client.
 
@@ -45,25 +46,25 @@ class Client:
         self._attempts = attempts
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
-               **settings: Any) -> dict[str, Any]:  # fmt: skip
+               **settings: Any) -> BanditInfo:  # fmt: skip
         """Make a bandit: `groups`, `policy`, `seed` and `allow_negative` as for `accrual.Bandit`."""
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
-        """The names of all bandits."""
+        """List the names of all bandits."""
         return self._send(calls.names())
 
     def decide(self, bandit: str, key: str | None = None) -> Decision:
-        """One decision."""
+        """Make one decision."""
         return self._send(calls.decide(bandit, 1, key))[0]
 
     def decide_many(self, bandit: str, n: int, key: str | None = None) -> list[Decision]:
-        """Several decisions, before any feedback."""
+        """Make up to 1,000 decisions at once, before any feedback."""
         return self._send(calls.decide(bandit, n, key))
 
     def observe(self, bandit: str, decision: int, value: float, *, age: float | None = None,
                 at: float | None = None, key: str | None = None) -> PieceResult:  # fmt: skip
-        """Send a piece."""
+        """Send a piece of a decision's reward."""
         return self._send(calls.observe(bandit, Piece(decision, value, age, at, key)))
 
     def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
@@ -79,23 +80,23 @@ class Client:
         self._send(calls.retire_arm(bandit, name))
 
     def close_decision(self, bandit: str, decision: int) -> None:
-        """Nothing more will come for a decision."""
+        """Refuse further pieces of a decision."""
         self._send(calls.close(bandit, decision))
 
-    def state(self, bandit: str) -> dict[str, Any]:
-        """What is known of every arm."""
+    def state(self, bandit: str) -> BanditState:
+        """Show what is known of every arm."""
         return self._send(calls.state(bandit))
 
-    def explain(self, bandit: str, decision: int) -> dict[str, Any]:
-        """Why a decision fell as it did."""
+    def explain(self, bandit: str, decision: int) -> Explanation:
+        """Explain why a decision fell as it did."""
         return self._send(calls.explain(bandit, decision))
 
-    def events(self, bandit: str, after: int = 0, limit: int = 1000) -> dict[str, Any]:
-        """Some of the log, in order."""
+    def events(self, bandit: str, after: int = 0, limit: int = 1000) -> EventPage:
+        """Read some of the log, in order."""
         return self._send(calls.events(bandit, after, limit))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Client:

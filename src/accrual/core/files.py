@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -32,3 +34,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_csv(path: str | os.PathLike[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows, the head first, as a CSV file; it appears whole or not at all."""
+    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)

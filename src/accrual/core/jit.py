@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,13 +18,14 @@ import numba
 from numba import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from accrual.core.source_files import source_hash
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Functions within a kernel borrow its arrays. Left to itself the compiler has each count who uses
 # them, in every call, which for the live side took longer than the work. So they cannot allocate.
 _INNER: dict[str, Any] = {**_OPTIONS, "_nrt": False}
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def njit(function: F) -> F:
@@ -43,10 +45,11 @@ def njit(function: F) -> F:
     return numba.njit(forceinline=True, **_INNER)(function)  # type: ignore[no-any-return]
 
 
-def seldom(function: F) -> F:
-    """Compile `function` like `njit`, but let kernels call it: for work that they do seldom.
+def njit_noinline(function: F) -> F:
+    """Compile `function` like `njit`, but let kernels call it instead of inlining it.
 
-    Taken in whole, a large function crowds the loop around it even while it is not running.
+    This suits large functions that run now and then: inlined, they would slow down the loop around
+    them even while they are not running.
     """
     return numba.njit(**_INNER)(function)  # type: ignore[no-any-return]
 
@@ -61,27 +64,28 @@ def kernel(function: F) -> F:
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
         code = _fingerprint(function)
-        if code is not None and Path(function.__code__.co_filename).is_file():
+        if code is not None:
             dispatcher._cache = _KernelCache(function, code)
     return dispatcher  # type: ignore[no-any-return]
 
 
-def settled(dispatcher: Any) -> Any:
-    """The machine code of a kernel that has just been called, to be called again with the same types.
+def machine_code(dispatcher: Any) -> Any:
+    """Give the machine code of a kernel that has just been called, for more calls with the same types.
 
     numba looks up the type of every argument in every call, which for nested tuples takes longer
-    than a short call does. A kernel that was only ever compiled for one set of types needs no
-    looking up; any other, and plain Python, is returned as it is.
+    than a short call does. A kernel that was compiled for one set of types only needs no such
+    look-up. Any other kernel, and a function in plain Python, is returned as it is.
     """
     return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
 
 
-def settled_for(dispatcher: Any, held: Any) -> Any:
-    """The same for a kernel that takes a held tuple (`accrual.core.held`) first, and has just been called.
+def machine_code_for(dispatcher: Any, native: Any) -> Any:
+    """Give the machine code of a kernel whose first argument is `native`, and that has just been called.
 
-    It may have been compiled for other tuples as well; their code must never meet this one.
+    `native` comes from `accrual.core.native_tuple`. The kernel may have been compiled for native
+    tuples of other types too; only the code for this type may be called with it.
     """
-    kind = getattr(held, "_numba_type_", None)
+    kind = getattr(native, "_numba_type_", None)
     codes = [code for types, code in getattr(dispatcher, "overloads", {}).items() if types[0] == kind]
     return codes[0].entry_point if len(codes) == 1 else dispatcher
 
@@ -91,17 +95,33 @@ def _first_code(dispatcher: Any) -> Any:
     return next(iter(dispatcher.overloads.values())).entry_point
 
 
-def plain(function: F) -> F:
-    """The Python function that `function` was compiled from: for a call now and then, it costs less."""
+def python_function(function: F) -> F:
+    """Give the Python function that `function` was compiled from: quicker where it is called once."""
     python: F = getattr(function, "py_func", function)
     return python
 
 
-def fingerprint(dispatcher: Any) -> str | None:
-    """A hash of all source that a kernel is made from; None where some of it is in no file, or in
-    plain Python."""
+def fingerprint(dispatcher: Any, *hosts: type) -> str | None:
+    """Hash all source that a kernel's results depend on.
+
+    Parameters
+    ----------
+    dispatcher : kernel
+    hosts : type
+        Classes in plain Python that prepare what the kernel works on; their source counts as well.
+
+    Returns
+    -------
+    str or None
+        None where some of the source is in no file, or where kernels are not compiled.
+    """
     function = getattr(dispatcher, "py_func", None)
-    return None if function is None else _fingerprint(function)
+    code = None if function is None else _fingerprint(function)
+    files = [getattr(sys.modules[host.__module__], "__file__", None) for host in hosts]
+    if code is None or None in files:
+        return None
+    parts = [code, *(source_hash(Path(file)) for file in files if file is not None)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 class _KernelCache(FunctionCache):
@@ -130,28 +150,16 @@ class _KernelCache(FunctionCache):
 
 
 def _fingerprint(function: Callable[..., Any]) -> str | None:
-    """A hash of all source that goes into `function`; None where some of it is in no file."""
-    digest = hashlib.sha256(_package_fingerprint())
+    """Hash all source that goes into `function`; None where some of it is in no file."""
+    path = Path(function.__code__.co_filename)
+    if function.__module__ == "__main__" or not path.is_file():
+        return None
+    digest = hashlib.sha256(f"{numba.__version__} {function.__module__}.{function.__qualname__}".encode())
+    digest.update(source_hash(path).encode())
     for cell in function.__closure__ or ():
         part = getattr(cell.cell_contents, "py_func", None)
-        if part is None:
-            digest.update(repr(cell.cell_contents).encode())
-            continue
-        path = Path(part.__code__.co_filename)
-        if part.__module__ == "__main__" or not path.is_file():
-            return None
-        inner = _fingerprint(part)  # which may close over functions of its own
+        inner = repr(cell.cell_contents) if part is None else _fingerprint(part)
         if inner is None:
             return None
-        digest.update(f"{part.__module__}.{part.__qualname__}{inner}".encode())
-        digest.update(path.read_bytes())
+        digest.update(inner.encode())
     return digest.hexdigest()
-
-
-@functools.cache
-def _package_fingerprint() -> bytes:
-    digest = hashlib.sha256(numba.__version__.encode())
-    for room in ("core", "environment", "policy", "engine", "live"):
-        for path in sorted((_PACKAGE / room).glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.digest()

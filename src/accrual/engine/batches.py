@@ -19,7 +19,7 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import kernel
 from accrual.core.random import REWARDS, uniforms
-from accrual.environment.laws import Laws, draw_pay, pack
+from accrual.environment.laws import LawArrays, PackedLaws, pack
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
 from accrual.problem import Problem
 
@@ -180,7 +180,7 @@ def play_batches(
     return regret
 
 
-def _one(service: Batches, laws: Laws, player: Player, key: tuple[int, int]) -> Floats:
+def _one(service: Batches, laws: PackedLaws, player: Player, key: tuple[int, int]) -> Floats:
     problem, batch = service.problem, service.batch
     means, caps = problem.means, np.array(problem.caps)
     comes, goes = np.asarray(service.comes), np.asarray(service.goes)
@@ -192,7 +192,7 @@ def _one(service: Batches, laws: Laws, player: Player, key: tuple[int, int]) -> 
         chosen = player.choose(day, playing, batch)
         regret[day] = (means[:there][playing].max() - means[chosen]).sum()
         paid = np.zeros((batch, problem.window + 1))
-        _pay(laws, key, day * batch + 1, chosen, paid)
+        pay_kernel(laws.draw)(laws.arrays, key, day * batch + 1, laws.of_arm[chosen], paid)
         pending.insert(0, (chosen, caps[chosen, None] * paid))
         del pending[problem.window :]
         for age, (made, pays) in enumerate(pending, start=1):
@@ -200,13 +200,19 @@ def _one(service: Batches, laws: Laws, player: Player, key: tuple[int, int]) -> 
     return regret
 
 
-@kernel
-def _pay(laws: Laws, key: tuple[int, int], first: int, arms: Ints, paid: Floats) -> None:
-    groups = paid.shape[1] - 1
-    u = np.empty((1, groups + groups % 2))
-    pay = np.empty((1, groups))
-    for i in range(len(arms)):
-        uniforms(key[0], key[1], first + i, REWARDS, u[0])
-        draw_pay(laws, laws.of_arm[arms[i]], u, pay)
-        for g in range(groups):
-            paid[i, g + 1] = paid[i, g] + pay[0, g]
+@functools.cache
+def pay_kernel(draw: Any) -> Function:
+    """Make the kernel that draws what decisions pay with a problem's `PackedLaws.draw`."""
+
+    @kernel
+    def pay_decisions(laws: LawArrays, key: tuple[int, int], first: int, law: Ints, paid: Floats) -> None:
+        groups = paid.shape[1] - 1
+        u = np.empty((1, groups + groups % 2))
+        pay = np.empty((1, groups))
+        for i in range(len(law)):
+            uniforms(key[0], key[1], first + i, REWARDS, u[0])
+            draw(laws, law[i], u, pay)
+            for g in range(groups):
+                paid[i, g + 1] = paid[i, g] + pay[0, g]
+
+    return pay_decisions

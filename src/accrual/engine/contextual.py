@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError
-from accrual.core.jit import kernel, settled
+from accrual.core.jit import kernel, machine_code
 from accrual.engine.cpu import Marks
 from accrual.environment.contextual import Source, Visits, World, age_of, count_pieces, pack, power_of
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
@@ -87,25 +87,37 @@ class Chain:
         self._loop(
             plan.params, self.stats, plan.world, plan.reader, self.memory, visits, span, marks,
         )  # fmt: skip
-        self._loop = settled(self._loop)
+        self._loop = machine_code(self._loop)
         self._last = length
         return self.memory.arms[window : window + length]
+
+
+class Task(NamedTuple):
+    """What `simulate` has to play."""
+
+    problem: ContextualProblem
+    plans: Sequence[Plan]  # one for each policy
+    rounds: Ints  # the checkpoints
+    horizon: int
+    seed: int
+    runs: range
 
 
 class Run:
     """Several policies on one run's draws."""
 
-    def __init__(self, plans: Sequence[Plan], rounds: Ints, key: tuple[int, int]) -> None:
-        span = max(_SPAN, plans[0].world.window)
+    def __init__(self, task: Task, plans: Sequence[Plan], run: int) -> None:
+        span = max(_SPAN, task.problem.window)
+        key = (task.seed, run)
         self._source = Source(plans[0].world, key, span)
         self._chains = [Chain(plan, span, key) for plan in plans]
-        self._rounds = rounds
-        self.regret = np.zeros((len(plans), len(rounds)))
+        self._rounds, self._horizon = task.rounds, task.horizon
+        self.regret = np.zeros((len(plans), len(task.rounds)))
 
-    def play(self, horizon: int) -> Iterator[int]:
+    def play(self) -> Iterator[int]:
         """Play to the horizon, yielding after each span the number of its rounds."""
-        for start in range(1, horizon + 1, self._source.span):
-            length = min(self._source.span, horizon + 1 - start)
+        for start in range(1, self._horizon + 1, self._source.span):
+            length = min(self._source.span, self._horizon + 1 - start)
             visits = self._source.read(length)
             low, high = np.searchsorted(self._rounds, [start, start + length])
             for chain, regret in zip(self._chains, self.regret, strict=True):

@@ -7,14 +7,18 @@ into it like the library's own.
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import kernel, settled
-from accrual.environment.feed import Feed
-from accrual.environment.laws import Laws
+from accrual.core.jit import kernel, machine_code
+from accrual.core.progress import Progress
+from accrual.environment.feed import Feed, RunFeed
+from accrual.environment.laws import PackedLaws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
 from accrual.problem import Problem
 
@@ -62,7 +66,7 @@ class Marks(NamedTuple):
 class Plan:
     """One policy on one problem: all that is the same in every run."""
 
-    def __init__(self, policy: Policy, problem: Problem, laws: Laws) -> None:
+    def __init__(self, policy: Policy, problem: Problem, laws: PackedLaws) -> None:
         caps = np.array(problem.caps)
         phi = problem.window // problem.groups
         even = problem.division == "even"
@@ -98,7 +102,7 @@ class Chain:
             plan.params, self.stats, plan.game, plan.reader, self._memory, feed,
             (start, length, *self._key), marks,
         )  # fmt: skip
-        self._loop = settled(self._loop)
+        self._loop = machine_code(self._loop)
         self._last = length
         return arms[window : window + length]
 
@@ -208,3 +212,91 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
 
     return advance
+
+
+class Task(NamedTuple):
+    """What `simulate` has to play."""
+
+    problem: Problem
+    laws: PackedLaws
+    plans: Sequence[Plan]  # one for each policy
+    rounds: Ints  # the checkpoints
+    horizon: int
+    seed: int
+    runs: range
+
+
+def play(
+    task: Any, make_run: Callable[[Any, Sequence[Any], int], Any], workers: int, progress: Progress
+) -> tuple[Floats, Ints]:
+    """Play a task in `workers` threads; `make_run` makes a run of the task, of some of its plans.
+
+    Returns
+    -------
+    regret : ndarray
+        Policies x runs x checkpoints.
+    pulls : ndarray
+        Decisions of each arm, policies x runs x arms.
+    """
+    plans, runs = task.plans, task.runs
+    regret = np.zeros((len(plans), len(runs), len(task.rounds)))
+    pulls = np.zeros((len(plans), len(runs), len(task.problem.caps)), np.int64)
+    stop = threading.Event()
+    # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
+    shares = min(len(plans), -(-workers // len(runs)))
+
+    def play_share(row: int, share: int) -> None:
+        picked = list(range(share, len(plans), shares))
+        run = make_run(task, [plans[p] for p in picked], runs[row])
+        for rounds in run.play():
+            progress.advance(rounds * len(picked))
+            if stop.is_set():
+                return
+        regret[picked, row], pulls[picked, row] = run.regret, run.pulls()
+
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(play_share, row, share) for row in range(len(runs)) for share in range(shares)]
+        try:
+            _finish(futures)
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+    return regret, pulls
+
+
+class Run:
+    """Several policies on one run's draws."""
+
+    def __init__(self, task: Task, plans: Sequence[Plan], run: int) -> None:
+        detail = any(plan.policy.feedback == "groups" for plan in plans)
+        key = (task.seed, run)
+        self._feed = RunFeed(task.problem, task.laws, *key, detail)
+        self._chains = [Chain(plan, self._feed.span, key) for plan in plans]
+        self._rounds, self._horizon = task.rounds, task.horizon
+        self.regret = np.zeros((len(plans), len(task.rounds)))
+
+    def play(self) -> Iterator[int]:
+        """Play to the horizon, yielding after each span the number of its rounds."""
+        span = self._feed.span
+        for start in range(1, self._horizon + 1, span):
+            length = min(span, self._horizon + 1 - start)
+            feed = self._feed.read(length)
+            low, high = np.searchsorted(self._rounds, [start, start + length])
+            for chain, regret in zip(self._chains, self.regret, strict=True):
+                chain.advance(feed, start, length, Marks(self._rounds[low:high], regret[low:high]))
+            yield length
+
+    def pulls(self) -> Ints:
+        """Give the decisions of each arm so far, policies x arms."""
+        return np.array([chain.stats.pulls for chain in self._chains])
+
+
+def _finish(futures: Sequence[Future[None]]) -> None:
+    """Wait for all; short waits let Ctrl-C through, and a failure ends the wait at once."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
+from accrual.core.progress import Progress
 from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine import cuda_parts as parts
-from accrual.engine.cpu import Plan
+from accrual.engine.cpu import Plan, Task
 from accrual.engine.cuda_kernels import cuda
-from accrual.engine.progress import Progress
-from accrual.environment.laws import Laws
+from accrual.environment.laws import LawArrays, PackedLaws
 from accrual.policy.base import no_survey
 from accrual.problem import Problem
 
@@ -58,24 +58,23 @@ _SHARE = 0.5  # of the card's free memory that one simulation takes at most
 _turn = threading.Lock()
 
 
-def play(
-    problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, horizon: int, seed: int, runs: range
-) -> tuple[Floats, Ints]:
-    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms)."""
+def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
+    """Play on the GPU; what is returned is described in `accrual.engine.cpu.play`."""
     with _turn:
         _ready()
+    problem, laws, plans, rounds, horizon, seed, runs = task
     regret = np.zeros((len(plans), len(runs), len(rounds)))
     pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
     done = 0
-    # To free memory is to wait for the whole card, so it is put off while simulations run side by side.
-    with Progress(len(plans) * len(runs) * horizon) as bar, cuda.defer_cleanup():
+    # To free memory is to wait for the whole GPU, so it is put off while simulations run side by side.
+    with cuda.defer_cleanup():
         while done < len(runs):
             with _turn:
                 sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
                 part = runs[done : done + sizes.runs]
-                source = Source(problem, laws, sizes, (seed, part))
+                source = GpuFeed(problem, laws, sizes, (seed, part))
                 teams = [Team([plans[p] for p in alike], rounds, source) for alike in _alike(plans)]
-            finish(source, teams, horizon, bar)
+            finish(source, teams, horizon, progress)
             rows = slice(done, done + len(part))
             for alike, team in zip(_alike(plans), teams, strict=True):
                 regret[alike, rows], pulls[alike, rows] = team.results()
@@ -113,12 +112,12 @@ class _Sizes(NamedTuple):
     paid: int
 
 
-def _sizes(problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
+def _sizes(problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
     """How to play so many runs; where they do not fit, as many as do, in shorter spans."""
     feedback = {plan.policy.feedback for plan in plans}
     changes = parts.AHEAD * (problem.groups // parts.AHEAD + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
-    a_round = 8 * len(laws.kind) * (changes + paid)
+    a_round = 8 * laws.count * (changes + paid)
     a_chain = 8 * len(rounds) + 2 * (problem.window + 1) + 32 * len(problem.caps)
     stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
     free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
@@ -154,22 +153,24 @@ def _to_device(array: Any, stream: Any) -> Any:
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
 
 
-class Source:
+class GpuFeed:
     """Draws the feed of all runs, span after span."""
 
-    def __init__(self, problem: Problem, laws: Laws, sizes: _Sizes, key: tuple[int, range]) -> None:
+    def __init__(self, problem: Problem, laws: PackedLaws, sizes: _Sizes, key: tuple[int, range]) -> None:
         self.problem, self.sizes = problem, sizes
         self.seed, self.runs = key
         # One for each simulation: a card has 32 queues, and streams in one queue wait for each other.
         self.stream = cuda.stream()
-        groups, rows, count = problem.groups, problem.window + sizes.span, len(laws.kind)
+        groups, rows, count = problem.groups, problem.window + sizes.span, laws.count
         self.one_law = count == 1
-        self._laws = Laws(*(_to_device(array, self.stream) for array in laws))
+        kind, ends, params = laws.arrays
+        joined = tuple(type(kind)(*(_to_device(each, self.stream) for each in kind)) for kind in params)
+        self._laws = LawArrays(_to_device(kind, self.stream), _to_device(ends, self.stream), joined)
         each = (groups + groups % 2) * (1 if self.one_law else 2)  # what a thread draws at a time
         block = next((size for size in (_BLOCK, _BLOCK // 2) if 8 * each * size <= _DRAW_NEAR), 0)
         near = (_GRID * _BLOCK // block, block, self.stream, 8 * each * block) if block else None
         self._scratch = cuda.device_array(1 if near else each * _GRID * _BLOCK, stream=self.stream)
-        self._draw = feeds.draw_kernel(near is not None)[near or (_GRID, _BLOCK, self.stream)]
+        self._draw = feeds.draw_kernel(laws.draw, near is not None)[near or (_GRID, _BLOCK, self.stream)]
         cells = rows * count * sizes.changes + 2 * parts.AHEAD
         self._changes = _zeros(cells * len(self.runs), np.float64, self.stream)
         self._paid = _zeros(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
@@ -198,7 +199,7 @@ class Source:
 class Team:
     """Chains that one kernel plays: policies of one kind, in every run."""
 
-    def __init__(self, plans: Sequence[Plan], rounds: Ints, source: Source) -> None:
+    def __init__(self, plans: Sequence[Plan], rounds: Ints, source: GpuFeed) -> None:
         policy, params, game = plans[0].policy, plans[0].params, plans[0].game
         self.stream = source.stream
         self.policies, self._runs = len(plans), len(source.runs)
@@ -273,7 +274,7 @@ class Team:
         return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
-def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -> None:
+def finish(source: GpuFeed, teams: Sequence[Team], horizon: int, progress: Progress) -> None:
     """Play to the horizon; while one span is under way, the next is asked for."""
     under_way: list[tuple[int, Any]] = []
     start, length = 1, min(_SPAN_LEAST, source.sizes.span)
@@ -283,7 +284,7 @@ def finish(source: Source, teams: Sequence[Team], horizon: int, bar: Progress) -
         if len(under_way) == 2 or start > horizon:
             played, event = under_way.pop(0)
             _wait(event)
-            bar.advance(played * chains)
+            progress.advance(played * chains)
             took, ended = time.monotonic() - ended, time.monotonic()
             if took < _SHORT:
                 length = min(2 * length, source.sizes.span)

@@ -10,7 +10,6 @@ import numpy as np
 from accrual.core.random import REWARDS, uniforms
 from accrual.engine.cuda_kernels import cuda, device_kernel
 from accrual.engine.cuda_parts import Feed, Span
-from accrual.environment.laws import draw_pay
 
 _FLOAT = np.dtype(np.float64)
 _REGISTERS = 64
@@ -26,7 +25,7 @@ class Sizes(NamedTuple):
 
 
 @functools.cache
-def draw_kernel(near: bool) -> Any:
+def draw_kernel(draw_law: Any, near: bool) -> Any:
     """The kernel that draws the feed of a span: a thread takes one decision of one run after another.
 
     What it draws lies in shared memory if that is `near` enough, otherwise in `scratch`: uniforms, and
@@ -60,7 +59,7 @@ def draw_kernel(near: bool) -> Any:
             row = (span.start + i) % feed.rows
             uniforms(span.seed, span.run + run, span.start + i, REWARDS, mine_u)
             for law in range(feed.laws):
-                draw_pay(laws, law, mine_u[np.newaxis, :], mine_pay[np.newaxis, :groups])
+                draw_law(laws, law, mine_u[np.newaxis, :], mine_pay[np.newaxis, :groups])
                 place = np.uint64(row * feed.laws + law)
                 p = place * np.uint64(feed.paid_columns) * runs + np.uint64(run)
                 c = place * np.uint64(feed.columns) * runs + np.uint64(run)

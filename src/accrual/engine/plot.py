@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STYLES = ("-", "-.", ":")  # where there are more lines than colours
 DASHES = ((6, 3), (2, 2), (8, 2, 2, 2), (1, 3))  # of the bounds, which are all grey
 
+_FIGURE: dict[str, Any] = {"figsize": (9, 5.5), "layout": "tight"}
 _HEADROOM = 1.6  # a bound that ends this many times above the highest curve is not drawn
 
 
@@ -29,9 +30,11 @@ def draw_regret(
     ax: Any,
 ) -> Any:
     """Draw `result` (see `Result.plot`)."""
-    if ax is None:
-        figure = need("matplotlib.figure", "plot").Figure(figsize=(9, 5.5), layout="tight")
-        ax = figure.subplots()
+    shown = ax is None and path is None
+    if shown:  # pyplot keeps the figure, so that a notebook or a window shows it
+        ax = need("matplotlib.pyplot", "plot").figure(**_FIGURE).subplots()
+    elif ax is None:
+        ax = need("matplotlib.figure", "plot").Figure(**_FIGURE).subplots()
     axis_text = need("matplotlib.ticker", "plot").EngFormatter(sep="")
     mean = result.regret.mean(axis=1)
     runs = result.regret.shape[1]
@@ -66,6 +69,8 @@ def draw_regret(
     if path is not None:
         with replacing(path) as partial:
             ax.figure.savefig(partial, dpi=150, bbox_inches="tight")
+    if shown and ax.figure.canvas.required_interactive_framework:  # there are windows
+        need("matplotlib.pyplot", "plot").show(block=False)
     return ax
 
 

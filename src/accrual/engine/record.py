@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.engine.cpu import Chain, Marks, Plan
-from accrual.environment.feed import Source
+from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.policy.base import Policy
 from accrual.problem import Problem
@@ -59,7 +59,7 @@ def record(
     (50, 100)
     """
     laws = pack(problem)
-    source = Source(problem, laws, seed, run)
+    source = RunFeed(problem, laws, seed, run)
     chain = Chain(Plan(policy, problem, laws), source.span, (seed, run))
     caps = np.array(problem.caps)
     none = Marks(np.zeros(0, np.int64), np.zeros(0))

@@ -1,4 +1,4 @@
-"""What a simulation found: regret over time, for every policy and run."""
+"""The result of a simulation: regret over time, for every policy and run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 _FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """Regret of several policies on the same draws.
 
@@ -38,6 +40,12 @@ class Result:
         The numbers of the runs.
     meta : dict
         What was simulated: seed, horizon, arms, window, and the version of accrual that did it.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> ac.simulate(ac.paper.setting1(), [ac.UCB1(), ac.TPUCBFR(alpha=50)], horizon=2000, runs=4)
+    Result(2 policies, 4 runs, 2,000 rounds; least mean regret: UCB1, 1.62e+05)
     """
 
     labels: tuple[str, ...]
@@ -52,8 +60,29 @@ class Result:
         """Regret at the horizon, policies x runs."""
         return self.regret[:, :, -1]
 
+    def __repr__(self) -> str:
+        policies, runs, _ = self.regret.shape
+        means = self.final_regret.mean(axis=1)
+        best = int(means.argmin())
+        return (
+            f"Result({policies} {'policy' if policies == 1 else 'policies'}, {runs} run{'s'[: runs != 1]}, "
+            f"{self.rounds[-1]:,} rounds; least mean regret: {self.labels[best]}, {means[best]:.3g})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Give the table of `rows` as a notebook shows it."""
+        rows = self.rows()
+        head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
+        lines = (
+            "".join(f"<td>{escape(x) if isinstance(x, str) else _figure(x)}</td>" for x in row.values())
+            for row in rows
+        )
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        title = f"Regret after {self.rounds[-1]:,} rounds, {len(self.runs):,} runs"
+        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
     def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
-        """One dict per policy: mean, standard error, quantiles, paired difference to `baseline`.
+        """Give one dict per policy: mean, standard error, quantiles, paired difference to `baseline`.
 
         The difference to the baseline is taken run by run, and `vs_se` is the standard error of its
         mean. It is smaller than the error of two independent means, sqrt(se^2 + se_base^2), only where
@@ -83,11 +112,31 @@ class Result:
         ]
 
     def table(self, baseline: str | None = None) -> Any:
-        """The final regret as a pandas DataFrame, one row per policy (see `rows`)."""
+        """Give the final regret as a pandas DataFrame, one row per policy (see `rows`)."""
         return need("pandas", "frames").DataFrame(self.rows(baseline)).set_index("policy")
+
+    def to_frame(self) -> Any:
+        """Give the regret as a pandas DataFrame in long form: policy, run, round, regret.
+
+        Examples
+        --------
+        >>> import accrual as ac
+        >>> result = ac.simulate(ac.paper.setting1(), [ac.UCB1()], horizon=100, runs=2, checkpoints=2)
+        >>> result.to_frame()[["policy", "run", "round"]].values.tolist()
+        [['UCB1', 0, 50], ['UCB1', 0, 100], ['UCB1', 1, 50], ['UCB1', 1, 100]]
+        """
+        pandas = need("pandas", "frames")
+        labels = np.array(self.labels, dtype=object)
+        index = pandas.MultiIndex.from_product(
+            [labels, self.runs, self.rounds], names=["policy", "run", "round"]
+        )
+        return pandas.DataFrame({"regret": self.regret.ravel()}, index=index).reset_index()
 
     def plot(self, path: str | os.PathLike[str] | None = None, bounds: Any = None, ax: Any = None) -> Any:
         """Draw mean regret against rounds, with bands of two standard errors.
+
+        Without `path` and `ax` the picture is shown: in a notebook below the cell, elsewhere in a
+        window, which a script keeps open with ``matplotlib.pyplot.show()``.
 
         Parameters
         ----------
@@ -107,10 +156,25 @@ class Result:
         return draw_regret(self, path, bounds or {}, ax)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one Parquet file, whole or not at all.
+        """Write the result to one file; if that fails, nothing is written.
 
-        One row per policy and run; the rounds, labels and settings are in the file's metadata.
+        Parameters
+        ----------
+        path : path
+            Ending in ``.parquet``, for a file that `load` reads back: one row per policy and run; the
+            rounds, labels and settings are in the file's metadata. Or ending in ``.csv``, for the
+            regret as text: the columns of `to_frame`.
         """
+        ending = Path(path).suffix.lower()
+        if ending == ".csv":
+            with replacing(path) as partial:
+                self.to_frame().to_csv(partial, index=False)
+        elif ending == ".parquet":
+            self._write_parquet(path)
+        else:
+            raise InputError(f"a result is saved to a file ending in .parquet or .csv, not to {str(path)!r}")
+
+    def _write_parquet(self, path: str | os.PathLike[str]) -> None:
         pa = need("pyarrow", "frames")
         parquet = need("pyarrow.parquet", "frames")
         policies, runs, _ = self.regret.shape
@@ -135,7 +199,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read what `save` wrote."""
+        """Read a Parquet file that `save` wrote."""
         parquet = need("pyarrow.parquet", "frames")
         pa = need("pyarrow", "frames")
         try:
@@ -157,6 +221,10 @@ class Result:
             meta=meta["meta"],
             **columns,
         )
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _standard_error(values: Floats) -> float:

@@ -1,11 +1,9 @@
-"""`simulate`: every policy on the same draws, over all cores, with nothing left to chance."""
+"""`simulate`: play a problem with several policies on the same draws, over all cores."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,25 +11,22 @@ import numpy.typing as npt
 
 from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
+from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import contextual
-from accrual.engine.cpu import Chain, Marks, Plan
-from accrual.engine.progress import Progress
+from accrual.engine import contextual, cpu
 from accrual.engine.result import Result
-from accrual.environment.feed import Source
-from accrual.environment.laws import Laws, pack
+from accrual.environment.laws import pack
 from accrual.policy.base import Policy
 from accrual.problem import Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 DEVICES = ("cpu", "cuda")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
     problem: Problem | ContextualProblem,
     policies: Policies,
     horizon: int,
@@ -40,6 +35,8 @@ def simulate(
     device: str = "cpu",
     checkpoints: int | Sequence[int] = 500,
     threads: int | None = None,
+    *,
+    progress: bool | None = None,
 ) -> Result:
     """Play `problem` with each policy, `runs` times over, and record the regret.
 
@@ -59,13 +56,15 @@ def simulate(
     seed : int
         From 0 to 2**63 - 1.
     device : {"cpu", "cuda"}
-        "cuda" plays all runs at once on one NVIDIA card (``pip install 'accrual[cuda]'``). The draws
-        are the same; a card rounds some sums differently, so single runs may part in the end.
+        "cuda" plays all runs at once on one NVIDIA GPU (``pip install 'accrual[cuda]'``). The draws
+        are the same; a GPU rounds some sums differently, so single runs may differ in the end.
     checkpoints : int or sequence of int
         At how many rounds, evenly spaced, to record the regret, or at which (`log_rounds` makes
         a good list for a log axis). Memory grows with this, not with the horizon.
     threads : int, optional
-        All cores unless given; not for a card.
+        All cores unless given; of no effect on a GPU.
+    progress : bool, optional
+        Whether to show how far the work is. Unless given: on a terminal and in a notebook.
 
     Returns
     -------
@@ -89,29 +88,24 @@ def simulate(
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
-    regret: Floats
-    pulls: Ints
-    if isinstance(problem, ContextualProblem):
-        if device == "cuda":
-            raise InputError("a problem with contexts is played on the CPU; leave out device='cuda'")
-        visited = [contextual.Plan(policy, problem) for policy in labelled.values()]
-        regret, pulls = _play(
-            lambda picked, key: contextual.Run([visited[p] for p in picked], rounds, key),
-            (len(visited), numbers, len(rounds), len(problem.caps)), horizon, seed, workers,
-        )  # fmt: skip
-    else:
-        _refuse_contextual(labelled)
-        laws = pack(problem)
-        plans = [Plan(policy, problem, laws) for policy in labelled.values()]
-        if device == "cuda":
-            from accrual.engine.cuda import play
-
-            regret, pulls = play(problem, laws, plans, rounds, horizon, seed, numbers)
+    with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
+        if isinstance(problem, ContextualProblem):
+            if device == "cuda":
+                raise InputError("a problem with contexts is played on the CPU; leave out device='cuda'")
+            visited = [contextual.Plan(policy, problem) for policy in labelled.values()]
+            job = contextual.Task(problem, visited, rounds, horizon, seed, numbers)
+            regret, pulls = cpu.play(job, contextual.Run, workers, shown)
         else:
-            regret, pulls = _play(
-                lambda picked, key: _Run(problem, laws, [plans[p] for p in picked], rounds, key),
-                (len(plans), numbers, len(rounds), len(problem.caps)), horizon, seed, workers,
-            )  # fmt: skip
+            _refuse_contextual(labelled)
+            laws = pack(problem)
+            plans = [cpu.Plan(policy, problem, laws) for policy in labelled.values()]
+            task = cpu.Task(problem, laws, plans, rounds, horizon, seed, numbers)
+            if device == "cuda":
+                from accrual.engine.cuda import play
+
+                regret, pulls = play(task, shown)
+            else:
+                regret, pulls = cpu.play(task, cpu.Run, workers, shown)
     return Result(
         labels=tuple(labelled),
         rounds=rounds,
@@ -132,81 +126,6 @@ def _refuse_contextual(labelled: Mapping[str, Policy]) -> None:
     for label, policy in labelled.items():
         if policy.contextual:
             raise InputError(f"{label} chooses by contexts; play it on a ContextualProblem")
-
-
-def _play(
-    make_run: Callable[[Sequence[int], tuple[int, int]], Any],
-    shape: tuple[int, range, int, int],
-    horizon: int,
-    seed: int,
-    workers: int,
-) -> tuple[Floats, Ints]:
-    """Regret (policies x runs x checkpoints) and decisions of each arm (policies x runs x arms).
-
-    `make_run` makes a run of some of the policies, by their numbers, for (seed, run); `shape` has the number
-    of policies, the runs, and the numbers of checkpoints and of arms.
-    """
-    policies, runs, checkpoints, arms = shape
-    regret = np.zeros((policies, len(runs), checkpoints))
-    pulls = np.zeros((policies, len(runs), arms), np.int64)
-    stop = threading.Event()
-    # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
-    shares = min(policies, -(-workers // len(runs)))
-
-    def task(row: int, share: int) -> None:
-        picked = list(range(share, policies, shares))
-        one = make_run(picked, (seed, runs[row]))
-        for done in one.play(horizon):
-            bar.advance(done * len(picked))
-            if stop.is_set():
-                return
-        regret[picked, row], pulls[picked, row] = one.regret, one.pulls()
-
-    with Progress(policies * len(runs) * horizon) as bar, ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(task, row, share) for row in range(len(runs)) for share in range(shares)]
-        try:
-            _finish(futures)
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
-    return regret, pulls
-
-
-class _Run:
-    """Several policies on one run's draws."""
-
-    def __init__(
-        self, problem: Problem, laws: Laws, plans: Sequence[Plan], rounds: Ints, key: tuple[int, int]
-    ) -> None:
-        detail = any(plan.policy.feedback == "groups" for plan in plans)
-        self._source = Source(problem, laws, *key, detail)
-        self._chains = [Chain(plan, self._source.span, key) for plan in plans]
-        self._rounds = rounds
-        self.regret = np.zeros((len(plans), len(rounds)))
-
-    def play(self, horizon: int):  # type: ignore[no-untyped-def]
-        """Play to the horizon, yielding after each span the number of its rounds."""
-        for start in range(1, horizon + 1, self._source.span):
-            length = min(self._source.span, horizon + 1 - start)
-            feed = self._source.read(length)
-            low, high = np.searchsorted(self._rounds, [start, start + length])
-            for chain, regret in zip(self._chains, self.regret, strict=True):
-                chain.advance(feed, start, length, Marks(self._rounds[low:high], regret[low:high]))
-            yield length
-
-    def pulls(self) -> Ints:
-        return np.array([chain.stats.pulls for chain in self._chains])
-
-
-def _finish(futures: Sequence[Future[None]]) -> None:
-    """Wait for all; short waits let Ctrl-C through, and a failure ends the wait at once."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
-            future.result()
 
 
 def _labelled(policies: Policies) -> dict[str, Policy]:

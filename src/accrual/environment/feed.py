@@ -7,14 +7,15 @@ them in the order in which a round reads them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.jit import kernel
 from accrual.core.random import REWARDS, uniforms
-from accrual.environment.laws import Laws, draw_pay
+from accrual.environment.laws import LawArrays, PackedLaws
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -39,31 +40,31 @@ class Feed(NamedTuple):
     log: Floats  # ln(t - 1) of each round, 0 for the first
 
 
-class Source:
+class RunFeed:
     """Draws the feed of one run, span after span.
 
     Parameters
     ----------
     problem : Problem
-    laws : Laws
-        The problem's laws, packed.
+    laws : PackedLaws
+        The problem's laws (`accrual.environment.laws.pack`).
     seed, run : int
         Which draws; the same pair always gives the same feed.
     detail : bool
         Whether `Feed.paid` has every group.
     """
 
-    def __init__(self, problem: Problem, laws: Laws, seed: int, run: int, detail: bool = True) -> None:
-        self._laws = laws
+    def __init__(self, problem: Problem, laws: PackedLaws, seed: int, run: int, detail: bool = True) -> None:
+        self._arrays, self._fill = laws.arrays, fill_kernel(laws.draw)
         self._key = (seed, run)
         self._window, self._groups = problem.window, problem.groups
         self._even = problem.division == "even"
-        width = len(self._laws.kind) * (problem.groups + 1)
+        width = laws.count * (problem.groups + 1)
         # What a window owes is moved once per span, so a span is no shorter than the window.
         self.span = max(int(np.clip(_BYTES // (8 * width), _SPAN_LEAST, _SPAN_MOST)), problem.window + 1)
         columns = problem.groups + 1 if detail else 2
-        self._changes = np.zeros((self.span + problem.window + 1, len(laws.kind), problem.groups + 1))
-        self._paid = np.zeros((self.span + problem.window, len(laws.kind), columns))
+        self._changes = np.zeros((self.span + problem.window + 1, laws.count, problem.groups + 1))
+        self._paid = np.zeros((self.span + problem.window, laws.count, columns))
         self._next = 1
         self._length = 0
 
@@ -74,8 +75,8 @@ class Source:
         self._changes[: window + 1] = self._changes[done : done + window + 1]
         self._paid[:window] = self._paid[done : done + window]
         rounds = np.arange(self._next, self._next + length)
-        _fill(
-            self._laws, self._key, rounds, self._even, window // self._groups,
+        self._fill(
+            self._arrays, self._key, rounds, self._even, window // self._groups,
             self._changes, self._paid[window:],
         )  # fmt: skip
         self._next += length
@@ -83,35 +84,47 @@ class Source:
         return Feed(self._changes, self._paid, np.log(np.maximum(rounds - 1.0, 1.0)))
 
 
-@kernel
-def _fill(
-    laws: Laws, key: tuple[int, int], rounds: Ints, even: bool, phi: int, changes: Floats, paid: Floats
-) -> None:
-    groups = changes.shape[2] - 1
-    last = paid.shape[2] - 1
-    u = np.empty((_BLOCK, groups + groups % 2))
-    pay = np.empty((_BLOCK, groups))
-    for first in range(0, len(rounds), _BLOCK):
-        count = min(_BLOCK, len(rounds) - first)
-        for i in range(count):
-            uniforms(key[0], key[1], rounds[first + i], REWARDS, u[i])
-        for law in range(changes.shape[1]):
-            draw_pay(laws, law, u[:count], pay[:count])
+@functools.cache
+def fill_kernel(draw: Any) -> Any:
+    """Make the kernel that draws a span with a problem's `PackedLaws.draw`."""
+
+    @kernel
+    def fill(
+        laws: LawArrays,
+        key: tuple[int, int],
+        rounds: Ints,
+        even: bool,
+        phi: int,
+        changes: Floats,
+        paid: Floats,
+    ) -> None:
+        groups = changes.shape[2] - 1
+        last = paid.shape[2] - 1
+        u = np.empty((_BLOCK, groups + groups % 2))
+        pay = np.empty((_BLOCK, groups))
+        for first in range(0, len(rounds), _BLOCK):
+            count = min(_BLOCK, len(rounds) - first)
             for i in range(count):
-                total = 0.0
-                for g in range(groups):
-                    total += pay[i, g]
-                    if last == groups:
-                        paid[first + i, law, g + 1] = total
-                paid[first + i, law, last] = total
-            if even:
+                uniforms(key[0], key[1], rounds[first + i], REWARDS, u[i])
+            for law in range(changes.shape[1]):
+                draw(laws, law, u[:count], pay[:count])
                 for i in range(count):
+                    total = 0.0
                     for g in range(groups):
-                        pay[i, g] /= phi
-            for i in range(count):
-                before = 0.0
-                for g in range(groups):
-                    changes[first + i + g * phi, law, g] = pay[i, g] - before
-                    if even:
-                        before = pay[i, g]
-                changes[first + i + groups * phi, law, groups] = -before
+                        total += pay[i, g]
+                        if last == groups:
+                            paid[first + i, law, g + 1] = total
+                    paid[first + i, law, last] = total
+                if even:
+                    for i in range(count):
+                        for g in range(groups):
+                            pay[i, g] /= phi
+                for i in range(count):
+                    before = 0.0
+                    for g in range(groups):
+                        changes[first + i + g * phi, law, g] = pay[i, g] - before
+                        if even:
+                            before = pay[i, g]
+                    changes[first + i + groups * phi, law, groups] = -before
+
+    return fill

@@ -1,158 +1,151 @@
-"""Reward laws as arrays, and the one function that draws a decision's pay from them."""
+"""The laws of a problem, made ready for kernels.
+
+A kernel needs to draw from the law of a number that is only known while it runs, and the laws of a
+problem may be of several kinds, each with a function and arrays of its own. So the arrays of all
+laws of a kind are joined, and the function that a kernel calls is put together from those of the
+kinds that the problem has.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainccinv, betaincinv
 
-from accrual.core.jit import seldom
-from accrual.environment.inversion import invert, table
-from accrual.laws import (
-    BernoulliLaw,
-    BetaLaw,
-    EmpiricalLaw,
-    Law,
-    LeavingLaw,
-    LumpLaw,
-    ScaledLaw,
-    UniformLaw,
-)
+from accrual.core.errors import InputError
+from accrual.core.jit import njit, njit_noinline
+from accrual.laws import Draw, Law
 from accrual.problem import Problem
-from accrual.spread import as_spread
 
-_UNIFORM, _BETA, _BERNOULLI, _LEAVING, _LUMP, _EMPIRICAL = range(6)
-
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Laws(NamedTuple):
-    """The distinct laws of a problem, packed for kernels."""
+class LawArrays(NamedTuple):
+    """The distinct laws of a problem, as kernels read them."""
 
-    kind: Ints  # laws
-    caps: Floats  # laws x groups: the most a group pays, as a share of the arm's cap
-    chance: Floats  # laws x groups: the u below which a group pays; a lump's lie one above another
-    stay: Floats  # laws x groups: the u from which someone leaves
-    shape: Ints  # laws x groups: row of `tables`
-    tables: Floats  # Beta quantiles, shapes x cells x coefficients
-    rows: Floats  # logged decisions x groups, all empirical laws one after another
-    row_first: Ints  # laws: where its rows begin
-    row_count: Ints  # laws: how many rows it has
-    of_arm: Ints  # arms: the law of each
+    kind: Ints  # laws: which of the kinds it is
+    ends: Ints  # laws x arrays x 2: where its part of each array of its kind begins and ends
+    params: tuple[Any, ...]  # kinds: a tuple of arrays, which hold one law's after another's
 
 
-def pack(problem: Problem) -> Laws:
-    """The laws of `problem`, each distinct one once."""
+class _Kind(NamedTuple):
+    """Laws that are drawn by one function."""
+
+    draw: Draw
+    params: type  # the named tuple that `draw` takes
+    fields: int  # of that tuple
+
+
+@dataclass(frozen=True)
+class PackedLaws:
+    """The distinct laws of a problem, and the function that draws from them.
+
+    ``draw(arrays, law, u, pay)`` calls the `Law.draw` of the law of that number.
+    """
+
+    draw: Any
+    arrays: LawArrays
+    of_arm: Ints  # arms: the number of its law
+    count: int
+
+
+def pack(problem: Problem) -> PackedLaws:
+    """Make the laws of `problem` ready for kernels, each distinct one once."""
     distinct: dict[int, Law] = {id(law): law for law in problem.arm_laws}
     number = {key: i for i, key in enumerate(distinct)}
-    groups = problem.groups
-    shape = (len(distinct), groups)
-    laws = Laws(
-        kind=np.zeros(len(distinct), np.int64),
-        caps=np.zeros(shape),
-        chance=np.zeros(shape),
-        stay=np.zeros(shape),
-        shape=np.zeros(shape, np.int64),
-        tables=np.zeros((0, 1, 1)),
-        rows=np.zeros((0, groups)),
-        row_first=np.zeros(len(distinct), np.int64),
-        row_count=np.zeros(len(distinct), np.int64),
-        of_arm=np.array([number[id(law)] for law in problem.arm_laws], np.int64),
-    )
-    shapes: dict[tuple[float, float], int] = {}
-    logged: list[Floats] = []
-    for i, given in enumerate(distinct.values()):
-        law, scale = _unscaled(given)
-        if isinstance(law, EmpiricalLaw):
-            rows = law.table(groups)
-            laws.kind[i] = _EMPIRICAL
-            laws.row_first[i] = sum(map(len, logged))
-            laws.row_count[i] = len(rows)
-            logged.append(scale * rows)
-        elif isinstance(law, LumpLaw):
-            laws.kind[i] = _LUMP
-            laws.caps[i] = scale
-            laws.chance[i] = law.p * np.cumsum(as_spread(law.spread).pmf(groups))
-        elif isinstance(law, LeavingLaw):
-            laws.kind[i] = _LEAVING
-            laws.caps[i] = scale * as_spread(law.spread).pmf(groups)
-            laws.stay[i], p = law.chances(groups)
-            laws.chance[i] = laws.stay[i] * p
-        elif isinstance(law, BetaLaw):
-            laws.kind[i] = _BETA
-            laws.caps[i] = scale * law.caps(groups)
-            for g, (a, b) in enumerate(zip(*law.shapes(groups), strict=True)):
-                laws.shape[i, g] = shapes.setdefault((a, b), len(shapes))
-        elif isinstance(law, BernoulliLaw):
-            laws.kind[i] = _BERNOULLI
-            laws.caps[i] = scale * law.caps(groups)
-            laws.chance[i] = np.broadcast_to(law.p, groups)
-        elif isinstance(law, UniformLaw):
-            laws.kind[i] = _UNIFORM
-            laws.caps[i] = scale * law.caps(groups)
+    params = [_params(law, problem.groups) for law in distinct.values()]
+    kinds = [
+        _Kind(law.draw, type(given), len(given)) for law, given in zip(distinct.values(), params, strict=True)
+    ]
+    # In the order of their names, so that two problems with the same kinds of laws share their kernels.
+    ordered = sorted(set(kinds), key=lambda kind: (kind.draw.__module__, kind.draw.__qualname__))
+    ends = np.zeros((len(distinct), max(kind.fields for kind in kinds), 2), np.int64)
+    joined = []
+    for kind in ordered:
+        laws = [i for i, other in enumerate(kinds) if other == kind]
+        fields = []
+        for f in range(kind.fields):
+            array, ends[laws, f] = _join([params[i][f] for i in laws])
+            fields.append(array)
+        joined.append(kind.params(*fields))
+    arrays = LawArrays(np.array([ordered.index(kind) for kind in kinds]), ends, tuple(joined))
+    of_arm = np.array([number[id(law)] for law in problem.arm_laws], np.int64)
+    return PackedLaws(_drawing(tuple(ordered)), arrays, of_arm, len(distinct))
+
+
+def _params(law: Law, groups: int) -> Any:
+    """Give a law's parameters, checked to be what kernels can read."""
+    params, kind = law.params(groups, 1.0), type(law).__name__
+    names = getattr(params, "_fields", ())
+    if not names:
+        raise InputError(f"the params of {kind} must be a named tuple of arrays, not {params!r}")
+    for name, array in zip(names, params, strict=True):
+        if not (isinstance(array, np.ndarray) and array.ndim and array.size):
+            raise InputError(f"{name} in the params of {kind} must be an array, and not an empty one")
+    return params
+
+
+def _join(arrays: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], Ints]:
+    """Join arrays along their first axis, each object once, and tell where each begins and ends."""
+    first: dict[int, int] = {}
+    parts: list[npt.NDArray[Any]] = []
+    size = 0
+    for array in arrays:
+        if id(array) not in first:
+            first[id(array)] = size
+            parts.append(array)
+            size += len(array)
+    begins = np.array([first[id(array)] for array in arrays])
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.ascontiguousarray(joined), np.stack([begins, begins + [len(array) for array in arrays]], axis=1)
+
+
+@functools.cache
+def _drawing(kinds: tuple[_Kind, ...]) -> Any:
+    """Put together ``draw(arrays, law, u, pay)`` for laws of these kinds."""
+    last = len(kinds) - 1
+    draw, make, slices = kinds[last].draw, kinds[last].params, _slicing(kinds[last].fields)
+
+    @njit_noinline
+    def draw_kind(arrays: LawArrays, law: int, u: Any, pay: Any) -> None:
+        draw(make(*slices(arrays.params[last], arrays.ends[law])), u, pay)
+
+    if last == 0:
+        return draw_kind
+    draw_before = _drawing(kinds[:last])
+
+    @njit
+    def draw_any(arrays: LawArrays, law: int, u: Any, pay: Any) -> None:
+        if arrays.kind[law] == last:
+            draw_kind(arrays, law, u, pay)
         else:
-            raise TypeError(f"no way to draw from a {type(law).__name__}")
-    return laws._replace(
-        tables=np.array([_beta_table(a, b) for a, b in shapes]) if shapes else laws.tables,
-        rows=np.concatenate(logged) if logged else laws.rows,
-    )
+            draw_before(arrays, law, u, pay)
+
+    return draw_any
 
 
-def _unscaled(law: Law) -> tuple[Law, float]:
-    scale = 1.0
-    while isinstance(law, ScaledLaw):
-        scale *= law.scale
-        law = law.law
-    return law, scale
+@functools.cache
+def _slicing(fields: int) -> Any:
+    """Put together ``slices(params, ends)``, which gives one law's part of each array.
 
-
-@functools.lru_cache(maxsize=1024)  # 24 kB each, and a millisecond or more to make
-def _beta_table(a: float, b: float) -> Floats:
-    return table(lambda p, upper: (betainccinv if upper else betaincinv)(a, b, p))
-
-
-@seldom
-def draw_pay(laws: Laws, law: int, u: Floats, pay: Floats) -> None:
-    """Write into `pay` what each decision's groups pay, as shares of the cap.
-
-    `pay` is decisions x groups; `u` holds the uniforms, decisions x at least as many. They may be one.
+    Compiled code takes a tuple apart only at places that are known when it is compiled.
     """
-    decisions, groups = pay.shape
-    kind = laws.kind[law]
-    caps = laws.caps[law]
-    if kind == _UNIFORM:
-        for i in range(decisions):
-            for g in range(groups):
-                k = np.uint64(g)  # numba then drops its tests for indices below 0
-                pay[i, k] = caps[k] * u[i, k]
-    elif kind == _BETA:
-        for g in range(groups):
-            quantiles = laws.tables[laws.shape[law, g]]
-            for i in range(decisions):
-                pay[i, g] = caps[g] * invert(quantiles, u[i, g])
-    elif kind == _BERNOULLI:
-        for i in range(decisions):
-            for g in range(groups):
-                pay[i, g] = caps[g] if u[i, g] < laws.chance[law, g] else 0.0
-    elif kind == _LEAVING:
-        # One u says both: below `stay` they stay, and below `chance`, which is lower, the group pays.
-        for i in range(decisions):
-            there = True
-            for g in range(groups):
-                there = there and u[i, g] < laws.stay[law, g]
-                pay[i, g] = caps[g] if there and u[i, g] < laws.chance[law, g] else 0.0
-    elif kind == _LUMP:
-        for i in range(decisions):
-            below, when = 0.0, u[i, 0]
-            for g in range(groups):
-                pay[i, g] = caps[g] if below <= when < laws.chance[law, g] else 0.0
-                below = laws.chance[law, g]
-    else:
-        for i in range(decisions):
-            row = laws.row_first[law] + np.int64(u[i, 0] * laws.row_count[law])
-            for g in range(groups):
-                pay[i, g] = laws.rows[row, g]
+    last = fields - 1
+
+    @njit
+    def slice_last(params: Any, ends: Ints) -> Any:
+        return (params[last][ends[last, 0] : ends[last, 1]],)
+
+    if last == 0:
+        return slice_last
+    slices_before = _slicing(last)
+
+    @njit
+    def slices(params: Any, ends: Ints) -> Any:
+        return slices_before(params, ends) + slice_last(params, ends)
+
+    return slices

@@ -15,9 +15,10 @@ import numpy as np
 
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
+from accrual.laws import BernoulliLaw
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import in_turn
-from accrual.problem import BernoulliLaw, Problem
+from accrual.problem import Problem
 from accrual.spread import Empirical, Spread, named
 
 GROUPS = 20
@@ -31,12 +32,12 @@ _STEPS_MOST = 30
 
 
 def spread(name: str) -> Spread:
-    """``"last"`` (all in the last group) or a named spread."""
+    """Give the spread ``"last"`` (all in the last group) or a named one."""
     return Empirical([0.0] * (GROUPS - 1) + [1.0]) if name == "last" else named(name)
 
 
 def problem(name: str) -> Problem:
-    """Two arms of cap 1 whose groups are scaled Bernoulli variables with this spread."""
+    """Make two arms of cap 1 whose groups are scaled Bernoulli variables with this spread."""
     laws = [BernoulliLaw(p, spread(name)) for p in CHANCES]
     return Problem(caps=[1.0] * len(laws), window=GROUPS, groups=GROUPS, laws=laws)
 
@@ -69,7 +70,7 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
 
 @njit
 def bought(params: Params, stats: Stats, arm: int, price: float) -> tuple[float, float, float]:
-    """What is believed possible at a price: sum share_k q_k, its derivative, and sum n_k kl(p_k, q_k).
+    """Give what is believed possible at a price: sum share_k q_k, its derivative, and sum n_k kl(p_k, q_k).
 
     The q_k in [p_k, 1] are the best for the price: n_k (q_k - p_k) / (q_k (1 - q_k)) = price * share_k.
     """

@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from accrual.engine.progress import hidden
+from accrual.core.progress import no_progress_bar
 from accrual.engine.simulate import simulate
 from accrual.experiments.paper import setting1, setting2
 from accrual.policy.base import Policy
@@ -22,7 +22,7 @@ from accrual.spread import NAMES
 
 
 def compared(alpha: int) -> list[Policy]:
-    """The headline's policies: two that use no pieces, the even spread and the eight named ones.
+    """Give the headline's policies: two that use no pieces, the even spread and the eight named ones.
 
     Examples
     --------
@@ -33,8 +33,8 @@ def compared(alpha: int) -> list[Policy]:
 
 
 def compile_for(problem: Problem, policies: Sequence[Policy]) -> None:
-    """Have every kernel compiled and every table made, so that neither is timed."""
-    with hidden():
+    """Compile every kernel and make every table, so that neither is timed."""
+    with no_progress_bar():
         simulate(problem, policies, horizon=max(len(problem.caps), 2), runs=1, threads=1)
 
 
@@ -46,7 +46,7 @@ def measure(
     threads: int = 1,
     repeats: int = 5,
 ) -> float:
-    """Median nanoseconds per policy-round over `repeats` simulations, compilation left out.
+    """Measure the median nanoseconds per policy-round over `repeats` simulations, compilation left out.
 
     One thread is measured in processor time, so that other work on the machine does not count;
     several threads by the wall clock.
@@ -60,7 +60,7 @@ def measure(
     compile_for(problem, policies)
     clock = time.process_time if threads == 1 else time.perf_counter
     seconds = []
-    with hidden():
+    with no_progress_bar():
         for _ in range(repeats):
             began = clock()
             simulate(problem, policies, horizon, runs, threads=threads)
@@ -69,7 +69,7 @@ def measure(
 
 
 def report() -> list[tuple[str, str]]:
-    """Rows of (what was measured, value with unit): seconds of work once the kernels are compiled."""
+    """Measure for some seconds, and give rows of (what was measured, value with unit)."""
     cores = os.cpu_count() or 1
     one, two = setting1(), setting2(4, "late")
     rows = [
@@ -88,7 +88,7 @@ def report() -> list[tuple[str, str]]:
 
 
 def _usual(name: str) -> Policy:
-    """A policy of the catalog with the settings the headline gives it."""
+    """Give a policy of the catalog with the settings the headline gives it."""
     takes = inspect.signature(CATALOG[name]).parameters
     usual = {"alpha": 50, "spread": "begin"}
     return make(name, **{key: value for key, value in usual.items() if key in takes})

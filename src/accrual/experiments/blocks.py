@@ -7,8 +7,8 @@ from typing import Any
 
 from accrual.experiments import audit, spotify
 from accrual.experiments.cells import Cell, cut
-from accrual.experiments.registry import setting
-from accrual.experiments.settings import SEED, Block, Learner
+from accrual.experiments.named_problems import named_problem
+from accrual.experiments.paper_settings import SEED, PaperBlock, PaperLearner
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
 from accrual.problem import Problem
@@ -16,16 +16,16 @@ from accrual.spread import parse
 
 
 def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
-    """The problem of that name."""
+    """Give the problem of that name."""
     if name == "spotify":
         return spotify.load(spotify_path)
     if name.startswith("audit/"):
         return audit.problem(name.removeprefix("audit/"))
-    return setting(name)
+    return named_problem(name)
 
 
-def make_policy(learner: Learner) -> Policy:
-    """The policy that a learner describes."""
+def make_policy(learner: PaperLearner) -> Policy:
+    """Give the policy that a learner describes."""
     if learner.policy == "GroupKLUCB":
         assert learner.alpha is not None
         assert learner.spread is not None
@@ -36,12 +36,12 @@ def make_policy(learner: Learner) -> Policy:
     return make(learner.policy, **given)
 
 
-def cut_block(block: Block, problem: Problem, horizon: int, runs: int) -> list[Cell]:
-    """The cells of a block.
+def cut_block(block: PaperBlock, problem: Problem, horizon: int, runs: int) -> list[Cell]:
+    """Cut a block into cells.
 
     Examples
     --------
-    >>> from accrual.experiments.settings import BLOCKS
+    >>> from accrual.experiments.paper_settings import BLOCKS
     >>> block = BLOCKS["audit/last"]
     >>> len(cut_block(block, make_problem(block.problem), horizon=1000, runs=25))
     3

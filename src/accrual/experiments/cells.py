@@ -1,7 +1,7 @@
 """Cells: policies on a few runs of a problem, known by the hash of all that determines their numbers.
 
 `cut` makes cells of any problem and policies, `accrual.experiments.runner.run_cells` computes
-those that are not on disk yet, and `gather` puts them together again:
+those that are not on disk yet, and `gather_results` puts them together again:
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -10,7 +10,7 @@ those that are not on disk yet, and `gather` puts them together again:
 >>> cells = cut("mine", ac.paper.setting1(), {"UCB1": ac.UCB1()}, horizon=500, runs=4, size=2)
 >>> with tempfile.TemporaryDirectory() as out:
 ...     done = run_cells(cells, Path(out), Local(jobs=1))
-...     result = gather(cells, Path(out))
+...     result = gather_results(cells, Path(out))
 >>> done.cells, result.final_regret.shape
 (2, (1, 4))
 """
@@ -34,8 +34,9 @@ from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.engine.result import Result
 from accrual.engine.simulate import DEVICES
 from accrual.experiments import rows
+from accrual.laws import EmpiricalLaw, Law
 from accrual.policy.base import Policy
-from accrual.problem import EmpiricalLaw, Law, Problem
+from accrual.problem import Problem
 
 # The rooms whose source decides what a simulation computes.
 _ROOMS = (
@@ -46,26 +47,14 @@ _STEM_MOST = 100  # characters of a file's name that are for people
 
 @dataclass(frozen=True)
 class Cell:
-    """One unit of work, of a few seconds.
+    """One unit of work, of a few seconds."""
 
-    Attributes
-    ----------
-    block : str
-        What it belongs to, for people: views and file names show it.
-    problem : Problem
-    policies : dict of label to Policy
-    horizon : int
-    runs : range
-        The numbers of the runs.
-    identity : dict
-        Everything that determines the numbers, as plain data; the file is named by its hash.
-    """
-
-    block: str
+    block: str  # what it belongs to, for people: views and file names show it
     problem: Problem
     policies: dict[str, Policy]
     horizon: int
-    runs: range
+    runs: range  # the numbers of the runs
+    # Everything that determines the numbers, as plain data; the file is named by its hash.
     identity: dict[str, Any]
 
     @property
@@ -91,7 +80,7 @@ class Cell:
 
 
 def checkpoints(horizon: int) -> list[int]:
-    """Rounds to note: a hundred even ones for a plain axis, and some more for a log axis."""
+    """Choose the rounds to note: a hundred even ones for a plain axis, and some more for a log axis."""
     even = np.rint(np.linspace(0, horizon, min(horizon, 100) + 1)[1:])
     log = np.rint(np.geomspace(1, horizon, 40))
     return [int(t) for t in np.union1d(even, log)]
@@ -153,7 +142,7 @@ def cut(
 
 
 def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
-    """The same cells, to be computed on a device (see `accrual.simulate`); they are others by name.
+    """Give cells that are computed on a device (see `accrual.simulate`), under other names.
 
     Examples
     --------
@@ -169,7 +158,7 @@ def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
     return [replace(cell, identity={**cell.identity, "device": device}) for cell in cells]
 
 
-def gather(cells: Sequence[Cell], out: Path) -> Result:
+def gather_results(cells: Sequence[Cell], out: Path) -> Result:
     """Put cells of one problem together: what `simulate` would have given for all of them.
 
     Every policy must have cells for the same runs. A cell that is missing or damaged is refused.
@@ -205,7 +194,7 @@ def gather(cells: Sequence[Cell], out: Path) -> Result:
 
 @cache
 def code_hash() -> str:
-    """A hash of the source of everything that computes."""
+    """Hash the source of everything that computes numbers."""
     package = Path(accrual.__file__).parent
     digest = hashlib.sha256()
     for room in _ROOMS:
@@ -217,7 +206,7 @@ def code_hash() -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """The packages whose arithmetic goes into the numbers."""
+    """Give the versions of the packages whose arithmetic goes into the numbers."""
     from importlib.metadata import version
 
     return {"accrual": accrual.__version__, **{name: version(name) for name in ("numba", "numpy", "scipy")}}

@@ -18,24 +18,24 @@ GROUPS = 20
 
 
 def plain(window: int, laws: Sequence[Law], groups: int = GROUPS) -> Problem:
-    """Arms with caps of 1."""
+    """Make arms with caps of 1."""
     return Problem([1.0] * len(laws), window, groups, laws)
 
 
 def lumps(*chances: float, spread: SpreadLike = "begin_middle") -> list[Law]:
-    """One law for each chance to pay; arms with the same chance share one, which is drawn once a round."""
+    """Make a law for each chance to pay; arms of the same chance share one, which is drawn once a round."""
     laws = {p: LumpLaw(p, spread) for p in chances}
     return [laws[p] for p in chances]
 
 
 def late_surprise(late: Sequence[float], share: float, early: float = 0.5, window: int = 100) -> Problem:
-    """Arms alike until the last group, which holds `share` of the cap and decides."""
+    """Make arms alike until the last group, which holds `share` of the cap and decides."""
     spread = [(1.0 - share) / (GROUPS - 1)] * (GROUPS - 1) + [share]
     return plain(window, [BernoulliLaw([early] * (GROUPS - 1) + [p], spread) for p in late])
 
 
 def lure(first: Sequence[float], rest: Sequence[float], window: int = 2000) -> Problem:
-    """What the first quarter of the window pays promises something else than the rest keeps."""
+    """Make arms whose first quarter of the window promises something else than the rest keeps."""
     quarter = GROUPS // 4
     return plain(
         window,
@@ -44,13 +44,13 @@ def lure(first: Sequence[float], rest: Sequence[float], window: int = 2000) -> P
 
 
 def jackpot(steady: Sequence[float], chance: float, window: int = 100) -> Problem:
-    """Arms of small steady pay, and a last one that pays its whole cap, rarely, and is best."""
+    """Make arms of small steady pay, and a last one that pays its whole cap, rarely, and is best."""
     small: list[Law] = [ScaledLaw(UniformLaw(), 2.0 * mean) for mean in steady]
     return plain(window, [*small, LumpLaw(chance)])
 
 
 def hidden_jackpot(steady: Sequence[float], base: float, one_in: int, window: int = 100) -> Problem:
-    """Arms of small steady pay; the last looks a little worse than they do but for rare large totals.
+    """Make arms of small steady pay; the last looks a little worse than they do but for rare large totals.
 
     One decision in `one_in` of that arm pays the whole cap, spread evenly; any other pays `base`.
     """
@@ -61,7 +61,7 @@ def hidden_jackpot(steady: Sequence[float], base: float, one_in: int, window: in
 
 
 def mixed_caps(caps: Sequence[float], means: Sequence[float], spread: SpreadLike = "begin") -> Problem:
-    """Caps of very different size over means that are alike; some caps are never come near."""
+    """Make caps of very different size over means that are alike; some caps are never come near."""
     laws: list[Law] = []
     for cap, mean in zip(caps, means, strict=True):
         most = min(cap, 2.0 * mean)  # what a decision can pay in truth
@@ -70,7 +70,7 @@ def mixed_caps(caps: Sequence[float], means: Sequence[float], spread: SpreadLike
 
 
 def bimodal(chances: Sequence[float], early: Sequence[float], window: int = 100) -> Problem:
-    """Lumps that come in the first two groups or in the last two, in shares that differ by arm."""
+    """Make lumps that come in the first two groups or in the last two, in shares that differ by arm."""
     return plain(
         window,
         [
@@ -81,12 +81,12 @@ def bimodal(chances: Sequence[float], early: Sequence[float], window: int = 100)
 
 
 def two_speeds(fast: Sequence[float], slow: Sequence[float], window: int = 200) -> Problem:
-    """Some arms pay early, the others late, at means that lie among each other."""
+    """Make arms of which some pay early and the others late, at means that lie among each other."""
     return plain(window, [*(BernoulliLaw(p, "begin") for p in fast), *(BernoulliLaw(p, "end") for p in slow)])
 
 
 def needle(arms: int, usual: float, second: float, best: float) -> Problem:
-    """All arms alike but two: a good one, and one a little better."""
+    """Make all arms alike but two: a good one, and one a little better."""
     laws = [LumpLaw(usual, "begin_middle")] * arms
     laws[arms // 3] = LumpLaw(second, "begin_middle")
     laws[2 * arms // 3] = LumpLaw(best, "begin_middle")
@@ -94,13 +94,13 @@ def needle(arms: int, usual: float, second: float, best: float) -> Problem:
 
 
 def fixed_delay(chances: Sequence[float], delay: int = 50) -> Problem:
-    """The whole reward after exactly `delay` rounds, and nothing before."""
+    """Make arms that pay the whole reward after exactly `delay` rounds, and nothing before."""
     spread = [0.0] * (delay - 1) + [1.0]
     return Problem([1.0] * len(chances), delay, delay, [LumpLaw(p, spread) for p in chances])
 
 
 def heavy_tails(scales: Sequence[float], exponent: float = 1.5, window: int = 100) -> Problem:
-    """Totals with a Pareto tail, cut off at the cap; an arm's totals are `scales` times the usual ones."""
+    """Make totals with a Pareto tail, cut off at the cap; `scales` times the usual ones."""
     levels = (np.arange(400) + 0.5) / 400
     laws: list[Law] = []
     for scale in scales:
@@ -110,7 +110,7 @@ def heavy_tails(scales: Sequence[float], exponent: float = 1.5, window: int = 10
 
 
 def long_window(means: Sequence[float], spread: SpreadLike, window: int = 5000) -> Problem:
-    """Coins over a window that is long beside the horizon."""
+    """Make coins over a window that is long beside the horizon."""
     return plain(window, [BernoulliLaw(p, spread) for p in means])
 
 

@@ -11,16 +11,16 @@ from typing import Any
 from accrual.core.errors import InputError
 from accrual.experiments.cells import code_hash, versions
 from accrual.experiments.on_ray import RETRIES, OnRay, brief, connected
-from accrual.fit.cells import Reading
 from accrual.fit.databases import is_url
 from accrual.fit.parts import Part, PartedLog, part_readings
-from accrual.fit.tables import Known
+from accrual.fit.reading import Reading
+from accrual.fit.tables import LogFacts
 
 _CLOSING = 10.0  # seconds to delete temporary files
 _LITTLE = 0.01  # of a core, that an actor asks for: all must run at a time, however few cores are left
 
 
-class Worker:
+class PartActor:
     """A part of a log on some node; refusals come back as text, for errors lose their kind on the way."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Worker:
 @contextmanager
 def open_on_ray(
     decisions: Any, pieces: Any, columns: Mapping[str, str] | None, options: Mapping[str, Any], where: OnRay
-) -> Iterator[Known]:
+) -> Iterator[LogFacts]:
     """Open a log in parts on a cluster: as many as it has cores, or as `where` has jobs.
 
     Parameters
@@ -59,7 +59,7 @@ def open_on_ray(
     given = [None if one is None else _shared(one) for one in (decisions, pieces)]
     with connected(where.address, where.jobs) as ray:
         count = where.jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        actor = ray.remote(num_cpus=_LITTLE, max_restarts=RETRIES, max_task_retries=RETRIES)(Worker)
+        actor = ray.remote(num_cpus=_LITTLE, max_restarts=RETRIES, max_task_retries=RETRIES)(PartActor)
         identity = (versions(), code_hash())
         workers = [actor.remote(*given, each, identity) for each in part_readings(reading, count)]
         try:

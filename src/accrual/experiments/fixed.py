@@ -1,7 +1,7 @@
 """What a fixed policy would have earned: one that chooses arms with the same shares at every decision.
 
 With w the policy's share of the arm that the log chose over the log's propensity of it, and r what the
-decision paid (`Logged.rewards`):
+decision paid (`ReplayLog.rewards`):
 
 - IPS (inverse propensity scoring): the mean of w r. Unbiased, and uneven where weights are.
 - self-normalised: the sum of w r over the sum of w. Always between the smallest and largest reward.
@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown
-from accrual.experiments.logged import Floats, Logged
-from accrual.experiments.ranges import t_factor, within
+from accrual.experiments.bounded_intervals import t_factor, within
+from accrual.experiments.replay_log import Floats, ReplayLog
 from accrual.fit.schema import Interval
 
 _ALWAYS = "always "
@@ -34,7 +34,7 @@ class Fixed(NamedTuple):
 
 
 def fixed(given: str | Mapping[str, float], arms: tuple[str, ...]) -> Fixed | None:
-    """A fixed policy as it is written: ``"always jazz"``, or a table of shares; None for any other text.
+    """Read a fixed policy as it is written: ``"always jazz"``, or a table of shares; None for any other text.
 
     Shares are ``{"jazz": 0.7, "rock": 0.3}``, or the same as text: ``"jazz=0.7, rock=0.3"``. Arms that
     are not named are never chosen.
@@ -95,8 +95,8 @@ class Judged(NamedTuple):
     effective: float  # what they are worth, in decisions of equal weight
 
 
-def judge(log: Logged, policy: Fixed) -> Iterator[Judged]:
-    """What the three methods say of a fixed policy."""
+def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
+    """Judge a fixed policy by three methods."""
     reward, weight = log.rewards, policy.shares[log.arm] / log.propensity
     count, mass = len(reward), float(weight.sum())
     effective = mass**2 / float((weight**2).sum()) if mass else 0.0

@@ -41,22 +41,11 @@ VARIANT = ": "  # in a label: what stands before is the row, of which the best v
 
 @dataclass(frozen=True)
 class Entry:
-    """One problem of the gallery, and how long to play it.
+    """One problem of the gallery, and how long to play it."""
 
-    Attributes
-    ----------
-    id : str
-        Its name, which does not change.
-    title : str
-    stresses : str
-        What is hard about it.
-    problem : Problem
-    horizon, runs, seed : int
-    """
-
-    id: str
+    id: str  # its name, which does not change
     title: str
-    stresses: str
+    stresses: str  # what is hard about it
     problem: Problem
     horizon: int = 100_000
     runs: int = 20
@@ -64,7 +53,7 @@ class Entry:
 
 
 def _crowd(levels: Sequence[Law], best: Law, arms: int, winners: int) -> Problem:
-    """`arms` arms at these levels in turn, but for `winners` of them, spaced evenly."""
+    """Make `arms` arms at these levels in turn, but for `winners` of them, spaced evenly."""
     laws = [levels[arm % len(levels)] for arm in range(arms)]
     for place in range(1, winners + 1):
         laws[place * arms // (winners + 1)] = best
@@ -93,12 +82,16 @@ def _late() -> Problem:
     return plain(100, [*early, BernoulliLaw(0.6, "end")])
 
 
+def _newer(id: str, title: str, stresses: str, problem: Problem, horizon: int = 30_000) -> Entry:
+    return Entry(id, title, stresses, problem, horizon, seed=1)
+
+
 _LIST = [
     Entry("setting1", "The paper's Setting 1", "the familiar case: ten arms, even spread", setting1()),
     Entry(
         "playlist",
         "Playlists that listeners leave",
-        "groups depend on each other: whoever leaves pays nothing more",
+        "groups depend on each other: a listener who leaves pays nothing more",
         _playlists(),
     ),
     Entry("late-best", "The best arm pays late", "arms differ in speed, and the early ones lure", _late()),
@@ -145,132 +138,106 @@ _LIST = [
         horizon=20_000,
         runs=5,
     ),
-    Entry(
+    _newer(
         "late-surprise",
         "A late surprise",
         "arms alike for nineteen twentieths of the window, and a last payment that decides",
         families.late_surprise([0.25, 0.35, 0.3, 0.55, 0.2], share=0.35, early=0.4),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "at-cap",
         "The best arm always pays its cap",
         "a mean at the cap itself, beyond which nothing can be",
         plain(100, lumps(0.75, 0.85, 0.65, 1.0, 0.8)),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "near-cap",
         "All arms near their caps",
         "totals vary little, and little can still be won",
         plain(100, lumps(0.88, 0.93, 0.91, 0.97, 0.94)),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "jackpot",
         "A rare jackpot",
         "the best arm pays rarely but much, beside small steady pay",
         families.jackpot([0.03, 0.025, 0.03, 0.028], chance=0.05),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "hidden-jackpot",
         "A jackpot in disguise",
         "the best arm pays small steady totals like the others, and once in fifty times the whole cap",
         families.hidden_jackpot([0.03, 0.034, 0.032], base=0.028, one_in=50),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "lure",
         "An early lure",
         "what the first quarter of a long window promises, the rest does not keep",
         families.lure([0.75, 0.55, 0.65, 0.35, 0.45], [0.25, 0.35, 0.2, 0.55, 0.4]),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "mixed-caps",
         "Caps of very different size",
         "means alike under caps from 1 to 150, most of them far too large",
         families.mixed_caps([1.0, 3.0, 20.0, 60.0, 150.0, 5.0], [0.6, 0.5, 0.55, 0.6, 0.75, 0.65]),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "bimodal",
         "Early or late, nothing between",
         "arms pay at the begin or at the end of the window, each in shares of its own",
         families.bimodal([0.35, 0.4, 0.45, 0.5, 0.3], [0.8, 0.7, 0.3, 0.2, 0.95]),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "two-speeds",
         "Two speeds",
         "some arms pay early and some late, at means that lie among each other",
         families.two_speeds([0.35, 0.55, 0.45, 0.5], [0.4, 0.6, 0.5, 0.45], window=100),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "needle",
         "A needle among a hundred arms",
         "98 arms are alike, one is good and one a little better",
         families.needle(100, usual=0.25, second=0.5, best=0.55),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "heavy-tails",
         "Heavy tails",
         "many small totals and a few as large as the cap",
         families.heavy_tails([0.03, 0.035, 0.025, 0.05, 0.04]),
-        horizon=30_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "delay-2",
         "A fixed delay, two arms",
         "the whole reward after exactly fifty rounds, and a short horizon",
         families.fixed_delay([0.45, 0.6]),
         horizon=3_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "delay-10",
         "A fixed delay, ten arms",
         "the whole reward after exactly fifty rounds, and a short horizon",
         families.fixed_delay([0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.4, 0.3, 0.6]),
         horizon=5_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "beyond-early",
         "A window longer than the horizon, early pay",
         "no total is ever known",
         families.long_window([0.35, 0.4, 0.5, 0.45, 0.6], "begin", window=15_000),
         horizon=10_000,
-        seed=1,
     ),
-    Entry(
+    _newer(
         "beyond-late",
         "A window longer than the horizon, late pay",
         "no total is ever known, and most of it lies beyond the horizon",
         families.long_window([0.35, 0.4, 0.5, 0.45, 0.6], "end", window=15_000),
         horizon=10_000,
-        seed=1,
     ),
 ]  # fmt: skip
 ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
 
 
 def select(only: Sequence[str] = ()) -> list[Entry]:
-    """The entries of these ids or beginnings of ids (``w5000``); all of them for none.
+    """Give the entries of these ids or beginnings of ids (``w5000``); all of them for none.
 
     Examples
     --------
@@ -289,7 +256,7 @@ def _matches(word: str) -> list[str]:
 
 
 def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
-    """What to compare, row by row: the variants of each row, of which the best is shown.
+    """Give the policies to compare by row of the table; of a row's variants the best is shown.
 
     The paper's learners use the problem's own number of groups.
 
@@ -318,7 +285,7 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
 
 
 def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
-    """Policies by label, ``row: variant`` where a row has several; the floor always comes first.
+    """Give policies by label, ``row: variant`` where a row has several; the floor always comes first.
 
     Parameters
     ----------
@@ -354,9 +321,9 @@ def cut_entry(
     runs: int | None = None,
     device: str = "cpu",
 ) -> list[Cell]:
-    """The cells of one problem, a fifth of its own runs in each; what `play` computes at one go.
+    """Cut one problem into cells, with a fifth of its own runs in each.
 
-    On a card one cell has all runs, for it takes no longer for them than for a few.
+    On a GPU one cell has all runs, which take no longer than a few.
 
     Examples
     --------

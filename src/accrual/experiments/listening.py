@@ -25,7 +25,7 @@ OLD_ARMS, OLD_DECISIONS = 200, 200
 
 
 def service(arms: int, days: int, batch: int, seed: int, daily: int = 0, differ: float = 1.0) -> Batches:
-    """A service with so many arms in play; `daily` of them are replaced by new ones every morning."""
+    """Make a service with so many arms in play; `daily` of them are replaced by new ones every morning."""
     total = arms + daily * (days - 1)
     laws = listeners(total, seed, DAYS, differ)
     comes = [0] * arms + [day for day in range(1, days) for _ in range(daily)]
@@ -33,7 +33,7 @@ def service(arms: int, days: int, batch: int, seed: int, daily: int = 0, differ:
     return Batches(Problem([float(DAYS)] * total, DAYS, DAYS, laws), days, batch, comes, goes)
 
 
-class History:
+class ListeningHistory:
     """What old arms say of new ones: the mean of each day, how arms differ, how decisions differ.
 
     Parameters
@@ -73,7 +73,7 @@ class GaussianFilter:
     depends on no earlier day. So counts and sums of innovations, arms x days, are all there is to keep.
     """
 
-    def __init__(self, history: History, service: Batches, key: tuple[int, int]) -> None:
+    def __init__(self, history: ListeningHistory, service: Batches, key: tuple[int, int]) -> None:
         arms = len(service.problem.caps)
         lower = np.linalg.cholesky(history.within)
         scale = np.diag(lower)
@@ -86,7 +86,7 @@ class GaussianFilter:
         self._dice = np.random.default_rng([*key, 1])
 
     def totals(self, arms: Ints) -> tuple[Floats, Floats]:
-        """Mean and variance of what is believed of each arm's mean total."""
+        """Give the mean and variance of what is believed of each arm's mean total."""
         rows = self._innovations
         precision = self._precision + (rows.T * (self._seen[arms] / self._variance)[:, None, :]) @ rows
         known = self._start + (self._sum[arms] / self._variance) @ rows
@@ -106,24 +106,31 @@ class GaussianFilter:
         self._sum[:, age - 1] += np.bincount(arms, pay @ self._innovations[age - 1, :age], count)
 
 
-def gaussian_filter(history: History) -> Any:
-    """A maker of players for `accrual.engine.batches.play_batches`."""
+def gaussian_filter(history: ListeningHistory) -> Any:
+    """Make a maker of players for `accrual.engine.batches.play_batches`."""
     return lambda service, key: GaussianFilter(history, service, key)
 
 
-class Entry(NamedTuple):
+class ListeningService(NamedTuple):
     """One service, who the old arms are, and the seed of the runs."""
 
     service: Batches
-    history: History
+    history: ListeningHistory
     seed: int
 
 
-def listening(seed: int = 1, differ: float = 0.4) -> Entry:
-    """200 shows, 50 decisions a day for 180 days."""
-    return Entry(service(200, 180, 50, 100 + seed, 0, differ), History(200 + seed, differ), seed)
+def listening(seed: int = 1, differ: float = 0.4) -> ListeningService:
+    """Make a service of 200 shows, 50 decisions a day for 180 days."""
+    return ListeningService(
+        service(200, 180, 50, 100 + seed, 0, differ), ListeningHistory(200 + seed, differ), seed
+    )
 
 
-def listening_new(seed: int = 1, differ: float = 0.4) -> Entry:
-    """60 shows of which the oldest gives way to a new one every day; 50 decisions a day for 180 days."""
-    return Entry(service(60, 180, 50, 300 + seed, 1, differ), History(400 + seed, differ), seed)
+def listening_new(seed: int = 1, differ: float = 0.4) -> ListeningService:
+    """Make a service of 60 shows, of which the oldest gives way to a new one every day.
+
+    It makes 50 decisions a day for 180 days.
+    """
+    return ListeningService(
+        service(60, 180, 50, 300 + seed, 1, differ), ListeningHistory(400 + seed, differ), seed
+    )

@@ -74,7 +74,7 @@ class OnRay:
                 room = self._room(ray)
             while waiting and len(pending) < room:
                 cell = waiting.pop()
-                # On a card, a cell takes all of it.
+                # On a GPU, a cell takes all of it.
                 place = task.options(num_cpus=1, num_gpus=1 if cell.device == "cuda" else 0)
                 pending[place.remote(problems[id(cell.problem)], _rest(cell), str(mark))] = cell
             # The first that is ready, by short waits that let Ctrl-C through; then all that are.
@@ -91,7 +91,7 @@ class OnRay:
                 yield cell
 
     def _room(self, ray: ModuleType) -> int:
-        """How many cells Ray should have at a time; the cores of a cluster may change."""
+        """Choose how many cells Ray should have at a time; the cores of a cluster may change."""
         if self.jobs is not None and self.address is not None:  # a Ray of our own has no more cores
             return self.jobs
         return _SPARE + 2 * int(ray.cluster_resources().get("CPU", 1))
@@ -116,7 +116,7 @@ def _work(problem: Problem, rest: dict[str, Any], mark: str) -> str | None:
 
 
 def _rest(cell: Cell) -> dict[str, Any]:
-    """A cell without its problem."""
+    """Copy a cell without its problem."""
     return {field.name: getattr(cell, field.name) for field in fields(cell) if field.name != "problem"}
 
 
@@ -128,7 +128,7 @@ class _Head:
         self._seen, self._asked = time.monotonic(), -math.inf
 
     def check(self) -> bool:
-        """Ask every other second: whether it just answered; an `InputError` when it is gone for good."""
+        """Ask the cluster, every other second, whether it answers; raise `InputError` when it is gone."""
         now = time.monotonic()
         if now - self._asked < 2:
             return False
@@ -152,7 +152,7 @@ def _reachable(address: str) -> bool:
 
 
 def _place(address: str) -> tuple[str, int]:
-    """Host and port."""
+    """Split an address into host and port."""
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise InputError(
@@ -164,7 +164,7 @@ def _place(address: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _marked(store: Path) -> Iterator[Path]:
-    """A file in `store` by which a worker knows that it sees the same storage."""
+    """Write a file in `store` by which a worker knows that it sees the same storage."""
     mark = store.absolute() / f".{os.urandom(8).hex()}.part"
     mark.touch()
     try:
@@ -175,7 +175,7 @@ def _marked(store: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
-    """Ray, connected or started, and left as it was found."""
+    """Connect to Ray, or start it; afterwards leave it as it was found."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would send statistics of its use
     ray = need("ray", "ray")
     if ray.is_initialized():
@@ -207,7 +207,7 @@ def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
 
 @contextlib.contextmanager
 def _patient() -> Iterator[None]:
-    """Ctrl-C raises and does no more, so that there is time to stop Ray's processes."""
+    """Let Ctrl-C raise and do no more, so that there is time to stop Ray's processes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -220,7 +220,7 @@ def _patient() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hushed() -> Iterator[None]:
-    """Nothing on stderr meanwhile, not even from compiled code; an exception has what matters."""
+    """Keep stderr silent, even from compiled code; an exception says what matters."""
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -233,6 +233,6 @@ def _hushed() -> Iterator[None]:
 
 
 def brief(error: Exception) -> str:
-    """An error of Ray's in a line; that of a task ends with the worker's own, after its traces."""
+    """Shorten an error of Ray's to one line; a task's error ends with the worker's own."""
     said = str(error).strip()
     return " ".join(said.splitlines()[-1:] if "Traceback" in said else said.split())[:300]

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from accrual.core.errors import unknown, whole
-from accrual.problem import BetaLaw, Law, Problem, UniformLaw
+from accrual.laws import BetaLaw, Law, UniformLaw
+from accrual.problem import Problem
 
 Scenario = Literal["uniform", "late", "early"]
 SCENARIOS: tuple[Scenario, ...] = ("uniform", "late", "early")
@@ -22,7 +23,7 @@ CONFIGS = {1: (100, 10), 2: (100, 50), 3: (200, 20), 4: (200, 100)}  # window, g
 
 
 def setting1() -> Problem:
-    """Setting 1: ten arms, window 100, twenty groups that pay uniformly up to their cap.
+    """Make Setting 1: ten arms, window 100, twenty groups that pay uniformly up to their cap.
 
     Examples
     --------
@@ -33,7 +34,7 @@ def setting1() -> Problem:
 
 
 def setting2(config: int, scenario: Scenario = "uniform") -> Problem:
-    """Setting 2: Beta-distributed groups that pay evenly, late or early.
+    """Make Setting 2: Beta-distributed groups that pay evenly, late or early.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def setting2(config: int, scenario: Scenario = "uniform") -> Problem:
 
 
 def spotify(path: str | Path | None = None, column: str = "context_type") -> Problem:
-    """The Spotify setting: six kinds of playlist, twenty songs, each a group of four rounds.
+    """Make the Spotify setting: six kinds of playlist, twenty songs, each a group of four rounds.
 
     Parameters
     ----------

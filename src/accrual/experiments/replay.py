@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown, whole
+from accrual.core.progress import Progress
 from accrual.core.random import SEED_MOST
-from accrual.engine.progress import Progress
+from accrual.experiments.bounded_intervals import t_factor, within
 from accrual.experiments.fixed import Fixed, judge
-from accrual.experiments.logged import Bools, Ints, Logged, resampled
-from accrual.experiments.ranges import t_factor, within
+from accrual.experiments.replay_log import Bools, Ints, ReplayLog, resampled
 from accrual.fit.schema import Interval
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy
@@ -34,7 +34,7 @@ REPEATS = 20  # replays of resampled logs, from which the intervals are made
 _ASTRAY = 6.0  # standard errors by which propensities may miss the arms' frequencies
 
 
-class Line(NamedTuple):
+class ReplayLine(NamedTuple):
     """What a replay says of one policy, or (the first) of the log itself."""
 
     policy: str
@@ -54,13 +54,13 @@ class _Pass(NamedTuple):
 
 
 def judge_all(
-    log: Logged, policies: Mapping[str, Policy | Fixed], method: Method = "rejection", seed: int = 0
-) -> list[Line]:
-    """One line for the log, then one for each policy that learns and three for each fixed one.
+    log: ReplayLog, policies: Mapping[str, Policy | Fixed], method: Method = "rejection", seed: int = 0
+) -> list[ReplayLine]:
+    """Give one line for the log, then one for each policy that learns and three for each fixed one.
 
     Parameters
     ----------
-    log : Logged
+    log : ReplayLog
     policies : dict of label to Policy or Fixed
     method : {"rejection", "weighting"}
         For policies that learn.
@@ -85,7 +85,7 @@ def judge_all(
     with Progress(len(learning) * len(logs) * len(log.at), "decisions") as bar:
         for label, given in policies.items():
             if isinstance(given, Fixed):
-                lines += [Line(label, *one, tuple(given.shares.tolist())) for one in judge(log, given)]
+                lines += [ReplayLine(label, *one, tuple(given.shares.tolist())) for one in judge(log, given)]
                 continue
             found = []
             for number, one in enumerate(logs):
@@ -97,8 +97,8 @@ def judge_all(
     return lines
 
 
-def _resamples(log: Logged, seed: int) -> list[Logged]:
-    """Logs of the same times, at each of which a closed decision, drawn at random, pays with its pieces."""
+def _resamples(log: ReplayLog, seed: int) -> list[ReplayLog]:
+    """Draw logs of the same times, at each of which a random closed decision pays with its pieces."""
     dice = np.random.Generator(np.random.Philox(seed))
     payers = np.flatnonzero(log.closed)
     # Arms whose decisions are cut short more often come as often as before.
@@ -108,20 +108,20 @@ def _resamples(log: Logged, seed: int) -> list[Logged]:
     ]
 
 
-def _of_log(log: Logged) -> Line:
+def _of_log(log: ReplayLog) -> ReplayLine:
     reward, known = log.rewards, int(log.closed.sum())
     error = float(reward.std(ddof=1)) / math.sqrt(len(reward)) if len(reward) > 1 else math.nan
     nothing = Interval(0.0, 0.0, 0.0)
     value = within(float(reward.mean()), error, *_range(log), known)
-    return Line("the log", "", value, nothing, known, float(known), _shares(log.arm, log))
+    return ReplayLine("the log", "", value, nothing, known, float(known), _shares(log.arm, log))
 
 
-def _range(log: Logged) -> tuple[float, float]:
-    """Where the mean reward of a decision can lie."""
+def _range(log: ReplayLog) -> tuple[float, float]:
+    """Give where the mean reward of a decision can lie."""
     return (-math.inf, math.inf) if log.signed else (0.0, float(log.caps.max()))
 
 
-def check_propensities(log: Logged) -> None:
+def check_propensities(log: ReplayLog) -> None:
     """Refuse propensities that the log itself contradicts.
 
     Each arm's decisions, each divided by its propensity, add up to the number of all decisions,
@@ -138,7 +138,7 @@ def check_propensities(log: Logged) -> None:
             )
 
 
-def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> tuple[Ints, Bools]:
+def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -> tuple[Ints, Bools]:
     """Walk through the log once: what the policy chooses at each decision, and which are accepted.
 
     Under rejection the policy learns from the decisions that are accepted, and from nothing else;
@@ -170,7 +170,7 @@ def walk(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> t
     return chosen, accepted
 
 
-def _play(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> _Pass:
+def _play(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -> _Pass:
     chosen, accepted = walk(log, policy, method, key)
     used = accepted & log.closed
     weight = used / (1.0 if method == "rejection" else np.maximum(log.chance, 1e-300))
@@ -183,7 +183,7 @@ def _play(log: Logged, policy: Policy, method: Method, key: tuple[int, int]) -> 
     )
 
 
-def _enough(found: _Pass, label: str, method: Method, log: Logged) -> None:
+def _enough(found: _Pass, label: str, method: Method, log: ReplayLog) -> None:
     if found.effective < LEAST:
         closed = int(log.closed.sum())
         if method == "rejection":
@@ -199,11 +199,11 @@ def _enough(found: _Pass, label: str, method: Method, log: Logged) -> None:
         )
 
 
-def _line(label: str, method: str, log: Logged, found: list[_Pass], base: list[float]) -> Line:
-    """`found` and `base` hold the log's own figure first, then those of the resampled logs."""
+def _line(label: str, method: str, log: ReplayLog, found: list[_Pass], base: list[float]) -> ReplayLine:
+    """Make a line of passes and means that are the log's own first, then those of the resampled logs."""
     own, other = np.array([one.value for one in found]), np.array(base)
     first, wider = found[0], t_factor(REPEATS - 1)
-    return Line(
+    return ReplayLine(
         label,
         method,
         within(first.value, wider * float(np.nanstd(own[1:], ddof=1)), *_range(log), first.effective),
@@ -214,6 +214,6 @@ def _line(label: str, method: str, log: Logged, found: list[_Pass], base: list[f
     )
 
 
-def _shares(chosen: Ints, log: Logged) -> tuple[float, ...]:
+def _shares(chosen: Ints, log: ReplayLog) -> tuple[float, ...]:
     counts = np.bincount(chosen, minlength=len(log.arms))
     return tuple((counts / max(len(chosen), 1)).tolist())

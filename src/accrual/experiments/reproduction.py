@@ -12,14 +12,14 @@ from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.experiments import rows
 from accrual.experiments.blocks import cut_block, make_problem
 from accrual.experiments.cells import Cell, code_hash, on_device, versions
-from accrual.experiments.curves import curves_of
+from accrual.experiments.figure_curves import curves_of
+from accrual.experiments.paper_settings import BLOCKS, HORIZON, RUNS, SEED, PaperBlock, PaperSetting, select
 from accrual.experiments.runner import Executor, Local, Summary, alone, fill
-from accrual.experiments.settings import BLOCKS, HORIZON, RUNS, SEED, Block, Setting, select
 from accrual.problem import Problem
 
 
 @dataclass(frozen=True)
-class Options:
+class PaperOptions:
     """What to run, and where."""
 
     out: Path
@@ -30,7 +30,7 @@ class Options:
     fresh: bool = False
     spotify: Path | None = None
     device: str = "cpu"
-    settings: list[Setting] = field(init=False)
+    settings: list[PaperSetting] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", select(self.only))
@@ -39,7 +39,7 @@ class Options:
 
     @property
     def command(self) -> str:
-        """The command that gives these numbers, whatever the folder and whoever computes them."""
+        """The command that gives these numbers, whatever the folder and the machine."""
         words = ["accrual paper", *(f"--only {word}" for word in self.only)]
         words += [f"--runs {self.runs}"] if self.runs != RUNS else []
         words += [f"--horizon {self.horizon}"] if self.horizon != HORIZON else []
@@ -48,7 +48,7 @@ class Options:
         return " ".join(words)
 
 
-def run(options: Options) -> Summary:
+def run(options: PaperOptions) -> Summary:
     """Compute what is missing and leave cells, curves and manifest in ``options.out``."""
     need("pyarrow.parquet", "frames")
     blocks = dict.fromkeys(block for setting in options.settings for block in setting.blocks)
@@ -67,13 +67,15 @@ def run(options: Options) -> Summary:
     return summary
 
 
-def _cut(block: Block, problem: Problem, options: Options) -> list[Cell]:
-    if options.device != "cpu":  # a card takes no longer for all runs than for a few
+def _cut(block: PaperBlock, problem: Problem, options: PaperOptions) -> list[Cell]:
+    if options.device != "cpu":  # a GPU takes no longer for all runs than for a few
         block = replace(block, runs_per_cell=options.runs)
     return on_device(cut_block(block, problem, options.horizon, options.runs), options.device)
 
 
-def _manifest(options: Options, plan: dict[str, list[Cell]], problems: dict[str, Problem]) -> dict[str, Any]:
+def _manifest(
+    options: PaperOptions, plan: dict[str, list[Cell]], problems: dict[str, Problem]
+) -> dict[str, Any]:
     return {
         "format": rows.FORMAT,
         "command": options.command,
@@ -87,7 +89,7 @@ def _manifest(options: Options, plan: dict[str, list[Cell]], problems: dict[str,
     }
 
 
-def _entry(setting: Setting, options: Options, problems: dict[str, Problem]) -> dict[str, Any]:
+def _entry(setting: PaperSetting, options: PaperOptions, problems: dict[str, Problem]) -> dict[str, Any]:
     problem = problems[BLOCKS[setting.blocks[0]].problem]
     data = None
     if setting.id == "spotify":

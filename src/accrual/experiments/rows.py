@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Damaged(InputError):
+class DamagedCell(InputError):
     """A stored file is not what was written."""
 
 
@@ -47,7 +47,7 @@ class CellRows:
     pulls: Ints = field(repr=False)  # learners x runs x arms, at the horizon
 
 
-class Curve(NamedTuple):
+class FigureCurve(NamedTuple):
     """A line to draw: a bound over rounds, or a spread over groups."""
 
     figure: str
@@ -63,12 +63,12 @@ class Curve(NamedTuple):
 
 
 def canonical(value: Any) -> str:
-    """`value` as JSON, in one way only."""
+    """Write `value` as JSON, the same text for the same value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def key(identity: dict[str, Any]) -> str:
-    """The hash by which a cell is known."""
+    """Give the hash by which a cell is known."""
     return hashlib.sha256(canonical(identity).encode()).hexdigest()
 
 
@@ -109,7 +109,7 @@ def write_cell(path: Path, cell: CellRows) -> None:
 
 
 def read_cell(path: Path) -> CellRows:
-    """Read one cell, or raise `Damaged`."""
+    """Read one cell, or raise `DamagedCell`."""
     table, head = _read_table(path)
     try:
         runs = range(*head["runs"])
@@ -121,12 +121,12 @@ def read_cell(path: Path) -> CellRows:
         rounds = np.array(head["rounds"], np.int64)
         cell = CellRows(head["identity"], tuple(head["learners"]), runs, rounds, regret, pulls)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Damaged(f"{path} is damaged ({error})") from error
+        raise DamagedCell(f"{path} is damaged ({error})") from error
     _verify(path, head, cell.regret.tobytes() + cell.pulls.tobytes())
     return cell
 
 
-def write_curves(path: Path, curves: list[Curve]) -> None:
+def write_curves(path: Path, curves: list[FigureCurve]) -> None:
     """Store the lines that figures draw beside the learners."""
     pa = need("pyarrow", "frames")
     floats = pa.list_(pa.float64())
@@ -140,11 +140,11 @@ def write_curves(path: Path, curves: list[Curve]) -> None:
     _write_table(path, columns, {}, _curve_bytes(curves))
 
 
-def read_curves(path: Path) -> list[Curve]:
+def read_curves(path: Path) -> list[FigureCurve]:
     """Read what `write_curves` stored."""
     table, head = _read_table(path)
     curves = [
-        Curve(row["figure"], row["kind"], row["label"], np.array(row["x"]), np.array(row["y"]))
+        FigureCurve(row["figure"], row["kind"], row["label"], np.array(row["x"]), np.array(row["y"]))
         for row in table.to_pylist()
     ]
     _verify(path, head, _curve_bytes(curves))
@@ -152,14 +152,14 @@ def read_curves(path: Path) -> list[Curve]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder that `accrual paper` has filled."""
+    """Read the manifest of a folder that `accrual paper` has filled."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise InputError(f"{folder} holds no {MANIFEST}; run: accrual paper --out {folder}") from None
     except ValueError as error:
-        raise Damaged(f"{path} is damaged ({error}); run accrual paper again") from error
+        raise DamagedCell(f"{path} is damaged ({error}); run accrual paper again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{path} is not of format {FORMAT}; run accrual paper again")
     return manifest
@@ -185,21 +185,21 @@ def _read_table(path: Path) -> tuple[Any, dict[str, Any]]:
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise Damaged(f"{path} is damaged ({_first_line(error)})") from error
+        raise DamagedCell(f"{path} is damaged ({_first_line(error)})") from error
     return table, head
 
 
 def _verify(path: Path, head: dict[str, Any], payload: bytes) -> None:
     named = {name: value for name, value in head.items() if name not in ("format", "digest")}
     if head.get("digest") != _digest(named, payload):
-        raise Damaged(f"{path} is damaged (its contents do not match its digest)")
+        raise DamagedCell(f"{path} is damaged (its contents do not match its digest)")
 
 
 def _digest(head: dict[str, Any], payload: bytes) -> str:
     return hashlib.sha256(canonical(head).encode() + b"\0" + payload).hexdigest()
 
 
-def _curve_bytes(curves: list[Curve]) -> bytes:
+def _curve_bytes(curves: list[FigureCurve]) -> bytes:
     names = canonical([[curve.figure, curve.kind, curve.label] for curve in curves]).encode()
     return names + b"".join(np.concatenate([curve.x, curve.y]).tobytes() for curve in curves)
 

@@ -2,13 +2,12 @@
 
 A cell's file is named by the hash of all that determines its numbers and appears whole or not
 at all. So a run that was killed goes on where it was, and what it leaves in the end is the same
-to the byte as without the kill, whoever computed it.
+to the byte as without the kill, wherever it was computed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
@@ -19,15 +18,16 @@ from pathlib import Path
 from typing import Protocol
 
 from accrual.core.errors import InputError, need, whole
-from accrual.engine.progress import hidden, until
+from accrual.core.file_lock import try_lock
+from accrual.core.progress import no_progress_bar, stop_when_set
 from accrual.engine.simulate import simulate
 from accrual.experiments import rows
+from accrual.experiments.cell_progress import CellProgress
 from accrual.experiments.cells import Cell
-from accrual.experiments.view import View
 
 _LOCK = ".lock"
 JOBS_MOST = 100_000
-_ON_CARD = 24  # cells at a time: with the driver's own, no more streams than a card has queues
+_ON_GPU = 24  # cells at a time: with the driver's own, no more streams than a GPU has queues
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Local:
 
     def run(self, cells: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
         """Compute the cells on threads."""
-        # One cell of a few hundred chains leaves most of a card idle, so it gets many at a time.
-        usual = _ON_CARD if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
+        # One cell of a few hundred chains leaves most of a GPU idle, so it gets many at a time.
+        usual = _ON_GPU if any(cell.device != "cpu" for cell in cells) else os.cpu_count() or 1
         jobs = self.jobs or usual
         stop = threading.Event()
         with ThreadPoolExecutor(jobs) as pool:
@@ -85,7 +85,7 @@ class Local:
 
 
 def _until(stop: threading.Event, cell: Cell, store: Path) -> None:
-    with until(stop):
+    with stop_when_set(stop):
         compute(cell, store)
 
 
@@ -113,7 +113,7 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
 
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[Path]:
-    """The folder of the cells, ours alone, swept of what a killed run left half-written."""
+    """Lock a folder for this process alone, and delete what a killed run left half-written in it."""
     store = out / rows.CELLS
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -121,10 +121,8 @@ def alone(out: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"cannot write to {error.filename or out}: {error.strerror}") from None
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another accrual is at work in {out}; choose another --out") from None
+        if not try_lock(lock):
+            raise InputError(f"another accrual is at work in {out}; choose another --out")
         for partial in (*store.glob(".*.part*"), *out.glob(".*.part*")):
             partial.unlink(missing_ok=True)
         yield store
@@ -133,7 +131,7 @@ def alone(out: Path) -> Iterator[Path]:
 
 
 def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = False) -> Summary:
-    """`run_cells` for a caller that holds the folder already (see `alone`)."""
+    """Do what `run_cells` does, for a caller that holds the folder's lock already (see `alone`)."""
     need("pyarrow.parquet", "frames")
     started = time.monotonic()
     for cell in cells if fresh else ():
@@ -143,7 +141,7 @@ def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = F
     todo.sort(key=lambda cell: -cell.work)
     kept = done = len(cells) - len(todo)
     try:
-        with View(todo, kept) as view, contextlib.closing(_started(executor, todo, store)) as work:
+        with CellProgress(todo, kept) as view, contextlib.closing(_started(executor, todo, store)) as work:
             for cell in work:
                 view.finished(cell)
                 done += 1
@@ -157,7 +155,7 @@ def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = F
 
 def compute(cell: Cell, store: Path) -> None:
     """Simulate one cell and put its file into `store`, on this thread."""
-    with hidden():
+    with no_progress_bar():
         result = simulate(
             cell.problem, cell.policies, cell.horizon, cell.runs, cell.identity["seed"], cell.device,
             checkpoints=cell.identity["checkpoints"], threads=1,
@@ -167,20 +165,20 @@ def compute(cell: Cell, store: Path) -> None:
 
 
 def _started(executor: Executor, todo: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
-    """The executor at work; nothing is started where there is nothing to do."""
+    """Start the executor, unless there is nothing to do."""
     if todo:
         yield from executor.run(todo, store)
 
 
 def _stored(store: Path, cell: Cell) -> bool:
-    """Whether the cell is on disk, whole; a damaged file is refused, not silently replaced."""
+    """Tell whether the cell is on disk; refuse a damaged file."""
     try:
         found = rows.read_cell(store / cell.name)
         if found.identity != cell.identity:
-            raise rows.Damaged(f"{store / cell.name} is damaged (it is another cell's)")
+            raise rows.DamagedCell(f"{store / cell.name} is damaged (it is another cell's)")
     except FileNotFoundError:
         return False
-    except rows.Damaged as error:
+    except rows.DamagedCell as error:
         raise InputError(
             f"{error}; delete it and run again: that cell alone is computed anew, the others are kept"
         ) from error

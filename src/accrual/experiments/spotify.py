@@ -17,13 +17,14 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.experiments import spotify_sample
 from accrual.fit.sessions import ROUNDS, SONGS, read
-from accrual.problem import EmpiricalLaw, Problem
+from accrual.laws import EmpiricalLaw
+from accrual.problem import Problem
 
 ARMS = 6
 
 
 def load(path: str | Path | None = None, column: str = "context_type", arms: int = ARMS) -> Problem:
-    """The problem made of the sessions in `path`; without one, of a synthetic sample.
+    """Make a problem of the sessions in `path`; without one, of a synthetic sample.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ import numpy as np
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.experiments.cells import Cell, cut, on_device
-from accrual.experiments.files import anything, listed, number, policy_of, problem_of, read_toml, table
+from accrual.experiments.toml_files import anything, listed, number, policy_of, problem_of, read_toml, table
 from accrual.policy.base import Policy
 from accrual.problem import Problem
 
@@ -29,7 +29,7 @@ POINTS_MOST = 100_000
 _POLICIES = 16  # in a cell: they share their draws, which are most of the work of a policy alone
 _WORK = 50_000_000  # policy-rounds in a cell, about: some five seconds on one core
 _RUNS_MOST = 100  # in a cell
-_ON_CARD = 1024  # policies in a cell on a card, and its runs, which are played at once
+_ON_GPU = 1024  # policies in a cell on a GPU, and its runs, which are played at once
 _MARKS = 10  # checkpoints: a sweep looks at the end
 
 _HOLE = re.compile(r"\{(\w+)\}")
@@ -37,25 +37,13 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Point:
-    """One policy at one place of the grid.
+    """One policy at one place of the grid."""
 
-    Attributes
-    ----------
-    case : dict
-        The values of the parameters in [each].
-    place : dict
-        The values of those in [grid] that it depends on: none for a policy to compare with.
-    row : int
-        Which [[policy]] it is.
-    block : str
-        Its problem, by which its cells are known.
-    label : str
-    """
-
-    case: dict[str, Any]
+    case: dict[str, Any]  # the values of the parameters in [each]
+    # The values of those in [grid] that it depends on: none for a policy to compare with.
     place: dict[str, Any]
-    row: int
-    block: str
+    row: int  # which [[policy]] it is
+    block: str  # its problem, by which its cells are known
     label: str
 
 
@@ -72,9 +60,9 @@ class Sweep:
     policies: dict[str, dict[str, Policy]]  # by block and label
 
     def cells(self, device: str = "cpu") -> dict[str, list[Cell]]:
-        """The cells of each block."""
+        """Cut each block into cells."""
         size = max(1, min(_RUNS_MOST, _WORK // (_POLICIES * self.horizon)))
-        most, size = (_POLICIES, size) if device == "cpu" else (_ON_CARD, _ON_CARD)
+        most, size = (_POLICIES, size) if device == "cpu" else (_ON_GPU, _ON_GPU)
         marks = [max(1, self.horizon * mark // _MARKS) for mark in range(1, _MARKS + 1)]
         return {
             block: on_device(
@@ -90,7 +78,7 @@ class Sweep:
 
 
 def read(path: str | os.PathLike[str], runs: int | None = None, horizon: int | None = None) -> Sweep:
-    """The sweep that a TOML file describes; `runs` and `horizon` take the place of the file's.
+    """Read the sweep that a TOML file describes; `runs` and `horizon` take the place of the file's.
 
     Examples
     --------
@@ -169,14 +157,14 @@ class _Made:
         self.policies: dict[str, dict[str, Policy]] = {}
 
     def block(self, said: Any) -> str:
-        """The block of the problem that a file describes so."""
+        """Give the block of the problem that a file describes so."""
         block = self._blocks.setdefault(repr(said), f"{self._name}/{len(self._blocks) + 1}")
         if block not in self.problems:
             self.problems[block], self.policies[block] = problem_of("problem", said), {}
         return block
 
     def label(self, block: str, row: int, said: Any) -> str:
-        """The label of the policy that a file describes so, which is now in the block."""
+        """Give the label of the policy that a file describes so, which is now in the block."""
         label, policy = policy_of(f"policy[{row}]", said)
         if self.policies[block].setdefault(label, policy) != policy:
             raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
@@ -186,7 +174,7 @@ class _Made:
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """`value` with all its holes filled, and the names of those it has.
+    """Give `value` with all its holes filled, and the names of those it has.
 
     Examples
     --------
@@ -211,7 +199,7 @@ def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
 
 
 def _axes(name: str, value: Any) -> dict[str, list[Any]]:
-    """Parameters and their values."""
+    """Read parameters and their values."""
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a table of parameters, not {value!r}")
     for key in value:
@@ -234,7 +222,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _steps(name: str, value: dict[str, Any]) -> list[Any]:
-    """Values from one number to another, at even steps or (log) at even ratios."""
+    """Read values from one number to another, at even steps or (log) at even ratios."""
     given = table(
         name,
         value,

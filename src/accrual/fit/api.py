@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from accrual.fit.cells import Options
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
+from accrual.fit.reading import ReadingOptions
 from accrual.fit.schema import Fitted
 
 
@@ -18,7 +18,7 @@ def fit(
     window: float | str | None = None,
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ReadingOptions],
 ) -> Fitted:
     """Find out from a log how its reward arrives.
 
@@ -46,6 +46,8 @@ def fit(
     ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
     ... })
     >>> fitted = ac.fit(rows, window=10, groups=2)
+    >>> fitted
+    Fitted(2 arms, 60 decisions, 60 pieces, window 10 in 2 groups)
     >>> fitted.spread.value
     (1.0, 0.0)
     """

@@ -6,13 +6,13 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from accrual.fit.cells import Cell, Reading
+from accrual.fit.reading import CheckedColumn, Reading
 from accrual.fit.tables import Log
 
 _HEAD = ("file", "row", "column", "role", "value", "needed")
 
 
-def skip_bad_rows(log: Log, cells: Iterable[Cell], reading: Reading) -> None:
+def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
     """Count the rows of which some cell is not what is needed, and list those cells in the reading's file."""
     found = [
         (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)

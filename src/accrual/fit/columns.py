@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from accrual.core.errors import InputError, unknown
-from accrual.fit.source import Source
+from accrual.fit.source import TableSource
 
 DECISION_ROLES = ("id", "arm", "at", "propensity", "window")
 PIECE_ROLES = ("decision", "value", "piece_at", "age", "key")
@@ -42,7 +42,7 @@ ZONED = re.compile(r"^TIMESTAMP(_NS|_MS|_S)? WITH TIME ZONE$")
 
 
 def assign(
-    source: Source, roles: Iterable[str], told: Mapping[str, str], joined: bool = False
+    source: TableSource, roles: Iterable[str], told: Mapping[str, str], joined: bool = False
 ) -> dict[str, int]:
     """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
 
@@ -62,7 +62,7 @@ def assign(
     return found
 
 
-def ambiguous(source: Source, found: Mapping[str, int]) -> str:
+def ambiguous(source: TableSource, found: Mapping[str, int]) -> str:
     """Say that both an age and a time of pieces were guessed; nothing where that is not so."""
     if not {"age", "piece_at"} <= set(found):
         return ""
@@ -73,7 +73,7 @@ def ambiguous(source: Source, found: Mapping[str, int]) -> str:
     )
 
 
-def lacking(source: Source, found: Mapping[str, int], roles: Iterable[str]) -> str:
+def lacking(source: TableSource, found: Mapping[str, int], roles: Iterable[str]) -> str:
     """Say what a table lacks of `roles`, with the options to type; nothing where it lacks nothing."""
     missing = [role for role in roles if role not in found]
     if not missing:
@@ -97,8 +97,8 @@ def check_told(told: Mapping[str, str]) -> None:
             raise unknown("column role", role, ROLES)
 
 
-def number_expression(source: Source, column: int, role: str) -> str:
-    """SQL for a column as a number; NULL where it is none."""
+def number_expression(source: TableSource, column: int, role: str) -> str:
+    """Give SQL for a column as a number; NULL where it is none."""
     kind = source.types[column]
     if kind == "VARCHAR":
         return f"TRY_CAST(c{column} AS DOUBLE)"
@@ -111,8 +111,8 @@ def number_expression(source: Source, column: int, role: str) -> str:
     )
 
 
-def text_expression(source: Source, column: int, role: str) -> str:
-    """SQL for a column as text; NULL where it is empty."""
+def text_expression(source: TableSource, column: int, role: str) -> str:
+    """Give SQL for a column as text; NULL where it is empty."""
     kind = source.types[column]
     if kind.endswith(("]", ")")) and not kind.startswith(("DECIMAL", "ENUM")):
         raise InputError(
@@ -122,16 +122,16 @@ def text_expression(source: Source, column: int, role: str) -> str:
 
 
 def empty(column: int) -> str:
-    """SQL that tells whether a cell is empty."""
+    """Give SQL that tells whether a cell is empty."""
     return f"(c{column} IS NULL OR CAST(c{column} AS VARCHAR) = '')"
 
 
-def is_whole(source: Source, column: int) -> bool:
+def is_whole(source: TableSource, column: int) -> bool:
     return bool(re.match(r"^(U?(TINY|SMALL|BIG)INT|INTEGER|U?INT(8|16|32|64))$", source.types[column]))
 
 
-def _exact(source: Source, name: str, role: str) -> int:
-    """The column of a name, or of a position written like #3."""
+def _exact(source: TableSource, name: str, role: str) -> int:
+    """Give the column of a name, or of a position written like #3."""
     place = re.fullmatch(r"#([1-9]\d*)", name)
     if place and name not in source.names:
         if int(place[1]) > len(source.names):

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from accrual.core.errors import InputError, need, unknown
 from accrual.store.address import parse
 from accrual.store.export import export
-from accrual.store.schema import connect_sqlite, current
+from accrual.store.migrate import connect_sqlite, current
 
 _WEB = ("http", "https", "s3", "gs", "r2")
 _SCHEMES = ("sqlite", "duckdb", "postgresql", "postgres", *_WEB)
@@ -117,7 +117,7 @@ def _is_query(table: str) -> bool:
 
 
 def _chosen(table: str, names: list[str], shown: str) -> str:
-    """SQL for all rows of a table, by its name, or for a query."""
+    """Give SQL for all rows of a table, by its name, or for a query."""
     if _is_query(table):
         return table
     if table not in names:
@@ -173,7 +173,7 @@ def _sqlite(url: _Url) -> sqlite3.Connection:
 
 
 def _copy_sqlite(url: _Url, table: str, path: Path) -> None:
-    """SQLite has a type for each cell: a column is numbers if all of its cells are, else text."""
+    """Copy a table of SQLite, whose cells have types: a column is numbers if all cells are, else text."""
     arrow = need("pyarrow", "fit")
     query = _chosen(table, _tables(url), url.shown)
     with closing(_sqlite(url)) as connection:
@@ -266,7 +266,7 @@ async def _copy_postgres(url: _Url, table: str, path: Path) -> None:
 
 
 def _postgres_type(name: str) -> tuple[Any, Any]:
-    """Arrow's type for one of PostgreSQL's, and how a cell becomes it."""
+    """Give Arrow's type for one of PostgreSQL's, and the function that converts a cell."""
     arrow = need("pyarrow", "fit")
     if name in {"int2", "int4", "int8"}:
         return arrow.int64(), _same

@@ -19,20 +19,20 @@ Ints = npt.NDArray[np.int64]
 _BITS = 61  # of an integer that a sum may take
 
 
-class Scale(NamedTuple):
+class ExactScale(NamedTuple):
     """By what a number is multiplied before it is rounded, and then its remainder."""
 
     first: float
     second: float
 
     @classmethod
-    def of(cls, largest: float, count: int) -> Scale:
-        """For at most `count` numbers, none beyond `largest` in size.
+    def of(cls, largest: float, count: int) -> ExactScale:
+        """Choose the scale for at most `count` numbers, none beyond `largest` in size.
 
         Examples
         --------
-        >>> Scale.of(1.0, 1 << 20)
-        Scale(first=2199023255552.0, second=2199023255552.0)
+        >>> ExactScale.of(1.0, 1 << 20)
+        ExactScale(first=2199023255552.0, second=2199023255552.0)
         """
         many = math.ceil(math.log2(max(count, 1)))
         size = math.ceil(math.log2(largest)) if largest > 0.0 else 0
@@ -40,11 +40,11 @@ class Scale(NamedTuple):
         return cls(2.0 ** max(min(_BITS - many - size, 1000), -1000), 2.0 ** (_BITS - many))
 
     def split(self, values: Floats) -> tuple[Ints, Ints]:
-        """Values as whole multiples, and their remainders."""
+        """Split values into whole multiples, and their remainders."""
         scaled = values * self.first
         whole = np.rint(scaled)
         return whole.astype(np.int64), np.rint((scaled - whole) * self.second).astype(np.int64)
 
     def joined(self, sums: Ints) -> Floats:
-        """The sums as numbers again: `sums` has both integers along its first axis."""
+        """Give the sums as numbers again: `sums` has both integers along its first axis."""
         return np.asarray((sums[0] + sums[1] / self.second) / self.first, dtype=np.float64)

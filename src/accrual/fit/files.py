@@ -35,22 +35,12 @@ _OTHERS = {
 
 @dataclass(frozen=True)
 class File:
-    """A file to read.
+    """A file to read."""
 
-    Attributes
-    ----------
-    path : Path
-        Where it lies, unpacked if need be.
-    label : str
-        What a person calls it.
-    kind : {"csv", "csv.gz", "json", "json.gz", "parquet"}
-    keys : tuple of (str, str)
-        The columns that the names of its folders give, as Hive writes them (``day=2024-01-05``).
-    """
-
-    path: Path
-    label: str
+    path: Path  # where it lies, unpacked if need be
+    label: str  # what a person calls it
     kind: str
+    # The columns that the names of its folders give, as Hive writes them (``day=2024-01-05``).
     keys: tuple[tuple[str, str], ...] = ()
 
 
@@ -78,7 +68,7 @@ def find_files(given: str, folder: Path) -> list[File]:
 
 
 def _parts(path: Path) -> list[Path]:
-    """All files of a folder; of folders in it only those that Hive names, such as day=2024-01-05."""
+    """List all files of a folder; of folders in it only those that Hive names, such as day=2024-01-05."""
     found: list[Path] = []
     for each in sorted(path.iterdir()):
         if each.name.startswith((".", "_")):
@@ -150,7 +140,7 @@ def _start(path: Path) -> bytes:
 
 
 def _kind(path: Path, label: str) -> str:
-    """What a file holds, by how it begins."""
+    """Tell what a file holds, by how it begins."""
     start = _start(path)
     if not start:
         raise InputError(f"{label}: the file is empty")
@@ -169,6 +159,6 @@ def _kind(path: Path, label: str) -> str:
             with gzip.open(path) as stream:
                 start = stream.read(16)
         except (EOFError, OSError):
-            start = b""  # whoever reads it will say what is wrong
+            start = b""  # the reader will say what is wrong
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     return ("json" if text[:1] in (b"{", b"[") else "csv") + (".gz" if packed else "")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.fit.intervals import ArmSums, Estimate
+from accrual.fit.intervals import ArmSums, GroupEstimate
 from accrual.fit.schema import Finding
 
 Floats = npt.NDArray[np.float64]
@@ -17,8 +17,8 @@ Floats = npt.NDArray[np.float64]
 LEVEL = 0.05
 
 
-def arms_differ_in_speed(estimates: Sequence[Estimate]) -> Finding:
-    """Welch's test of equal means, on the mean age at which each arm's reward comes.
+def arms_differ_in_speed(estimates: Sequence[GroupEstimate]) -> Finding:
+    """Make Welch's test of equal means, on the mean age at which each arm's reward comes.
 
     That age is a ratio; its variance is by the delta method, with Satterthwaite's degrees of
     freedom. Arms that never paid say nothing of it and are left out.
@@ -56,7 +56,7 @@ def _welch(means: Floats, variances: Floats, freedoms: Floats) -> tuple[float | 
 
 
 def groups_depend(sums: Sequence[ArmSums]) -> Finding:
-    """A z test of the average correlation between two groups of a decision, within arms.
+    """Make a z test of the average correlation between two groups of a decision, within arms.
 
     If the groups of a decision are independent, all pairings of what was paid in one group with
     what was paid in another are equally likely. Over them a correlation of n pairs has mean 0 and
@@ -75,7 +75,7 @@ def groups_depend(sums: Sequence[ArmSums]) -> Finding:
 
 
 def _correlations(sums: ArmSums) -> tuple[float, int]:
-    """The sum of sqrt(n - 1) r over pairs of groups, and how many pairs."""
+    """Give the sum of sqrt(n - 1) r over pairs of groups, and how many pairs."""
     seen, paid, square = sums.seen, sums.paid, sums.square
     with np.errstate(all="ignore"):
         varied = square - paid**2 / seen  # of group g, among those that have completed h

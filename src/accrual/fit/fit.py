@@ -9,24 +9,23 @@ import numpy.typing as npt
 
 from accrual.core.durations import parse_length, show_length
 from accrual.core.errors import InputError, unknown
-from accrual.fit.exact import Scale
+from accrual.fit.exact import ExactScale
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
-from accrual.fit.gather import (
-    Curve,
-    Gathered,
-    Plan,
+from accrual.fit.grids import EvenGrid, FineGrid
+from accrual.fit.intervals import GroupEstimate
+from accrual.fit.log_passes import (
+    ArrivalCurve,
+    FinalPass,
+    FinalPassPlan,
     count_closed,
-    gather,
+    final_pass,
     longest_followed,
     merged,
-    merged_curve,
     trace_curve,
 )
-from accrual.fit.grids import EvenGrid, FineGrid
-from accrual.fit.intervals import Estimate
 from accrual.fit.sample import draw_samples, sample_size
 from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
-from accrual.fit.tables import Known, Log
+from accrual.fit.tables import Log, LogFacts
 from accrual.fit.window import course_grid, cut_window, first_guess, recommend, watched
 
 Floats = npt.NDArray[np.float64]
@@ -38,12 +37,12 @@ _VALUE_MOST = 1e60
 
 
 def fit_log(
-    log: Known,
+    log: LogFacts,
     window: float | str | None = None,
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
 ) -> Fitted:
-    """What a log says of how its reward arrives.
+    """Find out how the reward of an opened log arrives.
 
     Decisions that are still open count in the groups of the window that they have completed, and
     not as zero in the others.
@@ -83,14 +82,16 @@ def fit_log(
     length, parts = cut.window, cut.groups
     closed = _closed(log, length)
     size = sample_size(log)
-    plan = Plan(len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions)
-    found = merged(log.each(gather, plan))
+    plan = FinalPassPlan(
+        len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions
+    )
+    found = merged(log.each(final_pass, plan))
     recommended, arrived = recommend(found.course.of(0), bins.edges, fine, ends, cut.recommended)
-    pooled = Estimate(found.sums.together())
+    pooled = GroupEstimate(found.sums.together())
     if pooled.total <= 0.0:
         _nothing_inside(log, window, length)
     sums = [found.sums.of(a) for a in range(len(log.arms))]
-    known = {a: Estimate(sums[a]) for a in np.flatnonzero(found.sums.closed >= 2).tolist()}
+    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(found.sums.closed >= 2).tolist()}
     if len(known) < 2:
         raise InputError(
             "fewer than two arms have two decisions that were followed for the whole window of "
@@ -124,19 +125,19 @@ def fit_log(
     )
 
 
-def _curve(log: Known, last: float) -> Curve:
+def _curve(log: LogFacts, last: float) -> ArrivalCurve:
     """Trace how reward comes in up to an age; complains of values that cannot be computed with."""
     if log.largest_value > _VALUE_MOST:
         raise InputError(
             f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
             f"larger unit, so that none is above {_VALUE_MOST:g}"
         )
-    scale = Scale.of(log.largest_value, log.counts.pieces).first
+    scale = ExactScale.of(log.largest_value, log.counts.pieces).first
     grid = FineGrid(last, log.resolution)
-    return merged_curve(log.each(trace_curve, grid, scale, len(log.arms)))
+    return merged(log.each(trace_curve, grid, scale, len(log.arms)))
 
 
-def _nothing_inside(log: Known, told: float | str | None, window: float) -> None:
+def _nothing_inside(log: LogFacts, told: float | str | None, window: float) -> None:
     """Complain that nothing was paid within the window."""
     first = min(age for age in log.each(_first_age) if age is not None)
     text = str(told).strip()
@@ -156,8 +157,8 @@ def _first_age(log: Log) -> float | None:
     return age
 
 
-def _closed(log: Known, window: float) -> int:
-    """How many decisions were followed for the whole window; complains if that is none."""
+def _closed(log: LogFacts, window: float) -> int:
+    """Count the decisions that were followed for the whole window; refuse a log that has none."""
     count = sum(log.each(count_closed, window))
     if not count:
         length, longest = (show_length(x, log.timestamps) for x in (window, max(log.each(longest_followed))))
@@ -168,7 +169,7 @@ def _closed(log: Known, window: float) -> int:
     return count
 
 
-def _mean(estimate: Estimate | None, pooled: Estimate, signed: bool) -> Interval | None:
+def _mean(estimate: GroupEstimate | None, pooled: GroupEstimate, signed: bool) -> Interval | None:
     if estimate is None:
         return None
     if estimate.total == 0.0 and not signed:
@@ -178,11 +179,11 @@ def _mean(estimate: Estimate | None, pooled: Estimate, signed: bool) -> Interval
     return Interval(*estimate.mean(signed))
 
 
-def _shares(estimate: Estimate, signed: bool) -> Shares:
+def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
     return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
 
 
-def _caps(log: Known, found: Gathered, cap: float | Mapping[str, float] | None) -> list[Cap]:
+def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
     own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
     for name in own:
         if name not in log.arms:
@@ -205,7 +206,9 @@ def _caps(log: Known, found: Gathered, cap: float | Mapping[str, float] | None) 
     return caps
 
 
-def _warnings(log: Known, arms: list[Arm], pooled: Estimate, known: dict[int, Estimate]) -> list[str]:
+def _warnings(
+    log: LogFacts, arms: list[Arm], pooled: GroupEstimate, known: dict[int, GroupEstimate]
+) -> list[str]:
     said = []
     if any(arm.cap and arm.cap.given is None for arm in arms):
         said.append(

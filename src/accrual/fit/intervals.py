@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.core.grouped import add_grouped
-from accrual.fit.exact import Scale
+from accrual.fit.exact import ExactScale
+from accrual.fit.group_sums import add_grouped
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,8 +58,8 @@ class Sums:
         sizes = np.asarray(largest, dtype=np.float64)
         arms = len(sizes)
         # A scale for each arm: one payment that is wrong by far spoils no other arm.
-        self._pay = [Scale.of(float(size), decisions) for size in sizes]
-        self._both = [Scale.of(float(size * size), decisions) for size in sizes]
+        self._pay = [ExactScale.of(float(size), decisions) for size in sizes]
+        self._both = [ExactScale.of(float(size * size), decisions) for size in sizes]
         self.count = np.zeros((arms, groups + 1), np.int64)
         # What they paid in each group, and the squares of it: 2 x arms x r x groups. Pay in one group
         # times pay in another, the second not before the first: 2 x arms x groups x groups.
@@ -83,11 +83,11 @@ class Sums:
         return self.count[:, -1]
 
     def of(self, arm: int) -> ArmSums:
-        """The sums of one arm."""
+        """Give the sums of one arm."""
         return ArmSums.made(*self._numbers(arm))
 
     def together(self) -> ArmSums:
-        """The sums of all arms."""
+        """Give the sums of all arms."""
         total = self._numbers(0)
         for arm in range(1, len(self.count)):
             total = tuple(x + y for x, y in zip(total, self._numbers(arm), strict=True))
@@ -101,26 +101,15 @@ class Sums:
 
 
 class ArmSums(NamedTuple):
-    """The sums of one arm, or of all.
+    """The sums of one arm, or of all."""
 
-    Attributes
-    ----------
-    completed : ndarray
-        How many decisions have completed exactly r groups, r from 0.
-    seen : ndarray
-        How many have completed each group.
-    paid, square : ndarray
-        groups x groups: what those that have completed the second group (and so all before it) paid
-        in the first, and the squares of it.
-    product : ndarray
-        groups x groups: pay in one times pay in the other, for the second not before the first.
-    """
-
-    completed: Floats
-    seen: Floats
+    completed: Floats  # how many decisions have completed exactly r groups, r from 0
+    seen: Floats  # how many have completed each group
+    # paid, square: groups x groups: what those that have completed the second group (and so all before it)
+    # paid in the first, and the squares of it.
     paid: Floats
     square: Floats
-    product: Floats
+    product: Floats  # groups x groups: pay in one times pay in the other, for the second not before the first
 
     @classmethod
     def made(cls, completed: Floats, paid: Floats, square: Floats, product: Floats) -> ArmSums:
@@ -130,7 +119,7 @@ class ArmSums(NamedTuple):
         return cls(completed, among(completed), among(paid), among(square), product)
 
 
-class Estimate:
+class GroupEstimate:
     """Means of groups and how sure they are; needs two decisions that have completed every group.
 
     Attributes
@@ -159,12 +148,12 @@ class Estimate:
         return float(self.group_means.sum())
 
     def variance(self, weights: Floats) -> Floats:
-        """Of sums of the group means with `weights`, rows x groups."""
+        """Give the variances of sums of the group means with `weights`, rows x groups."""
         variance = np.einsum("rg,gh,rh->r", weights, self.covariance, weights)
         return np.asarray(np.maximum(variance, 0.0))
 
     def freedom(self, weights: Floats) -> Floats:
-        """Satterthwaite's degrees of freedom of `variance`."""
+        """Give Satterthwaite's degrees of freedom of `variance`."""
         w = weights / self.seen
         parts = np.einsum("rg,gh,rh->rgh", w, self._within, w)
         blocks = np.cumsum(np.cumsum(parts, axis=1), axis=2)
@@ -176,7 +165,7 @@ class Estimate:
         return np.asarray(np.clip(freedom, _FREEDOM_LEAST, _FREEDOM_MOST))
 
     def mean(self, signed: bool = False) -> tuple[float, float, float]:
-        """The mean total, and its interval; `signed` where pay may be negative."""
+        """Give the mean total, and its interval; `signed` where pay may be negative."""
         ones = np.ones((1, len(self.seen)))
         mean, error = self.total, float(np.sqrt(self.variance(ones)[0]))
         reach = float(special.stdtrit(self.freedom(ones)[0], _HIGH)) * error
@@ -189,7 +178,7 @@ class Estimate:
         return mean, float(min(low, mean)), float(max(high, mean))
 
     def shares(self, weights: Floats | None = None, signed: bool = False) -> Floats:
-        """Shares of the total, and their intervals: 3 x rows.
+        """Give shares of the total, and their intervals: 3 x rows.
 
         Each row of `weights` is 1 for the groups it counts; one row for each group unless given.
         """

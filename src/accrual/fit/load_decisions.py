@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
 from accrual.fit.bad_rows import skip_bad_rows
-from accrual.fit.cells import Cell, Reading, Tables, check_zones
 from accrual.fit.columns import number_expression, text_expression
-from accrual.fit.moments import Moments
+from accrual.fit.moments import TimeColumn
+from accrual.fit.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.fit.source import run
 from accrual.fit.tables import Log
 
@@ -22,7 +22,7 @@ _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "w
 def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     """Make the table `decided` (id, arm, tick, propensity, own_window), in order of time."""
     source = tables.decisions
-    moments = Moments(log.connection, source, tables.decision_columns["at"], "at", reading.times)
+    moments = TimeColumn(log.connection, source, tables.decision_columns["at"], "at", reading.times)
     log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
     log.moment_sql = moments.reading("$1")
     if moments.kind:
@@ -47,14 +47,14 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     log.query("DROP TABLE raw")
 
 
-def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
+def _cells(tables: Tables, moments: TimeColumn) -> dict[str, CheckedColumn]:
     source, columns = tables.decisions, tables.decision_columns
     cells = {
-        "id": Cell(source, columns["id"], "id", tables.id_expressions()[0], "the decision's id"),
-        "arm": Cell(
+        "id": CheckedColumn(source, columns["id"], "id", tables.id_expressions()[0], "the decision's id"),
+        "arm": CheckedColumn(
             source, columns["arm"], "arm", text_expression(source, columns["arm"], "arm"), "an arm's name"
         ),
-        "at": Cell(source, columns["at"], "at", moments.tick, moments.needed),
+        "at": CheckedColumn(source, columns["at"], "at", moments.tick, moments.needed),
     }
     for role, good, needed in (
         ("propensity", "{x} > 0 AND {x} <= 1", "a number above 0 and at most 1"),
@@ -62,11 +62,11 @@ def _cells(tables: Tables, moments: Moments) -> dict[str, Cell]:
     ):
         if role in columns:
             sql = number_expression(source, columns[role], role)
-            cells[role] = Cell(source, columns[role], role, sql, needed, good)
+            cells[role] = CheckedColumn(source, columns[role], role, sql, needed, good)
     return cells
 
 
-def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, reading: Reading) -> None:
+def _read(log: Log, tables: Tables, cells: dict[str, CheckedColumn], aware: str, reading: Reading) -> None:
     columns = [
         f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in _NAMES.items()
     ]
@@ -91,7 +91,7 @@ def _read(log: Log, tables: Tables, cells: dict[str, Cell], aware: str, reading:
     run(log.connection, f"CREATE TABLE raw AS {rows}", tables.decisions)
 
 
-def _check_unique(log: Log, tables: Tables, cells: dict[str, Cell]) -> None:
+def _check_unique(log: Log, tables: Tables, cells: dict[str, CheckedColumn]) -> None:
     source = tables.decisions
     if not tables.joined:
         twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 LIMIT 1")
@@ -144,7 +144,7 @@ def _name_arms(log: Log) -> None:
 
 
 def _natural(name: str) -> tuple[float, list[str | float], float]:
-    """Numbers by size, before words; words with the numbers in them by size; ranges from the lowest up."""
+    """Give what to sort an arm by: numbers by size, then words with their numbers by size; ranges rising."""
     value = _number(name)
     if value is not None:
         return value, [], 0.0

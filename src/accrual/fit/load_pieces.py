@@ -9,28 +9,28 @@ import numpy as np
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.fit.bad_rows import skip_bad_rows
-from accrual.fit.cells import Cell, Reading, Tables, check_zones
 from accrual.fit.columns import empty, number_expression, text_expression
-from accrual.fit.moments import Moments
-from accrual.fit.oddities import Facts
+from accrual.fit.moments import TimeColumn
+from accrual.fit.oddities import OddityFacts
+from accrual.fit.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.fit.source import run
 from accrual.fit.tables import TICKS, Log
 
 
 class _Cells(NamedTuple):
-    decision: Cell
-    age: Cell
-    value: Cell
+    decision: CheckedColumn
+    age: CheckedColumn
+    value: CheckedColumn
     aware: str  # SQL: whether the piece's time has a time zone
 
 
-def load_pieces(log: Log, tables: Tables, reading: Reading) -> Facts:
+def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
     """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
     cells = _cells(log, tables, reading)
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
     keyed = _read(log, tables, cells, reading)
-    facts = Facts()
+    facts = OddityFacts()
     _drop_orphans(log, tables, cells, reading, facts)
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
@@ -44,7 +44,7 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> Facts:
 
 
 def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
-    """How a piece is read; an age may refer to its decision's row in `decided`."""
+    """Say how a piece is read; an age may refer to its decision's row in `decided`."""
     source, columns = tables.pieces, tables.piece_columns
     if reading.age_unit is not None and not log.timestamps:
         raise InputError("a unit of age goes with timestamps; this log's times are plain numbers")
@@ -53,7 +53,7 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         paid = columns.get("age", columns.get("piece_at", 0))
         among = f"NOT ({empty(columns['value'])} AND {empty(paid)})"
     own = tables.id_expressions()[1]
-    decision = Cell(source, columns["decision"], "decision", own, "the decision's id", among=among)
+    decision = CheckedColumn(source, columns["decision"], "decision", own, "the decision's id", among=among)
     join = f"JOIN decided ON {own} = decided.id"
     aware = "NULL::BOOLEAN"
     if "age" in columns:
@@ -67,7 +67,7 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         sql = f"{number_expression(source, columns['age'], 'age')} * {seconds}"
         role, needed = "age", "a number of at least 0"
     else:
-        moments = Moments(
+        moments = TimeColumn(
             log.connection, source, columns["piece_at"], "piece_at", reading.times, log.time_style
         )
         if moments.timestamps != log.timestamps:
@@ -87,11 +87,13 @@ def _cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
         role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
-    age = Cell(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
+    age = CheckedColumn(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
     good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
     least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
     sql = number_expression(source, columns["value"], "value")
-    value = Cell(source, columns["value"], "value", sql, f"a finite number{least}", good, among=among)
+    value = CheckedColumn(
+        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among
+    )
     return _Cells(decision, age, value, aware)
 
 
@@ -104,11 +106,7 @@ def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     columns = tables.piece_columns
     keyed = "key" in columns
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
-    chosen = [
-        "decided.rowid::UINTEGER AS decision",
-        f"{cells.age.sql} AS age",
-        f"{cells.value.sql} AS value",
-    ]
+    chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
         # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")
@@ -135,14 +133,14 @@ def _read(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
     return keyed
 
 
-def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: Facts) -> None:
+def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: OddityFacts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
     if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
         cells.decision.expect_source(log)
         facts.alike = _alike(log, cells)
     if log.counts.orphans and reading.strict:
-        here = Cell(
+        here = CheckedColumn(
             tables.pieces, cells.decision.column, "decision", "decided.id",
             f"the id of a decision ({log.counts.orphans:,} pieces have none)",
             join=f"LEFT {cells.age.join}", among=cells.decision.among,

@@ -8,15 +8,22 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from accrual.core.errors import InputError
-from accrual.fit.cells import Options, Reading, Tables
 from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, ambiguous, assign, check_told, lacking
 from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
 from accrual.fit.moments import quoted
-from accrual.fit.settle import Found, check, conclude, find, merge, settle
+from accrual.fit.reading import Reading, ReadingOptions, Tables
 from accrual.fit.source import open_source
 from accrual.fit.tables import Counts, Log
+from accrual.fit.whole_log import (
+    LogContents,
+    check_contents,
+    cut_at_end,
+    describe_whole,
+    merge_contents,
+    read_contents,
+)
 
 __all__ = ["Counts", "Log", "open_log"]
 
@@ -25,7 +32,7 @@ def open_log(
     decisions: Any,
     pieces: Any = None,
     columns: Mapping[str, str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ReadingOptions],
 ) -> Log:
     """Open a log of decisions and pieces.
 
@@ -77,16 +84,16 @@ def open_log(
     reading = Reading.made(columns, options)
     log, tables, found = load(decisions, pieces, reading)
     try:
-        whole = merge([found])
-        check(whole, tables)
-        conclude(log, whole, [settle(log, whole, reading)])
+        whole = merge_contents([found])
+        check_contents(whole, tables)
+        describe_whole(log, whole, [cut_at_end(log, whole, reading)])
     except BaseException:
         log.close()
         raise
     return log
 
 
-def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, Found]:
+def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, LogContents]:
     """Read a log, or the part of it that `reading` names, into tables of our own."""
     folder = tempfile.TemporaryDirectory(prefix="accrual-")
     log = Log(folder, reading.memory)
@@ -99,14 +106,14 @@ def load(decisions: Any, pieces: Any, reading: Reading) -> tuple[Log, Tables, Fo
         facts = load_pieces(log, tables, reading)
         if reading.end is None:
             log.notes.append("no end is told: the log is taken to be complete up to its last time")
-        return log, tables, find(log, facts)
+        return log, tables, read_contents(log, facts)
     except BaseException:
         log.close()
         raise
 
 
 def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
-    """The sources, and which of their columns is what."""
+    """Open the sources, and find out which of their columns is what."""
     told = reading.columns
     check_told(told)
     decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)

@@ -8,7 +8,7 @@ from typing import Any
 
 from accrual.core.errors import InputError, unknown
 from accrual.fit.columns import NUMBERS, TIMED, ZONED, empty
-from accrual.fit.source import Source, run
+from accrual.fit.source import TableSource, run
 from accrual.fit.tables import TICKS
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
@@ -38,7 +38,7 @@ _FORMATS = tuple(date + clock for clock in _CLOCKS for date in _DATES)
 
 
 @dataclass(frozen=True)
-class Told:
+class TimeOptions:
     """What the user says of the log's times; see `accrual.fit.log.open_log`."""
 
     format: str | None = None
@@ -57,7 +57,7 @@ class Told:
                 raise InputError(f"unknown time zone {self.zone!r}; write it like Europe/Berlin or UTC")
 
 
-class Moments:
+class TimeColumn:
     """How a column of times is read.
 
     Where what it holds can be read in two ways, the way `like`, that of the decisions' times, is taken.
@@ -78,13 +78,13 @@ class Moments:
     def __init__(
         self,
         connection: Any,
-        source: Source,
+        source: TableSource,
         column: int,
         role: str,
-        told: Told | None = None,
+        told: TimeOptions | None = None,
         like: str = "",
     ) -> None:
-        told = told or Told()
+        told = told or TimeOptions()
         self._connection, self._source, self._column, self._told = connection, source, column, told
         self._where = f"{source.label}: column {source.names[column]!r} ({role})"
         self._type = source.types[column]
@@ -103,7 +103,7 @@ class Moments:
         self.tick = self.reading(f"c{column}")
 
     def reading(self, cell: str) -> str:
-        """SQL for the moment that a cell of this column's type holds."""
+        """Give SQL for the moment that a cell of this column's type holds."""
         if not self.timestamps:
             value = f"CAST({cell} AS DOUBLE)" if self._type != "VARCHAR" else f"TRY_CAST({cell} AS DOUBLE)"
             return f"CASE WHEN isfinite({value}) THEN {value} END"
@@ -225,12 +225,12 @@ class Moments:
         return [row[0] for row in run(self._connection, query, self._source).fetchall()]
 
     def _castable(self, text: str) -> bool:
-        said = Source(self._source.label, (), (), "", {"text": text})
+        said = TableSource(self._source.label, (), (), "", {"text": text})
         query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
         return bool(run(self._connection, query, said).fetchone()[0])
 
     def _parses(self, style: str, cells: list[str]) -> bool:
-        said = Source(self._source.label, (), (), "", {"texts": cells})
+        said = TableSource(self._source.label, (), (), "", {"texts": cells})
         query = (
             f"SELECT bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL) FROM (SELECT unnest($texts) AS x)"
         )
@@ -248,12 +248,12 @@ class Moments:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _epoch(cell: str, per_second: int) -> str:
-    """SQL for microseconds since 1970; whole numbers exactly."""
+    """Give SQL for microseconds since 1970; whole numbers exactly."""
     whole, value = f"TRY_CAST({cell} AS BIGINT)", f"TRY_CAST({cell} AS DOUBLE)"
     exact = f"{whole} * {TICKS // per_second}" if per_second <= TICKS else f"{whole} // {per_second // TICKS}"
     inexact = f"CAST(round({value} * {TICKS / per_second}) AS BIGINT)"
@@ -268,7 +268,7 @@ def _number(text: str) -> float | None:
 
 
 def _dated(number: float, digits: int) -> bool:
-    """Whether a number of so many digits reads as a date, with or without a time of day."""
+    """Tell whether a number of so many digits reads as a date, with or without a time of day."""
     if not 10 ** (digits - 1) <= number < 10**digits:
         return False
     date, clock = divmod(int(number), 1_000_000) if digits == 14 else (int(number), 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from accrual.core.durations import show_length
-from accrual.fit.tables import Known, Log
+from accrual.fit.tables import Log, LogFacts
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces
@@ -18,28 +18,17 @@ _SHOWN = 5
 
 
 @dataclass
-class Facts:
-    """What is asked of each part of a log to find what is odd about the whole.
+class OddityFacts:
+    """What is asked of each part of a log to find what is odd about the whole."""
 
-    Attributes
-    ----------
-    last_decision, last_piece : float
-        Their times.
-    longest_age : float
-    alike : int
-        Orphans whose id is a decision's but for spaces around it or capitals.
-    uneven : tuple of (float, float) or None
-        The smallest and the largest propensity, where some arm's differ.
-    ages_untold : bool
-        Whether ages were read from a column whose unit nobody told.
-    """
-
+    # last_decision, last_piece: their times.
     last_decision: float = 0.0
     last_piece: float = 0.0
     longest_age: float = 0.0
-    alike: int = 0
+    alike: int = 0  # orphans whose id is a decision's but for spaces around it or capitals
+    # The smallest and the largest propensity, where some arm's differ.
     uneven: tuple[float, float] | None = None
-    ages_untold: bool = False
+    ages_untold: bool = False  # whether ages were read from a column whose unit was not told
 
 
 def find_uneven(log: Log) -> tuple[float, float] | None:
@@ -52,12 +41,12 @@ def find_uneven(log: Log) -> tuple[float, float] | None:
     return min(row[0] for row in rows), max(row[1] for row in rows)
 
 
-def oddities(log: Known, facts: Facts) -> list[str]:
+def oddities(log: LogFacts, facts: OddityFacts) -> list[str]:
     """Say what is odd about a log."""
     return [*_ends(log, facts), *_pieces(log, facts), *_ages(log, facts), *_arms(log.arms)]
 
 
-def _ends(log: Known, facts: Facts) -> Iterator[str]:
+def _ends(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
     gap, length = min(facts.last_decision, log.end) - facts.last_piece, log.end - log.first
     if gap > _GAP * length > 0.0:
         yield (
@@ -67,7 +56,7 @@ def _ends(log: Known, facts: Facts) -> Iterator[str]:
         )
 
 
-def _pieces(log: Known, facts: Facts) -> Iterator[str]:
+def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
     counts = log.counts
     everything = counts.pieces + counts.orphans
     if facts.alike:
@@ -93,8 +82,8 @@ def _pieces(log: Known, facts: Facts) -> Iterator[str]:
         )
 
 
-def _ages(log: Known, facts: Facts) -> Iterator[str]:
-    """Ages in days would be tiny if they are read as seconds, and fit in the log if they are read as days."""
+def _ages(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
+    """Ask about ages that look like days: tiny as seconds, and within the log's length as days."""
     day = 86_400.0
     length = log.end - log.first
     if facts.ages_untold and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:

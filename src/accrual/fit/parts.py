@@ -7,10 +7,17 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from accrual.core.errors import InputError
-from accrual.fit.cells import Reading, Tables
 from accrual.fit.log import load
-from accrual.fit.settle import Counted, Found, check, conclude, merge, settle
-from accrual.fit.tables import Known, Log
+from accrual.fit.reading import Reading, Tables
+from accrual.fit.tables import Log, LogFacts
+from accrual.fit.whole_log import (
+    EndedCounts,
+    LogContents,
+    check_contents,
+    cut_at_end,
+    describe_whole,
+    merge_contents,
+)
 
 T = TypeVar("T")
 
@@ -20,7 +27,7 @@ _TRAITS = ("timestamps", "time_unit", "time_style", "moment_sql", "columns", "ha
 class Opened(NamedTuple):
     """What a part says when it is first read."""
 
-    found: Found
+    found: LogContents
     tables: Tables
     traits: dict[str, Any]
 
@@ -39,7 +46,7 @@ class Part:
         self._given = decisions, pieces, reading
         self._log: Log | None = None
         self._opened: Opened | None = None
-        self._counted: Counted | None = None
+        self._counted: EndedCounts | None = None
 
     def open(self) -> Opened:
         """Say what the part holds."""
@@ -48,17 +55,17 @@ class Part:
             self._opened = Opened(found, tables, {name: getattr(self._log, name) for name in _TRAITS})
         return self._opened
 
-    def settle(self, whole: Found) -> Counted:
+    def cut_at_end(self, whole: LogContents) -> EndedCounts:
         """Leave out what is after the whole log's end."""
         self.open()
         assert self._log is not None
         if self._counted is None:
-            self._counted = settle(self._log, whole, self._given[2])
+            self._counted = cut_at_end(self._log, whole, self._given[2])
         return self._counted
 
-    def ask(self, whole: Found, find: Callable[..., T], known: tuple[Any, ...]) -> T:
+    def ask(self, whole: LogContents, find: Callable[..., T], known: tuple[Any, ...]) -> T:
         """Give what `find` finds in the part."""
-        self.settle(whole)
+        self.cut_at_end(whole)
         assert self._log is not None
         return find(self._log, *known)
 
@@ -74,7 +81,7 @@ class Everywhere(Protocol):
     def __call__(self, method: str, *given: Any) -> Sequence[Any]: ...
 
 
-class PartedLog(Known):
+class PartedLog(LogFacts):
     """A log of which `everywhere` asks the parts."""
 
     def __init__(self, everywhere: Everywhere) -> None:
@@ -83,9 +90,9 @@ class PartedLog(Known):
         parts: Sequence[Opened] = everywhere("open")
         for name, value in parts[0].traits.items():
             setattr(self, name, value)
-        self._whole = merge([part.found for part in parts])
-        check(self._whole, parts[0].tables)
-        conclude(self, self._whole, everywhere("settle", self._whole))
+        self._whole = merge_contents([part.found for part in parts])
+        check_contents(self._whole, parts[0].tables)
+        describe_whole(self, self._whole, everywhere("cut_at_end", self._whole))
 
     def each(self, find: Callable[..., T], *known: Any) -> list[T]:
         return list(self._everywhere("ask", self._whole, find, known))

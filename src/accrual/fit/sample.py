@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from accrual.core.errors import need
 from accrual.core.groups import NUDGE
-from accrual.fit.gather import Hashes, Totals
+from accrual.fit.log_passes import Hashes, Totals
 from accrual.fit.schema import Sample
-from accrual.fit.tables import Known, Log
+from accrual.fit.tables import Log, LogFacts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -18,15 +18,15 @@ _OF_ARM, _LEAST, _OF_ALL = 2_000, 20, 100_000
 _PIECES = 2_000_000  # in all samples together, about
 
 
-def sample_size(log: Known) -> int:
-    """How many decisions of each arm to keep: so many that the file stays handy."""
+def sample_size(log: LogFacts) -> int:
+    """Choose how many decisions of each arm to keep, so that the file does not become too large."""
     each = max(log.counts.pieces / log.counts.decisions, 1.0)
     most = min(_OF_ALL, _PIECES / each) / len(log.arms)
     return int(min(_OF_ARM, max(_LEAST, most)))
 
 
 def draw_samples(
-    log: Known, totals: Totals, window: float, means: list[float | None], size: int
+    log: LogFacts, totals: Totals, window: float, means: list[float | None], size: int
 ) -> list[Sample]:
     """Give for each arm the decisions at evenly spaced ranks of its totals, scaled to its mean.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -13,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
+from accrual.core.figures import figure
 from accrual.core.files import replacing
 from accrual.core.groups import group_of
-from accrual.fit.typed import typed
+from accrual.fit.json_fields import read_fields
 from accrual.laws import EmpiricalLaw
 from accrual.problem import WINDOW_MOST, Problem
 
@@ -29,11 +31,25 @@ _MOST = 1 << 30  # bytes of a file that is read
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval."""
+    """An estimate with its 95 % interval, whose ends are NaN where they are not known.
+
+    Examples
+    --------
+    >>> str(Interval(2.5, 2.0, 3.25)), Interval(1000.4, 900.0, 1100.0).between()
+    ('2.5 (95 % 2 to 3.25)', '900 to 1,100')
+    """
 
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        between = "" if math.isnan(self.low) else f" (95 % {self.between()})"
+        return figure(self.value) + between
+
+    def between(self) -> str:
+        """Write the interval; a dash where it is not known."""
+        return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +63,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class Cap:
-    """The greatest total of one decision of an arm: nobody can learn it from a log.
+    """The greatest total of one decision of an arm: it cannot be learned from a log.
 
     Attributes
     ----------
@@ -87,7 +103,7 @@ class Sample:
     values: Floats = field(repr=False)
 
     def rows(self, window: float, groups: int) -> Floats:
-        """What each decision paid in each group of the window, scaled: decisions x groups."""
+        """Add up what each decision paid in each group of the window, scaled: decisions x groups."""
         rows = np.zeros((len(self.lengths), groups))
         decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
         group = np.minimum(group_of(self.ages, window, groups), groups - 1)
@@ -146,7 +162,7 @@ class Finding:
     yes: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """What `fit_log` found.
 
@@ -192,18 +208,23 @@ class Fitted:
         """Read and check a `problem.json`."""
         return load(path)
 
+    def __repr__(self) -> str:
+        unit = " s" if self.unit == "seconds" else ""
+        log = f"{self.log['decisions']:,} decisions, {self.log['pieces']:,} pieces"
+        return f"Fitted({len(self.arms)} arms, {log}, window {self.window:g}{unit} in {self.groups} groups)"
+
     @property
     def known(self) -> tuple[Arm, ...]:
         """The arms whose mean is known."""
         return tuple(arm for arm in self.arms if arm.mean is not None)
 
     def rounds(self, groups: int | None = None) -> int:
-        """The window in rounds, one decision to a round: a multiple of the number of groups."""
+        """Give the window in rounds, one decision to a round: a multiple of the number of groups."""
         groups = groups or self.groups
         return max(groups, groups * round(self.window * self.rate / groups))
 
     def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
-        """A problem whose decisions pay what logged ones did.
+        """Make a problem whose decisions pay what logged ones did.
 
         Where values are negative, what a decision paid back is taken off all it was paid, in
         proportion, and a total below 0 is 0; the arms' means are kept as far as that allows.
@@ -261,7 +282,7 @@ class Fitted:
 
 
 def _settled(rows: Floats) -> Floats:
-    """Rows without negative pay: what is paid back is taken off what was paid."""
+    """Remove negative pay from rows: what is paid back is taken off what was paid."""
     if (rows >= 0.0).all():
         return rows
     paid = np.maximum(rows, 0.0)
@@ -271,7 +292,7 @@ def _settled(rows: Floats) -> Floats:
 
 
 def _written(fitted: Fitted) -> str:
-    """The file's text: an object's fields one to a line, a list of numbers on one line."""
+    """Write the file's text: an object's fields one to a line, a list of numbers on one line."""
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     data |= _plain(fitted)
     samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
@@ -279,7 +300,7 @@ def _written(fitted: Fitted) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; floats to ten digits, which is more than a log can tell."""
+    """Convert a value to what JSON has; floats to ten digits, which is more than a log can tell."""
     if is_dataclass(value):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
@@ -317,20 +338,21 @@ def load(path: str | os.PathLike[str]) -> Fitted:
 
 
 def _checked(data: Any, path: str) -> Fitted:
-    """The JSON value of a file as a `Fitted`, or an `InputError` that names the field that is wrong."""
+    """Check the JSON value of a file and make a `Fitted` of it."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{path}: not a problem.json: its format must be {FORMAT!r}")
     if data.get("version") != VERSION:
         raise InputError(
             f"{path}: version {data.get('version')!r} of the format; this reads version {VERSION}"
         )
-    data = dict(data)
-    samples = typed(list[dict[str, Any]], data.get("samples"), path, "samples")
-    arms = typed(list[dict[str, Any]], data.get("arms"), path, "arms")
-    if len(samples) != len(arms):
-        raise InputError(f"{path}: samples: there must be {len(arms)}, one for each arm, not {len(samples)}")
-    data["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
-    fitted: Fitted = typed(Fitted, data, path)
+    given = {key: value for key, value in data.items() if key not in ("format", "version", "samples")}
+    samples = read_fields(list[dict[str, Any]], data.get("samples"), path, "samples")
+    arms = read_fields(list[dict[str, Any]], data.get("arms"), path, "arms")
+    owners = [sample.pop("arm", None) for sample in samples]
+    if owners != [arm.get("name") for arm in arms]:
+        raise InputError(f"{path}: samples: one for each arm is needed, in their order and with its name")
+    given["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
+    fitted: Fitted = read_fields(Fitted, given, path)
     for problem in _disagreements(fitted):
         raise InputError(f"{path}: {problem}")
     return fitted

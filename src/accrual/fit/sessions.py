@@ -29,7 +29,7 @@ Levels = npt.NDArray[np.int8]
 
 
 def read(path: str | Path, column: str = "context_type") -> dict[str, Levels]:
-    """The sessions by value of `column`: sessions x songs, the quarters heard, -1 where none was played.
+    """Read the sessions by value of `column`: sessions x songs, the quarters heard, -1 where none was played.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def read(path: str | Path, column: str = "context_type") -> dict[str, Levels]:
 
 
 def tables(sessions: dict[str, Levels]) -> tuple[Any, Any, int]:
-    """Decisions and pieces as Arrow tables, and the round at which the log ends.
+    """Make decisions and pieces as Arrow tables, and give the round at which the log ends.
 
     Sessions have no clock that would say which came first: they take turns, arm by arm, one a round,
     and a quarter of a song takes a round.
@@ -90,7 +90,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(file: Path, column: str) -> dict[str, Levels]:
-    """The sessions of one file by value of `column`: sessions x songs, -1 where none was played."""
+    """Read the sessions of one file by value of `column`: sessions x songs, -1 where none was played."""
     pa, arrow_csv = need("pyarrow", "frames"), need("pyarrow.csv", "frames")
     names = _header(file)
     for name in NEEDED:

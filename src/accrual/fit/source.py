@@ -22,7 +22,7 @@ LINE_MOST = 1 << 20  # bytes in a line of text; a log's line is far shorter, and
 _COLUMNS_MOST = 2000
 _DELIMITERS = ",;\t|"
 
-# What DuckDB says, and what it means to whoever gave the file.
+# What DuckDB says, and what it means for the user's file.
 _SIGNS = {
     "utf-8": "not UTF-8 text (save the file as UTF-8)",
     "Invalid unicode": "not UTF-8 text (save the file as UTF-8)",
@@ -34,31 +34,23 @@ _SIGNS = {
 
 
 @dataclass(frozen=True)
-class Source:
-    """One table that DuckDB can read.
+class TableSource:
+    """One table that DuckDB can read."""
 
-    Attributes
-    ----------
-    label : str
-        What a person calls it: the path, or "the decisions frame".
-    names, types : sequence of str
-        Its columns: their own names, and DuckDB's names of their types.
-    scan : str
-        What to write after FROM; `parameters` go with it.
-    parts : sequence of Source
-        Each file by itself, where there are several.
-    """
-
-    label: str
+    label: str  # what a person calls it: the path, or "the decisions frame"
+    # names, types: its columns: their own names, and DuckDB's names of their types.
     names: Sequence[str]
     types: Sequence[str]
-    scan: str
+    scan: str  # what to write after FROM; `parameters` go with it
     parameters: dict[str, Any]
-    parts: Sequence[Source] = field(default=(), repr=False)
+    # Each file by itself, where there are several.
+    parts: Sequence[TableSource] = field(default=(), repr=False)
 
 
-def open_source(connection: Any, given: Any, what: str, folder: Path, label: str | None = None) -> Source:
-    """Open a path, a folder, a pattern or a data frame as a `Source`.
+def open_source(
+    connection: Any, given: Any, what: str, folder: Path, label: str | None = None
+) -> TableSource:
+    """Open a path, a folder, a pattern or a data frame as a `TableSource`.
 
     `folder` is a temporary one for links and unpacked files; `label` is what a person calls the table.
     """
@@ -70,7 +62,7 @@ def open_source(connection: Any, given: Any, what: str, folder: Path, label: str
     return _open_frame(connection, given, what)
 
 
-def run(connection: Any, query: str, *sources: Source) -> Any:
+def run(connection: Any, query: str, *sources: TableSource) -> Any:
     """Execute a query on sources; what DuckDB finds wrong with them becomes an `InputError`."""
     duckdb = need("duckdb", "fit")
     parameters = {name: value for source in sources for name, value in source.parameters.items()}
@@ -83,7 +75,7 @@ def run(connection: Any, query: str, *sources: Source) -> Any:
         raise InputError(_explained(label, sources, str(error))) from None
 
 
-def _open_files(connection: Any, label: str, files: list[File], what: str, folder: Path) -> Source:
+def _open_files(connection: Any, label: str, files: list[File], what: str, folder: Path) -> TableSource:
     kinds = {file.kind: file for file in files}
     if len(kinds) > 1:
         a, b = (Path(kinds[kind].label).name for kind in sorted(kinds)[:2])
@@ -105,16 +97,16 @@ def _open_files(connection: Any, label: str, files: list[File], what: str, folde
     scan = _scan(connection, reader.replace("$what", f"${what}"), len(names), files, links, keys)
     names, types = [*names, *keys], [*types, *(["VARCHAR"] * len(keys))]
     parts = [
-        Source(file.label, names, types, scan, {what: [link]})
+        TableSource(file.label, names, types, scan, {what: [link]})
         for file, link in zip(files, links, strict=True)
     ]
-    return Source(label, names, types, scan, {what: links}, parts)
+    return TableSource(label, names, types, scan, {what: links}, parts)
 
 
 def _scan(
     connection: Any, reader: str, count: int, files: list[File], links: list[str], keys: list[str]
 ) -> str:
-    """What to write after FROM; columns that folders' names give come from a table of our own."""
+    """Write what comes after FROM; columns that folders' names give come from a table of our own."""
     columns = ", ".join(f"c{i}" for i in range(count))
     if not keys:
         return f"{reader.replace('{more}', '')} AS source({columns})"
@@ -128,7 +120,7 @@ def _scan(
 
 
 def _described(connection: Any, file: File, what: str, link: str) -> tuple[list[str], list[str], str]:
-    """Names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
+    """Give names and types of the columns of a Parquet file or of JSON lines, and how it is read."""
     reader = "read_parquet($what{more}, hive_partitioning=false)"
     if file.kind != "parquet":
         layout = "array" if _is_array(file) else "newline_delimited"
@@ -136,7 +128,7 @@ def _described(connection: Any, file: File, what: str, link: str) -> tuple[list[
             f"read_json($what{{more}}, format='{layout}', sample_size=-1, maximum_object_size={LINE_MOST}, "
             "hive_partitioning=false)"
         )
-    bare = Source(file.label, (), (), "", {what: [link]})
+    bare = TableSource(file.label, (), (), "", {what: [link]})
     query = f"DESCRIBE SELECT * FROM {reader.replace('$what', f'${what}').replace('{more}', '')}"
     rows = run(connection, query, bare).fetchall()
     return [row[0] for row in rows], [row[1] for row in rows], reader
@@ -148,7 +140,7 @@ def _is_array(file: File) -> bool:
 
 
 def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
-    """Names and types of the columns of a CSV file, and how it is read."""
+    """Give names and types of the columns of a CSV file, and how it is read."""
     head = _first_line(file, kind)
     delimiter = max(_DELIMITERS, key=lambda d: len(_split(head, d)))
     names = [name.strip() for name in _split(head, delimiter)]
@@ -167,7 +159,7 @@ def _csv(file: File, kind: str) -> tuple[list[str], list[str], str]:
 
 
 def _first_line(found: File, kind: str) -> str:
-    """The header, after a look through the file for what is no text or has no end."""
+    """Read the header, and look through the file for bytes that are no text and lines without an end."""
     file = found.label
     try:
         with gzip.open(found.path) if kind == "csv.gz" else found.path.open("rb") as stream:
@@ -204,7 +196,7 @@ def _split(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _open_frame(connection: Any, given: Any, what: str) -> Source:
+def _open_frame(connection: Any, given: Any, what: str) -> TableSource:
     label = f"the {what} frame"
     narwhals, pyarrow = need("narwhals", "fit"), need("pyarrow", "fit")
     try:
@@ -222,13 +214,13 @@ def _open_frame(connection: Any, given: Any, what: str) -> Source:
         raise InputError(f"{label}: it has no columns")
     table = table.rename_columns([f"c{i}" for i in range(len(names))])
     connection.register(f"frame_{what}", table)
-    bare = Source(label, (), (), "", {})
+    bare = TableSource(label, (), (), "", {})
     types = [row[1] for row in run(connection, f"DESCRIBE SELECT * FROM frame_{what}", bare).fetchall()]
-    return Source(label, names, types, f"frame_{what}", {})
+    return TableSource(label, names, types, f"frame_{what}", {})
 
 
-def _explained(label: str, sources: Sequence[Source], error: str) -> str:
-    """DuckDB's error in one line, with the file's own name for our link to it."""
+def _explained(label: str, sources: Sequence[TableSource], error: str) -> str:
+    """Give DuckDB's error in one line, with the file's own name for our link to it."""
     for source in sources:
         for part in source.parts or [source]:
             for links in part.parameters.values():

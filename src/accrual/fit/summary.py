@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accrual.core.durations import show_length
 from accrual.core.errors import need
+from accrual.core.figures import figure, notebook_html
 
 if TYPE_CHECKING:
     from accrual.fit.schema import Arm, Fitted, Interval
@@ -65,7 +64,7 @@ def grounds(fitted: Fitted) -> list[str]:
     share = 100 * fitted.open / max(log["decisions"], 1)
     lines.append(
         f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
-        f"({share:.1f} %) were still open at the end; they count as far as they were followed"
+        f"({share:.1f} %) were still open at the end; they count in the groups that they completed"
     )
     if log.get("unfollowed"):
         lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
@@ -78,8 +77,8 @@ def _arrival(fitted: Fitted) -> str:
     arrived = np.maximum.accumulate([0.0, *fitted.arrived["value"]])
     half, most = (float(np.interp(share, arrived, ages)) for share in (0.5, 0.9))
     return (
-        f"half of a decision's reward has come by age {time(fitted, half)}, 90 % by {time(fitted, most)}, "
-        f"of what comes within {time(fitted, fitted.recommended.watched)}"
+        f"half of a decision's reward has come by age {time(fitted, half)} and 90 % by age "
+        f"{time(fitted, most)}, counting all that comes up to age {time(fitted, fitted.recommended.watched)}"
     )
 
 
@@ -87,18 +86,19 @@ def _waiting(fitted: Fitted) -> str:
     advice = fitted.recommended
     low, high = time(fitted, advice.window.low), time(fitted, advice.window.high)
     said = (
-        f"{time(fitted, advice.window.value)}, by when 99 % has come (95 % interval {low} to {high}); "
-        f"{advice.groups} groups show its course"
+        f"a window of {time(fitted, advice.window.value)} catches 99 % of that "
+        f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
     )
     share, least, most = (
         f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
     )
     watched = time(fitted, advice.watched)
     if advice.faded:
-        return f"{said}; {share} % ({least} to {most}) may come after {watched}, if it goes on fading"
+        more = f"another {share} % ({least} to {most}) may come after {watched}"
+        return f"{said}; {more}, if reward goes on fading"
     return (
-        f"{said}; but the reward has not faded by {watched}, as far as a tenth of the decisions were "
-        f"followed: {share} % ({least} to {most}) may come later, so this is too short"
+        f"{said}; but this is too short: the reward has not faded by age {watched}, up to which at least a "
+        f"tenth of the decisions were followed, and {share} % of it ({least} to {most}) may come later"
     )
 
 
@@ -110,10 +110,10 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
     """
     ranked = sorted(arms, key=lambda arm: -_mean(arm).value)
     best = ranked[0]
-    said = f"{best.name}, {_between(_mean(best))} a decision"
+    said = f"{best.name}, {_mean(best)} a decision"
     rivals = [arm for arm in ranked[1:] if _chance(_mean(best), _mean(arm)) * (len(arms) - 1) >= LEVEL]
     if not rivals:
-        second = f"{ranked[1].name}, {_between(_mean(ranked[1]))}"
+        second = f"{ranked[1].name}, {_mean(ranked[1])}"
         return f"{said}; every other arm pays less (95 % sure), the next {second}"
     names = ", ".join(arm.name for arm in rivals[:5]) + (" and others" if len(rivals) > 5 else "")
     count = f"{len(rivals)} of the {len(ranked) - 1} others"
@@ -125,16 +125,8 @@ def _mean(arm: Arm) -> Interval:
     return arm.mean
 
 
-def _between(mean: Interval) -> str:
-    return f"{_figure(mean.value)} ({_figure(mean.low)} to {_figure(mean.high)})"
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
 def _chance(one: Interval, other: Interval) -> float:
-    """The chance of a difference so large or larger if there is none, by the normal law."""
+    """Give the p-value of a difference, by the normal law."""
     error = math.hypot(one.value - one.low, other.high - other.value) / _Z
     if error == 0.0:
         return 0.0 if one.value > other.value else 1.0
@@ -143,7 +135,7 @@ def _chance(one: Interval, other: Interval) -> float:
 
 def _next(fitted: Fitted) -> str:
     if fitted.log.get("odd"):
-        return "settle what is odd above, and fit again"
+        return "mend or explain what is odd above, and fit again"
     if not fitted.recommended.faded:
         return "follow decisions for longer before you settle on a window"
     return "save this with -o problem.json and ask accrual compare problem.json which policy to use"
@@ -180,22 +172,14 @@ def frame(fitted: Fitted) -> Any:
 
 
 def shortened(name: str) -> str:
-    """An arm's name as a table shows it."""
+    """Shorten an arm's name for a table."""
     return name if len(name) <= _NAME_MOST else name[: _NAME_MOST - 1] + "…"
 
 
 def as_html(fitted: Fitted) -> str:
     """Give the conclusions and the arms as HTML, for a notebook."""
-    lines = [*odd_lines(fitted), *conclusions(fitted)]
-    said = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-    head = "".join(f"<th>{name}</th>" for name in ("arm", *_HEADS))
-    return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{''.join(_html_rows(fitted))}</tbody></table>"
-
-
-def _html_rows(fitted: Fitted) -> Iterator[str]:
-    rows = arm_rows(fitted)
-    for name, figures in rows[:ARMS_SHOWN]:
-        cells = "".join(f"<td>{'' if math.isnan(x) else _figure(x)}</td>" for x in figures)
-        yield f"<tr><td>{html.escape(shortened(name))}</td>{cells}</tr>"
-    if len(rows) > ARMS_SHOWN:
-        yield f"<tr><td colspan='9'>and {len(rows) - ARMS_SHOWN:,} more arms</td></tr>"
+    arms = arm_rows(fitted)
+    rows = [[shortened(name), *map(figure, figures)] for name, figures in arms[:ARMS_SHOWN]]
+    if len(arms) > ARMS_SHOWN:
+        rows.append([f"and {len(arms) - ARMS_SHOWN:,} more arms"])
+    return notebook_html([*odd_lines(fitted), *conclusions(fitted)], ["arm", *_HEADS], rows)

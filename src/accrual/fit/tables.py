@@ -29,41 +29,24 @@ ROWS = 1 << 20  # in a batch: 8 MB a column
 
 @dataclass
 class Counts:
-    """What was found in a log.
+    """What was found in a log."""
 
-    Attributes
-    ----------
-    decisions, pieces : int
-        What is in the log's tables.
-    orphans : int
-        Pieces of no decision in the log; left out.
-    repeats : int
-        Pieces with a decision and key that an earlier one has; left out.
-    conflicts : int
-        Of the repeats, those that do not say the same as the first.
-    identical : int
-        Pieces without a key that say the same as another one; kept, for nothing tells them from
-        two payments alike.
-    after_end : int
-        Decisions and pieces at or after a given end; left out.
-    unfollowed : int
-        Decisions that were followed for no time at all; they count as decisions and tell nothing.
-    bad_rows : int
-        Rows that could not be read; left out.
-    """
-
+    # decisions, pieces: what is in the log's tables.
     decisions: int = 0
     pieces: int = 0
-    orphans: int = 0
-    repeats: int = 0
-    conflicts: int = 0
+    orphans: int = 0  # pieces of no decision in the log; left out
+    repeats: int = 0  # pieces with a decision and key that an earlier one has; left out
+    conflicts: int = 0  # of the repeats, those that do not say the same as the first
+    # Pieces without a key that say the same as another one; kept, for nothing tells them from two payments
+    # alike.
     identical: int = 0
-    after_end: int = 0
+    after_end: int = 0  # decisions and pieces at or after a given end; left out
+    # Decisions that were followed for no time at all; they count as decisions and tell nothing.
     unfollowed: int = 0
-    bad_rows: int = 0
+    bad_rows: int = 0  # rows that could not be read; left out
 
 
-class Known(ABC):
+class LogFacts(ABC):
     """What is known of a whole log.
 
     Attributes
@@ -126,7 +109,7 @@ class Known(ABC):
         """Give what `find(log, *known)` finds in each part of the log."""
 
     def moment(self, at: float) -> str:
-        """A time as a person reads it."""
+        """Write a time for a person to read."""
         if not self.timestamps:
             return f"{at:.10g}"
         start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -137,7 +120,7 @@ class Known(ABC):
         return shown.isoformat(sep=" ", timespec="seconds")
 
     def describe(self) -> dict[str, Any]:
-        """The log in plain values, for `problem.json`."""
+        """Describe the log in plain values, for `problem.json`."""
         return {
             **asdict(self.counts),
             "first": self.moment(self.first),
@@ -149,7 +132,7 @@ class Known(ABC):
         }
 
 
-class Log(Known):
+class Log(LogFacts):
     """What `accrual.fit.log.open_log` gives; close it, or use it in a ``with`` statement.
 
     Its tables, for `query` and `stream`:
@@ -180,7 +163,10 @@ class Log(Known):
         except duckdb.Error as error:
             folder.cleanup()
             raise InputError(f"cannot open a temporary database: {' '.join(str(error).split())}") from None
-        self.connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        self.connection.execute("SET TimeZone = 'UTC'")
+        # It is off in a notebook without ipywidgets, where merely setting it is an error.
+        if self.query("SELECT 1 WHERE current_setting('enable_progress_bar')"):
+            self.query("SET enable_progress_bar = false")
         # It makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
         if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
             self.query("SET disabled_optimizers = 'type_pushdown'")
@@ -203,7 +189,7 @@ class Log(Known):
         self._folder.cleanup()
 
     def query(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Run a query and give all its rows."""
         duckdb = need("duckdb", "fit")
         try:
             rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
@@ -214,7 +200,7 @@ class Log(Known):
         return rows
 
     def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-        """The columns of a query as arrays, batch after batch of about `rows` rows, in order."""
+        """Give the columns of a query as arrays, batch after batch of about `rows` rows, in order."""
         with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
             for batch in cursor.sql(sql).to_arrow_reader(rows):
                 yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)

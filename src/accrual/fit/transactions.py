@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from accrual.core.errors import InputError, unknown
-from accrual.fit.cells import Cell, check_zones
 from accrual.fit.columns import number_expression, text_expression
-from accrual.fit.moments import Moments, Told, quoted
-from accrual.fit.source import Source, open_source, run
+from accrual.fit.moments import TimeColumn, TimeOptions, quoted
+from accrual.fit.reading import CheckedColumn, check_zones
+from accrual.fit.source import TableSource, open_source, run
 from accrual.fit.tables import Log
 
 _GUESSES: dict[str, tuple[str, ...]] = {
@@ -31,12 +31,12 @@ _GUESSES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Cut:
+class AmountRanges:
     """Ranges of a number as arms.
 
     Examples
     --------
-    >>> Cut.parse("amount=10,50").names
+    >>> AmountRanges.parse("amount=10,50").names
     ['amount below 10', 'amount 10 to 50', 'amount from 50']
     """
 
@@ -44,8 +44,8 @@ class Cut:
     bounds: tuple[float, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Cut:
-        """A cut from ``COLUMN=NUMBER,NUMBER,...``."""
+    def parse(cls, text: str) -> AmountRanges:
+        """Read ranges from ``COLUMN=NUMBER,NUMBER,...``."""
         column, _, numbers = text.rpartition("=")
         try:
             bounds = tuple(float(number) for number in numbers.split(","))
@@ -65,19 +65,22 @@ class Cut:
 
 
 def convert(
-    given: Any, arm: str | Cut, columns: Mapping[str, str] | None = None, times: Told | None = None
+    given: Any,
+    arm: str | AmountRanges,
+    columns: Mapping[str, str] | None = None,
+    times: TimeOptions | None = None,
 ) -> tuple[Any, Any, list[str]]:
-    """Decisions and pieces as Arrow tables, and what was guessed or left out.
+    """Make decisions and pieces as Arrow tables, and say what was guessed or left out.
 
     Parameters
     ----------
     given : path or data frame
         CSV (also gzipped), Parquet, a folder of parts, or a data frame.
-    arm : str or Cut
+    arm : str or AmountRanges
         The column whose value is the arm, or ranges of a number.
     columns : mapping, optional
         Of customer, time and amount, to column names; guessed from the names unless told.
-    times : Told, optional
+    times : TimeOptions, optional
         How times are written, what they count, and their time zone; recognised unless told.
 
     Examples
@@ -86,7 +89,7 @@ def convert(
     >>> sales = pd.DataFrame({
     ...     "customer": ["a", "a", "b", "a"], "time": [0, 5, 6, 9], "amount": [20.0, 3.0, 70.0, 4.0],
     ... })
-    >>> decisions, pieces, _ = convert(sales, Cut.parse("amount=50"))
+    >>> decisions, pieces, _ = convert(sales, AmountRanges.parse("amount=50"))
     >>> decisions.to_pylist()
     [{'id': 'a', 'arm': 'amount below 50', 'at': 0.0}, {'id': 'b', 'arm': 'amount from 50', 'at': 6.0}]
     >>> pieces.to_pylist()
@@ -95,7 +98,7 @@ def convert(
     with tempfile.TemporaryDirectory(prefix="accrual-") as folder:
         log = Log(tempfile.TemporaryDirectory(prefix="accrual-"), "2GB")
         with log:
-            times = times or Told()
+            times = times or TimeOptions()
             times.check(log.connection)
             if times.zone:
                 log.query(f"SET TimeZone = {quoted(times.zone)}")
@@ -104,7 +107,7 @@ def convert(
 
 
 def _convert(
-    log: Log, source: Source, arm: str | Cut, told: dict[str, str], times: Told
+    log: Log, source: TableSource, arm: str | AmountRanges, told: dict[str, str], times: TimeOptions
 ) -> tuple[Any, Any, list[str]]:
     found = _assign(source, told)
     notes = [
@@ -138,7 +141,7 @@ def _convert(
     return decisions, pieces, [note for note in [*log.notes, *notes] if not note.endswith(": ")]
 
 
-def _assign(source: Source, told: Mapping[str, str]) -> dict[str, int]:
+def _assign(source: TableSource, told: Mapping[str, str]) -> dict[str, int]:
     plain = [re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in source.names]
     found = {}
     for role in told:
@@ -158,32 +161,34 @@ def _assign(source: Source, told: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def column_of(source: Source, name: str, role: str) -> int:
-    """The one column of that name."""
+def column_of(source: TableSource, name: str, role: str) -> int:
+    """Give the one column of that name."""
     if source.names.count(name) != 1:
         raise InputError(f"{source.label}: {unknown(f'column ({role})', name, source.names[:30])}")
     return list(source.names).index(name)
 
 
-def _read(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut, times: Told) -> None:
+def _read(
+    log: Log, source: TableSource, found: Mapping[str, int], arm: str | AmountRanges, times: TimeOptions
+) -> None:
     """Make the table `raw`: row, customer, tick, amount, and what the arm is made of."""
-    moments = Moments(log.connection, source, found["time"], "time", times)
+    moments = TimeColumn(log.connection, source, found["time"], "time", times)
     log.timestamps = moments.timestamps
     if moments.kind:
         log.notes.append(f"{source.names[found['time']]} (time): {moments.kind}")
     customer = text_expression(source, found["customer"], "customer")
     someone = f"{customer} IS NOT NULL"
     cells = {
-        "tick": Cell(source, found["time"], "time", moments.tick, moments.needed, among=someone),
-        "amount": Cell(
+        "tick": CheckedColumn(source, found["time"], "time", moments.tick, moments.needed, among=someone),
+        "amount": CheckedColumn(
             source, found["amount"], "amount", number_expression(source, found["amount"], "amount"),
             "a finite number", "isfinite({x})", among=someone,
         ),
     }  # fmt: skip
-    column = column_of(source, arm.column if isinstance(arm, Cut) else arm, "arm")
+    column = column_of(source, arm.column if isinstance(arm, AmountRanges) else arm, "arm")
     made_of = (
         number_expression(source, column, "cut")
-        if isinstance(arm, Cut)
+        if isinstance(arm, AmountRanges)
         else text_expression(source, column, "arm")
     )
     run(
@@ -203,24 +208,24 @@ def _read(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut, ti
     check_zones(log, source, aware, naive, times.zone)
 
 
-def _name(log: Log, source: Source, found: Mapping[str, int], arm: str | Cut) -> None:
+def _name(log: Log, source: TableSource, found: Mapping[str, int], arm: str | AmountRanges) -> None:
     """Make the table `decided`: customer, tick, arm."""
-    whole = isinstance(arm, Cut) and column_of(source, arm.column, "arm") == found["amount"]
+    whole = isinstance(arm, AmountRanges) and column_of(source, arm.column, "arm") == found["amount"]
     log.query(
         f"CREATE TABLE valued AS SELECT first.customer, first.tick, "
         f"{'sum(amount)' if whole else 'arg_min(made_of, row)'} AS made_of FROM raw JOIN first "
         "ON raw.customer = first.customer AND raw.tick = first.tick GROUP BY first.customer, first.tick"
     )
-    column = arm.column if isinstance(arm, Cut) else arm
+    column = arm.column if isinstance(arm, AmountRanges) else arm
     lacking = log.query("SELECT customer FROM valued WHERE made_of IS NULL LIMIT 1")
     if lacking:
-        kind = "a number" if isinstance(arm, Cut) else "a value"
+        kind = "a number" if isinstance(arm, AmountRanges) else "a value"
         raise InputError(
             f"{source.label}: column {column!r} (arm) needs {kind} in the first purchase of "
             f"customer {lacking[0][0]!r}"
         )
     name, parameters = "made_of", []
-    if isinstance(arm, Cut):
+    if isinstance(arm, AmountRanges):
         name = "list_extract($1::VARCHAR[], 1 + len(list_filter($2::DOUBLE[], lambda x: made_of >= x)))"
         parameters = [arm.names, list(arm.bounds)]
     log.query(f"CREATE TABLE decided AS SELECT customer, tick, {name} AS arm FROM valued", parameters)

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from accrual.core.durations import UNITS, show_length
 from accrual.core.errors import InputError, whole
-from accrual.fit.gather import Curve, count_followed, longest_followed
 from accrual.fit.grids import CoarseGrid, FineGrid
-from accrual.fit.intervals import ArmSums, Estimate
+from accrual.fit.intervals import ArmSums, GroupEstimate
+from accrual.fit.log_passes import ArrivalCurve, count_followed, longest_followed
 from accrual.fit.schema import Interval, Recommended
-from accrual.fit.tables import Known
-from accrual.spread import estimate_tail, payments
+from accrual.fit.tables import LogFacts
+from accrual.fit.tail import estimate_tail, payments
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ _STEPS_MOST = 2.0**53  # beyond that, floating-point numbers skip some
 _FINE = 1000  # steps in a group, from which on it does not matter whether they are whole
 
 
-def watched(log: Known, window: float | None) -> float:
+def watched(log: LogFacts, window: float | None) -> float:
     """Give the age up to which the log shows anything: a tenth of its decisions have reached it.
 
     With a window that is given, at least that.
@@ -54,7 +54,7 @@ def watched(log: Known, window: float | None) -> float:
     return age
 
 
-def course_grid(curve: Curve) -> tuple[CoarseGrid, Ints]:
+def course_grid(curve: ArrivalCurve) -> tuple[CoarseGrid, Ints]:
     """Cut the course of arrival: evenly in reward, finer towards its end, and evenly in age.
 
     Also gives the number of the curve's cells that are over at the end of each bin.
@@ -73,7 +73,7 @@ def course_grid(curve: Curve) -> tuple[CoarseGrid, Ints]:
     return CoarseGrid(curve.grid, ends), ends
 
 
-def first_guess(curve: Curve, log: Known) -> float:
+def first_guess(curve: ArrivalCurve, log: LogFacts) -> float:
     """Give a window where none is told: the age by which 99 % has come, rounded up."""
     arrived = np.maximum.accumulate(np.cumsum(curve.means))
     age = float(curve.edges[int(np.searchsorted(arrived, SHARE * arrived[-1]))])
@@ -86,7 +86,7 @@ def first_guess(curve: Curve, log: Known) -> float:
     return min(math.ceil(age / step - 1e-9) * step, float(curve.edges[-1]))
 
 
-class Cut(NamedTuple):
+class WindowCut(NamedTuple):
     """A window and its groups; `recommended` is what would be advised if nothing was told."""
 
     window: float
@@ -114,12 +114,12 @@ class Steps(NamedTuple):
         return fitting == groups and (window <= self.longest or window <= self.number * self.size)
 
 
-def cut_window(curve: Curve, log: Known, window: float, told: int | None, closed: int) -> Cut:
+def cut_window(curve: ArrivalCurve, log: LogFacts, window: float, told: int | None, closed: int) -> WindowCut:
     """Settle the groups of a window, and stretch it where groups of whole steps need that.
 
     Parameters
     ----------
-    curve : Curve
+    curve : ArrivalCurve
     log : Log
     window : float
     told : int or None
@@ -132,7 +132,7 @@ def cut_window(curve: Curve, log: Known, window: float, told: int | None, closed
     advised = recommended_groups(curve, window, closed, steps)
     groups = advised if told is None else whole("groups", told, 1, GROUPS_MOST)
     if not count or count >= _FINE * groups:
-        return Cut(window, groups, advised, "")
+        return WindowCut(window, groups, advised, "")
     if not steps.fits(groups):
         ways = {steps.cut(g)[0] for g in range(1, GROUPS_MOST + 1)}
         near = sorted((g for g in ways if steps.fits(g)), key=lambda g: abs(g - groups))[:3]
@@ -147,10 +147,10 @@ def cut_window(curve: Curve, log: Known, window: float, told: int | None, closed
         before, after = (show_length(x, log.timestamps, like=stretched) for x in (window, stretched))
         each = show_length(stretched / groups, log.timestamps)
         note = f"the window of {before} is stretched to {after}, so that each of its groups is {each}"
-    return Cut(stretched, groups, advised, note)
+    return WindowCut(stretched, groups, advised, note)
 
 
-def recommended_groups(curve: Curve, window: float, closed: int, steps: Steps) -> int:
+def recommended_groups(curve: ArrivalCurve, window: float, closed: int, steps: Steps) -> int:
     """Recommend a number of groups: as few as show where the reward comes to within a hundredth of it.
 
     No more than the square root of the closed decisions, so that each can be estimated; and where
@@ -170,22 +170,22 @@ def recommended_groups(curve: Curve, window: float, closed: int, steps: Steps) -
     return allowed[-1]
 
 
-def _within(curve: Curve, window: float) -> tuple[Floats, Floats]:
-    """Edges up to the window, and the share of what comes within it that has come by each."""
+def _within(curve: ArrivalCurve, window: float) -> tuple[Floats, Floats]:
+    """Give edges up to the window, and the share of what comes within it that has come by each."""
     inside = curve.edges <= window * (1.0 + 1e-9)
     arrived = np.concatenate([[0.0], np.cumsum(curve.means[inside])])
     return np.concatenate([[0.0], curve.edges[inside]]), arrived / max(arrived[-1], 1e-300)
 
 
 def recommend(
-    course: ArmSums, bins: Floats, curve: Curve, ends: Ints, groups: int
+    course: ArmSums, bins: Floats, curve: ArrivalCurve, ends: Ints, groups: int
 ) -> tuple[Recommended, Floats]:
     """Recommend a window with its interval (Woodruff's), and give the shares arrived by `bins`, 3 x bins.
 
     The interval's ends are the ages at which the interval of the share arrived reaches 99 %, first with
     its upper and last with its lower end. Within a bin the share is taken to rise as the curve does.
     """
-    estimate = Estimate(course)
+    estimate = GroupEstimate(course)
     arrived = estimate.shares(np.tril(np.ones((len(bins), len(bins)))))
     value, low, high = (_age_of(row, curve, ends) for row in arrived[[0, 2, 1]])
     means = np.maximum(estimate.group_means, 0.0)
@@ -200,7 +200,7 @@ def recommend(
     return Recommended(window, float(bins[-1]), beyond, faded, groups), arrived
 
 
-def _age_of(arrived: Floats, curve: Curve, ends: Ints) -> float:
+def _age_of(arrived: Floats, curve: ArrivalCurve, ends: Ints) -> float:
     """Give the age at which a share arrived reaches 99 %; the last if it does not."""
     rising = np.maximum.accumulate(np.concatenate([[0.0], arrived]))
     cells = np.concatenate([[0], ends])

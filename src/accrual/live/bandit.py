@@ -24,9 +24,19 @@ from accrual.live.fork import refuse_in_children
 from accrual.live.log_follower import LogFollower
 from accrual.live.state import BanditState, Observer
 from accrual.policy.base import Policy
-from accrual.store.base import AddArm, Answer, BanditRow, Close, Pay, RetireArm, Status, Store, StoreError
+from accrual.store.backends import open_store
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    NewPiece,
+    RetireArm,
+    Status,
+    Store,
+    StoreError,
+)
 from accrual.store.memory import MemoryStore
-from accrual.store.url import open_store
 
 _MOST = 100_000  # decisions in one call
 _SKEW = 5.0  # seconds
@@ -282,7 +292,8 @@ class Bandit:
         """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
 
         For those who collect the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
-        decisions; `Pay`, `Close`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be stored.
+        decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be
+        stored.
 
         Parameters
         ----------
@@ -290,12 +301,14 @@ class Bandit:
         pieces_checked : bool
             Whether every piece comes from `piece`, so that it need not be checked again.
         """
-        checked = [ask if pieces_checked and isinstance(ask, Pay) else self._checked(ask) for ask in asks]
+        checked = [
+            ask if pieces_checked and isinstance(ask, NewPiece) else self._checked(ask) for ask in asks
+        ]
         return self._commits.submit(checked) if checked else []
 
     def _checked(self, ask: Ask) -> Ask:
         """What is asked, in plain numbers; an error if it cannot be."""
-        if isinstance(ask, Pay):
+        if isinstance(ask, NewPiece):
             return self.piece(*ask)
         if isinstance(ask, Decide):
             if ask.key is not None:
@@ -305,7 +318,7 @@ class Bandit:
             name_of("an arm", ask.name)
             self._arm_fits(ask.cap, ask.window)
             return AddArm(ask.name, float(ask.cap), float(ask.window))
-        return Close(_index(ask.decision)) if isinstance(ask, Close) else ask
+        return CloseDecision(_index(ask.decision)) if isinstance(ask, CloseDecision) else ask
 
     def close_decision(self, id: int) -> bool:
         """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
@@ -315,7 +328,7 @@ class Bandit:
         that end early would be counted before those that go on, and every arm look worse than it is.
         """
         number = _index(id)
-        (answer,) = self._commits.submit((Close(number),))
+        (answer,) = self._commits.submit((CloseDecision(number),))
         if answer.status is Status.UNKNOWN:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
         return answer.status is Status.STORED
@@ -430,7 +443,7 @@ class Bandit:
 
     def piece(
         self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
-    ) -> Pay:
+    ) -> NewPiece:
         """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
         if not _finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
@@ -452,7 +465,7 @@ class Bandit:
             at = float(at)
         if key is not None:
             name_of("a piece", key)
-        return Pay(id if type(id) is int else _index(id), float(value), age, at, key)
+        return NewPiece(id if type(id) is int else _index(id), float(value), age, at, key)
 
 
 def _opened(store: str | Store | None) -> tuple[Store, bool]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from accrual.store.base import Closed, Store, StoreError
+from accrual.store.base import Store, StoreClosed, StoreError
 
 _WAIT = 0.3  # seconds; it stops within so many
 
@@ -58,7 +58,7 @@ class CatchUpThread:
                     self._abreast = looked
                 else:
                     self._abreast = time.monotonic()
-            except Closed:
+            except StoreClosed:
                 return
             except StoreError:  # out of reach for now; the staleness says so
                 self._stop.wait(_WAIT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from accrual.live.ledger import Ledger
-from accrual.store.base import Damaged, Events, Kind
+from accrual.store.base import Events, Kind, StoreDamaged
 
 _CLOSE = int(Kind.CLOSE)
 
@@ -33,4 +33,4 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
     }
     for wrong, where in rules.items():
         if where.any():
-            raise Damaged(f"damaged: event {int(seq[np.argmax(where)])} {wrong}; see accrual db verify")
+            raise StoreDamaged(f"damaged: event {int(seq[np.argmax(where)])} {wrong}; see accrual db verify")

@@ -17,7 +17,7 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
 from accrual.live.log_follower import LogFollower
-from accrual.store.base import Answer, Choose, Item, Pay, Status, Store, StoreError
+from accrual.store.base import Answer, NewDecisions, NewPiece, Status, Store, StoreError, StoreRequest
 
 _ABOVE = (
     "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
@@ -33,7 +33,7 @@ class Decide(NamedTuple):
     key: str | None = None
 
 
-Ask = Item | Decide
+Ask = StoreRequest | Decide
 
 
 class _Caller:
@@ -159,7 +159,7 @@ class Commits:
                 else:
                     arms = tuple(ledger.make(max(now, ledger.now), n, salt=self._salt))
                 windows = tuple([ledger.window_of(arm) for arm in arms])
-            choice = Choose(arms, windows, follower.position, salt=self._salt)
+            choice = NewDecisions(arms, windows, follower.position, salt=self._salt)
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
@@ -209,7 +209,7 @@ class Commits:
                     if caller.choices:
                         caller.error = InputError(_NOBODY)
                 callers = [caller for caller in callers if not caller.choices]
-        items: list[Item] = []
+        items: list[StoreRequest] = []
         first = 0
         for caller in callers:
             if not caller.choices:
@@ -220,7 +220,7 @@ class Commits:
                     arms = tuple(choices[first : first + ask.n])
                     first += ask.n
                     windows = tuple([ledger.window_of(arm) for arm in arms])
-                    items.append(Choose(arms, windows, follower.position, ask.key, self._salt))
+                    items.append(NewDecisions(arms, windows, follower.position, ask.key, self._salt))
                 else:
                     items.append(ask)
         answers = self._store.append(self._bandit, items, now, self._skew)
@@ -239,7 +239,9 @@ class Commits:
             pieces = [
                 (i, ask.decision)
                 for i, (ask, answer) in enumerate(zip(caller.asks, answers, strict=True))
-                if isinstance(ask, Pay) and answer.status in (Status.STORED, Status.AGAIN) and not answer.late
+                if isinstance(ask, NewPiece)
+                and answer.status in (Status.STORED, Status.AGAIN)
+                and not answer.late
             ]
             caps = self._follower.ledger.caps_exceeded([decision for _, decision in pieces])
             for (i, _), cap in zip(pieces, caps, strict=True):

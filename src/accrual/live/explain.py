@@ -62,8 +62,10 @@ def explain(
     known = ledger.values < TURN  # not a number where the policy was not asked
     reasons = []
     for arm in ledger.arms:
-        terms = ledger.policy.terms(ledger.params, ledger.spare, arm, moment) if known[arm] else {}
-        found = estimate(ledger.params, ledger.spare, arm) if isinstance(ledger.policy, AgePolicy) else None
+        terms = ledger.policy.terms(ledger.params, ledger.trial_stats, arm, moment) if known[arm] else {}
+        found = (
+            estimate(ledger.params, ledger.trial_stats, arm) if isinstance(ledger.policy, AgePolicy) else None
+        )
         reasons.append(
             Reason(
                 name(arm),

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.groups import group_ends
-from accrual.core.held import hold
-from accrual.core.jit import plain, settled_for
+from accrual.core.jit import machine_code_for, python_function
+from accrual.core.native_tuple import native_tuple
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.draft import room_for
-from accrual.live.fold import CHOOSE, OF_ARM, OVER, RECENT, Rules, State, fold
+from accrual.live.fold import fold
+from accrual.live.kernel_state import CHOOSE, OF_ARM, OVER, RECENT, KernelState, Rules
 from accrual.live.memory import together
 from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
@@ -105,7 +106,7 @@ class Ledger:
         self._draft = room_for(len(self._ends), 256)
         self._recent = np.zeros(RECENT, np.int64)
         self._founding = len(caps)
-        self._news = np.full(len(caps), np.inf)
+        self._first_news = np.full(len(caps), np.inf)
         self.observed = np.zeros(len(caps))
         self.above = np.zeros(len(caps), np.int64)
         self._made = 0
@@ -201,7 +202,7 @@ class Ledger:
     def choose(self, now: float, n: int = 1, step: float = 0.0, salt: int = 0) -> list[int]:
         """Return the arms that `n` decisions from `now` on would get, a `step` of time apart.
 
-        Nothing changes. Afterwards `spare` has the statistics, and `values` the indices, by which the
+        Nothing changes. Afterwards `trial_stats` has the statistics, and `values` the indices, by which the
         last one would be chosen: not a number where the policy was not asked, because the arm has
         retired, is new and waits for its turn, or because it is the turn of an arm that is.
         `salt` sets the policy's draws apart from those of other workers with the same statistics.
@@ -334,7 +335,7 @@ class Ledger:
         """
         number = self._number(id)
         self.tick(now)
-        return plain(close)(self._pending, number)
+        return python_function(close)(self._pending, number)
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """Add an arm; return its number.
@@ -349,7 +350,7 @@ class Ledger:
         self._windows = np.append(self._windows, float(own))
         self._playing = np.append(self._playing, True)
         self.observed = np.append(self.observed, 0.0)
-        self._news = np.append(self._news, np.inf)
+        self._first_news = np.append(self._first_news, np.inf)
         self.above = np.append(self.above, 0)
         self._keep(self.policy.grow(self.stats, self.params))
         self._hold()
@@ -374,7 +375,7 @@ class Ledger:
             "observed": self.observed,
             "above": self.above,
             "recent": self._recent,
-            "news": self._news,
+            "first_news": self._first_news,
             "now": np.array([self._now]),
             "counts": self._pending.counts,
             "where": self._pending.where,
@@ -391,7 +392,7 @@ class Ledger:
         self.observed = arrays["observed"].copy()
         self.above = arrays["above"].copy()
         self._recent = arrays["recent"].copy()
-        self._news = arrays["news"].copy()
+        self._first_news = arrays["first_news"].copy()
         self._now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
@@ -410,13 +411,26 @@ class Ledger:
         rules = Rules(
             self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps
         )
-        self._held = hold(
-            State(
-                self.params, choosing, self.stats, self._pending, rules, self._arms, self.values,
-                self.spare, self._memory, self._spare_memory, self._draft, self.observed, self.above,
-                self._recent, self._news, np.full(len(self._caps), np.inf),
+        self._held = native_tuple(
+            KernelState(
+                params=self.params,
+                choosing=choosing,
+                stats=self.stats,
+                pending=self._pending,
+                rules=rules,
+                arms=self._arms,
+                values=self.values,
+                memory=self._memory,
+                first_news=self._first_news,
+                observed=self.observed,
+                above=self.above,
+                recent=self._recent,
+                trial_stats=self.trial_stats,
+                trial_memory=self._trial_memory,
+                trial_first_news=np.full(len(self._caps), np.inf),
+                draft=self._draft,
             )
-        )  # fmt: skip
+        )
         kind = getattr(self._held, "_numba_type_", None)
         if kind is None or kind != self._kind:
             self._kind = kind
@@ -428,13 +442,13 @@ class Ledger:
         """A kernel's first call by this ledger; later ones need not look up what has been compiled."""
         dispatcher = getattr(self.kernels, name)
         found = dispatcher(held, *more)
-        self._code = self._code._replace(**{name: settled_for(dispatcher, held)})
+        self._code = self._code._replace(**{name: machine_code_for(dispatcher, held)})
         return found
 
     def _keep(self, stats: Any) -> None:
         """Have the statistics in one piece of memory, so that a copy of all is one copy."""
         self.stats, self._memory = together(stats)
-        self.spare, self._spare_memory = together(stats)
+        self.trial_stats, self._trial_memory = together(stats)
         self.values = np.full(len(self._caps), np.nan)
 
     def _time(self, now: float) -> float:

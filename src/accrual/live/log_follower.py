@@ -15,17 +15,17 @@ from accrual.live.ledger import Ledger
 from accrual.store.base import (
     AddArm,
     Answer,
-    Choose,
-    Close,
-    Damaged,
+    CloseDecision,
     Events,
-    Item,
     Kind,
-    Pay,
+    NewDecisions,
+    NewPiece,
     Status,
     Store,
+    StoreDamaged,
+    StoreRequest,
 )
-from accrual.store.columns import Event, columns
+from accrual.store.event_schema import Event, columns
 
 _CHUNK = 1 << 17  # events read at a time
 _OFTEN = 20_000  # events between two resting places in memory, ...
@@ -82,7 +82,7 @@ class LogFollower:
         """The store's snapshot, unless it knows more than the log up to here, or is damaged."""
         try:
             kept = self._form and self._store.load_snapshot(self._bandit, self._form)
-        except Damaged as error:  # the log has it all
+        except StoreDamaged as error:  # the log has it all
             log.warning("a snapshot is damaged", extra={"error": str(error)})
             return None
         if not kept or not self._start <= kept[0] <= upto:
@@ -114,20 +114,20 @@ class LogFollower:
         self._whole = True
         self._rest()
 
-    def take(self, items: Sequence[Item], answers: Sequence[Answer]) -> None:
+    def take(self, items: Sequence[StoreRequest], answers: Sequence[Answer]) -> None:
         """Fold what has just been appended, and what others have appended before it."""
         rows: list[Event] = []
         for item, answer in zip(items, answers, strict=True):
             status, seq, at, number, arms, _, age, _ = answer
             if status is not Status.STORED:
                 continue
-            if isinstance(item, Pay):
+            if isinstance(item, NewPiece):
                 rows.append((seq, _PIECE, at, item.decision, -1, item.value, age))
-            elif isinstance(item, Choose):
+            elif isinstance(item, NewDecisions):
                 salt = float(item.salt)
                 for i, (arm, window) in enumerate(zip(arms, item.windows, strict=True)):
                     rows.append((seq + i, _DECISION, at + self._step * i, number + i, arm, salt, window))
-            elif isinstance(item, Close):
+            elif isinstance(item, CloseDecision):
                 rows.append((seq, _CLOSE, at, item.decision, -1, 0.0, 0.0))
             elif isinstance(item, AddArm):
                 rows.append((seq, _ADD_ARM, at, -1, number, item.cap, item.window))

@@ -25,7 +25,7 @@ def form_of(ledger: Ledger) -> str | None:
     None where the code is in no file (typed into a console, for example): nobody could say later
     whether it is still the same.
     """
-    code = fingerprint(ledger.kernels.extend)
+    code = fingerprint(ledger.kernels.extend, Ledger, type(ledger.policy))
     if code is None:
         return None
     words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {code}"

@@ -12,7 +12,7 @@ from accrual.live.check import check_events
 from accrual.live.ledger import Ledger
 from accrual.live.pending import CLOSED
 from accrual.policy.age_imed import AgeIMED
-from accrual.store.base import BanditRow, Damaged, Events, Store
+from accrual.store.base import BanditRow, Events, Store, StoreDamaged
 
 _CHUNK = 1 << 17  # events read at a time
 
@@ -70,7 +70,7 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
             form = snapshot.form_of(ledger)
             try:
                 kept = store.load_snapshot(row.number, form) if form else None
-            except Damaged as error:
+            except StoreDamaged as error:
                 found.append(f"the snapshot of {name!r}: {error}")
                 continue
             if kept is None:

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit, plain, seldom
+from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policy.base import Feedback, Floats, Function, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import bernoulli_count, regularised
 from accrual.spread import SpreadLike, as_spread
@@ -186,7 +186,7 @@ def top_of(stats: Stats, arm: int) -> float:
     return stats.shared[RANGE] if stats.raw2[arm] > 0.0 else 1.0
 
 
-@seldom
+@njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
     """Learn what the arms share anew: the spreads, kappa and the range; then every cached sum."""
     buckets = len(params.prior)
@@ -415,7 +415,7 @@ class AgePolicy(Policy):
             "best expected total": float(stats.raw[stats.leader[0]] * params.cap[stats.leader[0]]),
             "full decisions that it stands on": float(stats.weight[arm]),
             "decisions": n,
-            "worth so many of 0 or the cap": plain(bernoulli_count)(n, mean, variance),
+            "worth so many of 0 or the cap": python_function(bernoulli_count)(n, mean, variance),
         }
 
     def edges(self, window: int) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_model import (
     BETWEEN,
     KAPPA,
@@ -34,7 +34,7 @@ _ARMS, _DIFFER, _LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
 _EM = 2
 
 
-@seldom
+@njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
     """Learn what the arms share anew, then estimate every arm."""
     buckets = len(params.spread)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 from accrual.policy.base import Floats, Ints
 
 _NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
@@ -129,7 +129,7 @@ def untried(stats: Stats, a: int) -> None:
     stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
 
 
-@seldom
+@njit_noinline
 def estimate(params: Params, stats: Stats, a: int) -> None:
     """Estimate one arm anew, from its cells."""
     sh = stats.shared

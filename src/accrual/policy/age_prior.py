@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from accrual.core.errors import InputError, whole
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_learning import KAPPA_START, refresh
 from accrual.policy.age_model import (
     BETWEEN,
@@ -58,7 +58,7 @@ def _cost(gap: float, mean: float, variance: float) -> float:
     return max(kl(p, q), _bernstein(gap, mean, variance))
 
 
-@seldom
+@njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
     """What it costs, in three ways, to hold that the arm is as good as the leader.
 

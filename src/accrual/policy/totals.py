@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.core.jit import njit, plain
+from accrual.core.jit import njit, python_function
 from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
 from accrual.policy.estimate import bernoulli_count, regularised
 
@@ -83,7 +83,7 @@ class TotalsPolicy(Policy):
             "mean of closed decisions": cap * mean,
             "best mean": float((stats.mean * params.cap).max()),
             "closed decisions": n,
-            "worth so many of 0 or the cap": plain(bernoulli_count)(n, mean, variance),
+            "worth so many of 0 or the cap": python_function(bernoulli_count)(n, mean, variance),
         }
 
     def params(self, caps: Floats, window: int) -> Params:

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.jit import njit, plain
+from accrual.core.jit import njit, python_function
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
 from accrual.policy.estimate import in_turn
 
@@ -87,6 +87,6 @@ class UCB1(Policy):
             pulls=np.zeros(arms, np.int64),
             closed=np.zeros(arms, np.int64),
             total=np.zeros(arms),
-            mean=np.full(arms, plain(in_turn)(0)),
+            mean=np.full(arms, python_function(in_turn)(0)),
             width=np.zeros(arms),
         )

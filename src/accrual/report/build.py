@@ -11,7 +11,7 @@ from accrual.report import data as stored
 from accrual.report.figures import pictures
 from accrual.report.page import page
 from accrual.report.statements import Statement, statements
-from accrual.report.tables import Line, csv_text, disagreements, printed
+from accrual.report.tables import PaperLine, csv_text, disagreements, printed
 
 PAGE = "report.html"
 TABLES = "tables.csv"
@@ -23,7 +23,7 @@ class Report:
     """What was written, and what it says."""
 
     page: Path
-    printed: list[Line]
+    printed: list[PaperLine]
     disagreements: list[str]
     statements: list[Statement]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import os
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from accrual.core.durations import show_length
+from accrual.core.figures import figure as figure_text
 from accrual.core.files import replacing
-from accrual.experiments.compare import BASELINE, notes
-from accrual.experiments.comparison import Comparison
+from accrual.experiments.comparison_result import Comparison
+from accrual.experiments.comparison_setup import BASELINE, notes
 from accrual.fit.schema import Interval
 from accrual.report import style
 from accrual.report.drawing import Picture, Shape, axis, render, short
@@ -25,18 +24,8 @@ _ARMS_DRAWN = 8
 _ARMS_LISTED = 50
 
 
-def write_csv(path: str | os.PathLike[str], compared: Comparison) -> None:
-    """One row for each policy, whole or not at all."""
-    found = compared.rows()
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(found[0])
-        for row in found:
-            rows.writerow([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()])
-
-
 def write_report(folder: Path, compared: Comparison) -> Path:
-    """The page, and its pictures beside it as PNG; each file whole or not at all."""
+    """Write the page, and its pictures beside it as PNG; each file whole or not at all."""
     drawn = {picture.name: picture for picture in (_regret(compared), _costs(compared), _arrived(compared))}
     for picture in drawn.values():
         with replacing(folder / f"{picture.name}.png") as partial:
@@ -186,7 +175,7 @@ def _regret(compared: Comparison) -> Picture:
 
     caption = (
         "Mean regret over the runs, bands of two standard errors; the figure beside each name is the regret "
-        "at the last decision. The dashed line is one window: until then nobody has seen a whole total."
+        "at the last decision. The dashed line is one window: before it no total is known."
     )
     return render("regret", "Regret as decisions are made", caption, draw, Shape(4.6, len(order) + 1))
 
@@ -246,22 +235,13 @@ def _arrived(compared: Comparison) -> Picture:
     return render("arrival", "When reward arrives", caption, draw, Shape(4.2, len(arms) + 1))
 
 
-def _three(value: Interval) -> tuple[float, float, float]:
-    return value.value, value.low, value.high
-
-
 def _span(value: Interval, signed: bool = False) -> str:
-    """An interval as HTML: the estimate, and in brackets between what it may lie."""
-    shown = [_digits(one, signed) for one in _three(value)]
+    """Write an interval as HTML: the estimate, with the interval's ends in brackets."""
+    shown = [_digits(one, signed) for one in (value.value, value.low, value.high)]
     if math.isnan(value.low):
         return shown[0]
     return f"{shown[0]} <small>[{shown[1]}, {shown[2]}]</small>"
 
 
 def _digits(value: float, signed: bool = False) -> str:
-    text = (
-        f"{value:{'+' if signed else ''},.0f}"
-        if abs(value) >= 1000
-        else f"{value:{'+' if signed else ''}.3g}"
-    )
-    return text.replace("-", "−")
+    return figure_text(value, 3, "+" if signed else "").replace("-", "−")

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Learner:
+class LearnerRows:
     """One learner of a setting, with its rows."""
 
     label: str
@@ -47,11 +47,11 @@ class Learner:
         return float(self.error[-1])
 
     def at(self, round_: float) -> float:
-        """The mean regret at a round, read between the checkpoints."""
+        """Give the mean regret at a round, read between the checkpoints."""
         return float(np.interp(round_, self.rounds, self.mean))
 
     def growth(self) -> tuple[float, float]:
-        """Regret per unit of ln t over the last tenfold of rounds: the mean over runs and its standard error.
+        """Give the growth of regret per unit of ln t over the last tenfold of rounds, and its standard error.
 
         The error is nan for a single run.
         """
@@ -63,7 +63,7 @@ class Learner:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingRows:
     """One setting with its learners, by label."""
 
     id: str
@@ -72,11 +72,11 @@ class Setting:
     window: int
     groups: int
     means: tuple[float, ...]
-    learners: dict[str, Learner]
-    curves: tuple[rows.Curve, ...]  # its bounds
+    learners: dict[str, LearnerRows]
+    curves: tuple[rows.FigureCurve, ...]  # its bounds
 
-    def kind(self, kind: str) -> Learner | None:
-        """The learner of that kind, if the setting has it."""
+    def kind(self, kind: str) -> LearnerRows | None:
+        """Give the learner of that kind, if the setting has it."""
         return next((learner for learner in self.learners.values() if learner.kind == kind), None)
 
 
@@ -85,11 +85,11 @@ class Data:
     """Everything a report is made from."""
 
     manifest: dict[str, Any] = field(repr=False)
-    settings: dict[str, Setting]
-    spreads: dict[str, list[rows.Curve]] = field(repr=False)
+    settings: dict[str, SettingRows]
+    spreads: dict[str, list[rows.FigureCurve]] = field(repr=False)
 
-    def starting(self, stem: str) -> list[Setting]:
-        """The settings whose id begins so."""
+    def starting(self, stem: str) -> list[SettingRows]:
+        """Give the settings whose id begins so."""
         return [setting for id, setting in self.settings.items() if id == stem or id.startswith(f"{stem}/")]
 
 
@@ -101,7 +101,7 @@ def load(folder: Path) -> Data:
     settings = {}
     for entry in manifest["settings"]:
         stored = {label: part for block in entry["blocks"] for label, part in blocks[block].items()}
-        settings[entry["id"]] = Setting(
+        settings[entry["id"]] = SettingRows(
             id=entry["id"],
             title=entry["title"],
             data=entry["data"],
@@ -109,14 +109,14 @@ def load(folder: Path) -> Data:
             groups=entry["groups"],
             means=tuple(entry["means"]),
             learners={
-                learner["label"]: Learner(
+                learner["label"]: LearnerRows(
                     learner["label"], learner["kind"], learner["printed"], *stored[learner["label"]]
                 )
                 for learner in entry["learners"]
             },
             curves=tuple(curve for curve in curves if curve.figure == entry["id"]),
         )
-    spreads: dict[str, list[rows.Curve]] = {}
+    spreads: dict[str, list[rows.FigureCurve]] = {}
     for curve in curves:
         if curve.kind == "spread":
             spreads.setdefault(curve.figure, []).append(curve)
@@ -124,7 +124,7 @@ def load(folder: Path) -> Data:
 
 
 def _block(folder: Path, names: list[str]) -> dict[str, tuple[npt.NDArray[np.int64], Floats]]:
-    """Rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
+    """Give rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
     cells = []
     for name in names:
         try:

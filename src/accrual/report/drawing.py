@@ -82,12 +82,12 @@ def render(name: str, title: str, caption: str, draw: Draw, shape: Shape) -> Pic
 
 
 def _rounded(svg: bytes) -> bytes:
-    """The drawing with coordinates to a hundredth of a point, which halves it and shows nowhere."""
+    """Round a drawing's coordinates to a hundredth of a point, which halves its size and cannot be seen."""
     return re.sub(rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path[0]), svg)
 
 
 def axis(axis: Any) -> None:
-    """Ticks such as 20k and 1.5M: plain text, where powers of ten would be typeset at some cost."""
+    """Write ticks such as 20k and 1.5M: plain text, where powers of ten would be typeset at some cost."""
     axis.set_major_formatter(lambda value, _: _tick(value))
     axis.set_minor_formatter(lambda value, _: "")
 
@@ -100,7 +100,7 @@ def _tick(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """A figure in three digits, for a legend."""
+    """Write a figure in three digits, for a legend."""
     if value < 1000:
         return f"{value:.3g}"
     power = int(np.floor(np.log10(value)))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from accrual.experiments.rows import Curve
+from accrual.experiments.rows import FigureCurve
 from accrual.report import style
-from accrual.report.data import Data, Learner, Setting
+from accrual.report.data import Data, LearnerRows, SettingRows
 from accrual.report.drawing import Picture, Shape, axis, render, short
 
 BEGINS = ("extreme_begin", "very_begin", "begin", "begin_middle")
@@ -23,7 +23,7 @@ DRAWN = (
 
 
 def pictures(data: Data) -> list[Picture]:
-    """All figures that the stored rows allow, in the order of the page."""
+    """Draw all figures that the stored rows allow, in the order of the page."""
     made = [_regret(setting) for setting in data.starting("setting1")]
     made += [_regret(data.settings[id]) for id in DRAWN if id in data.settings]
     if all(f"setting2/c2/{scenario}" in data.settings for scenario in ("uniform", "late", "early")):
@@ -42,7 +42,7 @@ def _name(id: str) -> str:
     return id.replace("/", "-")
 
 
-def _band(ax: Any, learner: Learner, label: str) -> None:
+def _band(ax: Any, learner: LearnerRows, label: str) -> None:
     drawn = style.line(learner.kind)
     every = max(1, len(learner.rounds) // 10)
     ax.plot(learner.rounds, learner.mean, label=label, markevery=every, **drawn)
@@ -51,8 +51,8 @@ def _band(ax: Any, learner: Learner, label: str) -> None:
         ax.fill_between(learner.rounds, low, high, color=drawn["color"], alpha=0.18, lw=0)
 
 
-def _plain(ax: Any, learners: list[Learner], title: str = "") -> None:
-    """Regret against rounds on plain axes; the legend runs as the curves end, worst first."""
+def _plain(ax: Any, learners: list[LearnerRows], title: str = "") -> None:
+    """Draw regret against rounds on plain axes; the legend runs as the curves end, worst first."""
     for learner in sorted(learners, key=lambda one: -one.final):
         _band(ax, learner, f"{learner.label}  {short(learner.final)}")
     top = 1.05 * max(float(learner.mean.max()) for learner in learners)
@@ -61,8 +61,8 @@ def _plain(ax: Any, learners: list[Learner], title: str = "") -> None:
     axis(ax.yaxis)
 
 
-def _logarithmic(ax: Any, learners: list[Learner], curves: tuple[Curve, ...], title: str) -> None:
-    """The same with bounds, on logarithmic axes; from where every learner has some regret."""
+def _logarithmic(ax: Any, learners: list[LearnerRows], curves: tuple[FigureCurve, ...], title: str) -> None:
+    """Draw regret and bounds on logarithmic axes, from where every learner has some regret."""
     last = int(learners[0].rounds[-1])
     first = max(100, last // 1000)
     for learner in sorted(learners, key=lambda one: -one.final):
@@ -77,7 +77,7 @@ def _logarithmic(ax: Any, learners: list[Learner], curves: tuple[Curve, ...], ti
     axis(ax.yaxis)
 
 
-def _regret(setting: Setting) -> Picture:
+def _regret(setting: SettingRows) -> Picture:
     learners = list(setting.learners.values())
 
     def draw(figure: Any, narrow: bool) -> None:
@@ -93,7 +93,7 @@ def _regret(setting: Setting) -> Picture:
     return render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(learners) + 2, panels=2))
 
 
-def _spotify(setting: Setting) -> Picture:
+def _spotify(setting: SettingRows) -> Picture:
     shown = [one for one in setting.learners.values() if one.kind in (*BEGINS, "TPUCBFR")]
     synthetic = setting.data == "synthetic"
 
@@ -112,7 +112,7 @@ def _spotify(setting: Setting) -> Picture:
     return render("spotify", setting.title, caption, draw, Shape(4.4, len(shown)))
 
 
-def _alternatives(setting: Setting) -> Picture:
+def _alternatives(setting: SettingRows) -> Picture:
     shown = list(setting.learners.values())
 
     def draw(figure: Any, narrow: bool) -> None:
@@ -122,7 +122,7 @@ def _alternatives(setting: Setting) -> Picture:
     return render(_name(setting.id), setting.title, caption, draw, Shape(4.6, len(shown)))
 
 
-def _audit(setting: Setting) -> Picture:
+def _audit(setting: SettingRows) -> Picture:
     (learner,) = setting.learners.values()
 
     def draw(figure: Any, narrow: bool) -> None:
@@ -190,7 +190,7 @@ def _differences(data: Data) -> Picture:
     )
 
 
-def _spreads(figure_id: str, curves: list[Curve]) -> Picture:
+def _spreads(figure_id: str, curves: list[FigureCurve]) -> Picture:
     family = figure_id.removeprefix("spread/")
     titles = {"named": "The eight beta-binomial spreads", "zipf": "Zipf spreads",
               "boltzmann": "Boltzmann spreads", "hypergeometric": "Hypergeometric spreads"}  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ _MARKS: dict[str, dict[str, Any]] = {
 _OTHER = {"marker": "*", "color": "#E69F00"}
 
 
-class Line(NamedTuple):
+class GalleryLine(NamedTuple):
     """A policy on one problem; where it has several variants, the one of least mean regret."""
 
     problem: str
@@ -47,8 +46,8 @@ class Line(NamedTuple):
     share: float  # of the decisions, those of the most chosen arm, in the mean
 
 
-def lines(problem: str, result: Result) -> list[Line]:
-    """One line for each policy of a result that `accrual.gallery.play` gave."""
+def lines(problem: str, result: Result) -> list[GalleryLine]:
+    """Give one line for each policy of a result that `accrual.gallery.play` gave."""
     final = result.final_regret
     means = final.mean(axis=1)
     runs = final.shape[1]
@@ -60,7 +59,7 @@ def lines(problem: str, result: Result) -> list[Line]:
     floor = means[best[FLOOR]]
     shares = (result.pulls.max(axis=2) / result.pulls.sum(axis=2)).mean(axis=1)
     return [
-        Line(
+        GalleryLine(
             problem,
             row,
             result.labels[p].partition(VARIANT)[2],
@@ -75,15 +74,7 @@ def lines(problem: str, result: Result) -> list[Line]:
     ]
 
 
-def write_csv(path: str | os.PathLike[str], table: Sequence[Line]) -> None:
-    """Write all lines, whole or not at all."""
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(Line._fields)
-        writer.writerows(table)
-
-
-def draw(path: str | os.PathLike[str], table: Sequence[Line], titles: Mapping[str, str]) -> None:
+def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Mapping[str, str]) -> None:
     """Draw regret over the floor's on a log axis: a mark for the mean, a line to the worst run.
 
     Problems on which regret is 0 are left out.

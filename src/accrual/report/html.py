@@ -11,7 +11,7 @@ from accrual.report.drawing import Picture
 
 
 def document(title: str, heading: str, opening: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """The whole page; a section is (id, title, body), and is left out where it has no body.
+    """Write the whole page; a section is (id, title, body), and is left out where it has no body.
 
     Titles are text, `opening` and bodies are HTML.
     """
@@ -34,18 +34,18 @@ def document(title: str, heading: str, opening: str, sections: Sequence[tuple[st
 
 
 def boxes(tiles: Iterable[tuple[str, str]]) -> str:
-    """Figures to see first: (what is large, what stands below it)."""
+    """Make boxes for the figures to see first: (what is large, what stands below it)."""
     made = "".join(f'<div class="tile"><b>{big}</b><span>{small}</span></div>' for big, small in tiles)
     return f'<div class="tiles">{made}</div>'
 
 
 def table(head: str, body: str) -> str:
-    """A table that scrolls where it is too wide."""
+    """Make an HTML table that scrolls where it is too wide."""
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def figure(picture: Picture) -> str:
-    """A picture with title and caption, in the cut that fits the screen."""
+    """Give a picture with title and caption, in the cut that fits the screen."""
     wide, narrow = (
         f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}" for svg in (picture.svg, picture.narrow)
     )

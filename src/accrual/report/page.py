@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from accrual.report.data import Data, Setting
+from accrual.report.data import Data, SettingRows
 from accrual.report.drawing import Picture
 from accrual.report.html import boxes, document, figure, table
 from accrual.report.readings import CORRECTIONS, READINGS
 from accrual.report.statements import Statement
-from accrual.report.tables import TOLERANCE, Line, line, lines, printed
+from accrual.report.tables import TOLERANCE, PaperLine, line, lines, printed
 
 _ALTERNATIVES = ("zipf", "boltzmann", "hypergeometric")
 _SYNTHETIC = '<strong class="synthetic">synthetic data</strong>'
 
 
 def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict[str, str]) -> str:
-    """The whole page as HTML."""
+    """Write the whole page as HTML."""
     drawn = {picture.name: picture for picture in pictures}
     sections = [
         ("numbers", "The printed numbers", _numbers(data)),
@@ -90,7 +90,7 @@ def _table(body: str) -> str:
     return table(head, body)
 
 
-def _row(one: Line) -> str:
+def _row(one: PaperLine) -> str:
     agrees = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td></td>"}[
         one.agrees
     ]
@@ -111,7 +111,7 @@ def _percent(share: float) -> str:
 
 
 def _figures(value: float, digits: int) -> str:
-    """A number with so many significant digits, as the paper writes it but shorter: 1.34e6."""
+    """Write a number with so many significant digits, as the paper writes it but shorter: 1.34e6."""
     if abs(value) < 1000:
         return f"{float(f'{value:.{digits}g}'):g}"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
@@ -142,7 +142,7 @@ def _gains(data: Data) -> str:
     )
 
 
-def _all_learners(setting: Setting) -> str:
+def _all_learners(setting: SettingRows) -> str:
     ordered = sorted(setting.learners.values(), key=lambda one: one.final)
     body = "".join(_row(line(setting, one)) for one in ordered)
     return f"<details><summary>All learners, best first</summary>{_table(body)}</details>"
@@ -155,7 +155,7 @@ def _group(data: Data, drawn: dict[str, Picture], stem: str) -> str:
     return "".join(_experiment(one, drawn.get(one.id.replace("/", "-"))) for one in settings)
 
 
-def _experiment(setting: Setting, picture: Picture | None) -> str:
+def _experiment(setting: SettingRows, picture: Picture | None) -> str:
     head = f"<h3>{escape(setting.title)}</h3>" if picture is None else figure(picture)
     return head + _all_learners(setting)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from accrual.report.data import Data, Learner, Setting
+from accrual.report.data import Data, LearnerRows, SettingRows
 
 SPREADS = ("extreme_begin", "very_begin", "begin", "begin_middle", "middle", "middle_end", "end", "very_end")
 SCENARIOS = ("early", "uniform", "late")
@@ -24,15 +24,15 @@ class Statement:
 
 
 def statements(data: Data) -> list[Statement]:
-    """Every statement for which the rows are there."""
+    """Check every statement for which the rows are there."""
     return [one for check in _CHECKS for one in check(data)]
 
 
-def _gain(better: Learner, base: Learner) -> float:
+def _gain(better: LearnerRows, base: LearnerRows) -> float:
     return 100 * (1 - better.final / base.final)
 
 
-def _learner(setting: Setting, kind: str) -> Learner:
+def _learner(setting: SettingRows, kind: str) -> LearnerRows:
     found = setting.kind(kind)
     assert found is not None, f"{setting.id} has no learner {kind}"
     return found

@@ -54,7 +54,7 @@ LOWER_BOUNDS = (
 
 
 def line(kind: str) -> dict[str, Any]:
-    """How to draw a learner of this kind."""
+    """Tell how to draw a learner of this kind."""
     style: dict[str, Any] = {"linewidth": 1.5}
     word, _, value = kind.rstrip(")").partition("(")
     if word in _RAMPS:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ _NAMED = 15  # values of a parameter that are all named on its axis
 _WRITTEN = 200  # a heat map of at most so many squares has its figures written in
 
 
-class Line(NamedTuple):
+class SweepLine(NamedTuple):
     """One point, with its regret at the horizon."""
 
     point: Point
@@ -36,8 +35,8 @@ class Line(NamedTuple):
     over_best_se: float
 
 
-def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[Line]]:
-    """The points of each case, the best first; `results` are by block.
+def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
+    """Give the points of each case, the best first; `results` are by block.
 
     The best is the point of the grid with the least mean. Policies that use no parameter of the
     grid stand in their order too, and may be better than it.
@@ -48,12 +47,12 @@ def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[Line]]:
     return [_compare(points, results) for points in cases.values()]
 
 
-def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Line]:
+def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[SweepLine]:
     finals = [_final(results[point.block], point.label) for point in points]
     on_grid = [i for i, point in enumerate(points) if point.place] or range(len(points))
     best = finals[min(on_grid, key=lambda i: finals[i].mean())]
     made = [
-        Line(
+        SweepLine(
             point,
             len(final),
             float(final.mean()),
@@ -66,29 +65,27 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Lin
     return sorted(made, key=lambda line: line.mean)
 
 
-def best(case: Sequence[Line]) -> Line:
-    """The best point of the grid."""
+def best(case: Sequence[SweepLine]) -> SweepLine:
+    """Give the best point of the grid."""
     return next((line for line in case if line.point.place), case[0])
 
 
-def write_csv(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[Line]]) -> None:
-    """Write all points, whole or not at all."""
+def csv_rows(sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> Iterator[list[Any]]:
+    """Give the head and all points as rows of a CSV file."""
     each = list(cases[0][0].point.case)
-    with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*each, *sweep.grid, "policy", *Line._fields[1:]])
-        for line in (line for case in cases for line in case):
-            values = [line.point.case[key] for key in each]
-            values += [line.point.place.get(key, "") for key in sweep.grid]
-            writer.writerow([*values, line.point.label, *line[1:]])
+    yield [*each, *sweep.grid, "policy", *SweepLine._fields[1:]]
+    for line in (line for case in cases for line in case):
+        point = line.point
+        places = (point.place.get(key, "") for key in sweep.grid)
+        yield [*(point.case[key] for key in each), *places, point.label, *line[1:]]
 
 
 def title(case: Mapping[str, Any]) -> str:
-    """A case in words: ``alpha = 20, spread = begin``."""
+    """Write a case in words: ``alpha = 20, spread = begin``."""
     return ", ".join(f"{key} = {value}" for key, value in case.items())
 
 
-def draw(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[Line]]) -> None:
+def draw(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> None:
     """Draw regret over the one or two parameters of the grid, with a panel for each case.
 
     Two parameters make a heat map for each policy that uses both.
@@ -109,13 +106,13 @@ def draw(path: str | os.PathLike[str], sweep: Sweep, cases: Sequence[Sequence[Li
         figure.savefig(partial, dpi=150)
 
 
-def _heat_panels(cases: Sequence[Sequence[Line]]) -> list[tuple[Sequence[Line], int | None]]:
+def _heat_panels(cases: Sequence[Sequence[SweepLine]]) -> list[tuple[Sequence[SweepLine], int | None]]:
     rows = sorted({line.point.row for case in cases for line in case if len(line.point.place) == 2})
     return [(case, row) for case in cases for row in rows]
 
 
-def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
-    """Mean regret over the best's; a star on the best, rings on those within two standard errors of it."""
+def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
+    """Draw mean regret over the best's, with frames around the best and those within two standard errors."""
     (x_name, xs), (y_name, ys) = sweep.grid.items()
     first = case[0]
     ratio = np.full((len(ys), len(xs)), np.nan)
@@ -152,8 +149,8 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
     bar.set_ticks(apart, labels=[f"{tick:g}" for tick in apart])
 
 
-def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
-    """Mean regret against the one parameter, with bands of two standard errors; others as dashed lines."""
+def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
+    """Draw mean regret against the one parameter, with bands of two standard errors."""
     [(name, values)] = sweep.grid.items()
     rows = sorted({line.point.row for line in case if line.point.place})
     numeric = all(isinstance(value, int | float) for value in values)
@@ -165,15 +162,7 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[Line]) -> None:
         colour, style = COLOURS[rank % len(COLOURS)], STYLES[rank // len(COLOURS) % len(STYLES)]
         least = min(mine, key=lambda line: line.mean).point.label
         label = least if len({line.point.label for line in mine}) == 1 else f"best: {least}"
-        ax.plot(
-            x,
-            mean,
-            color=colour,
-            linestyle=style,
-            marker="o",
-            markersize=4,
-            label=label,
-        )
+        ax.plot(x, mean, color=colour, linestyle=style, marker="o", markersize=4, label=label)
         ax.fill_between(x, mean - 2 * band, mean + 2 * band, color=colour, alpha=0.2, lw=0)
     for line in case:
         if not line.point.place:

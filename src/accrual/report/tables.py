@@ -7,7 +7,7 @@ import io
 import math
 from dataclasses import dataclass
 
-from accrual.report.data import Data, Learner, Setting
+from accrual.report.data import Data, LearnerRows, SettingRows
 
 # Three significant digits are good to 0.5 % at worst, and a mean over 100 runs to about another
 # 0.5 %, theirs and ours; 2.5 % leaves room for both and none for a different experiment.
@@ -15,7 +15,7 @@ TOLERANCE = 0.025
 
 
 @dataclass(frozen=True)
-class Line:
+class PaperLine:
     """One learner in one setting."""
 
     setting: str
@@ -39,16 +39,16 @@ class Line:
         return abs(self.difference) <= TOLERANCE
 
 
-def lines(data: Data) -> list[Line]:
-    """Every learner of every setting."""
+def lines(data: Data) -> list[PaperLine]:
+    """Make a line for every learner of every setting."""
     return [
         line(setting, learner) for setting in data.settings.values() for learner in setting.learners.values()
     ]
 
 
-def line(setting: Setting, learner: Learner) -> Line:
-    """The line of one learner."""
-    return Line(
+def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
+    """Give the line of one learner."""
+    return PaperLine(
         setting.id,
         setting.title,
         learner.label,
@@ -59,13 +59,13 @@ def line(setting: Setting, learner: Learner) -> Line:
     )
 
 
-def printed(data: Data) -> list[Line]:
-    """The lines that have a figure of the paper to compare with."""
+def printed(data: Data) -> list[PaperLine]:
+    """Give the lines that have a figure of the paper to compare with."""
     return [one for one in lines(data) if one.agrees is not None]
 
 
 def disagreements(data: Data) -> list[str]:
-    """One sentence for each printed figure that ours does not match."""
+    """Write one sentence for each printed figure that ours does not match."""
     return [
         f"{one.setting} {one.learner}: paper {one.paper:.3g}, ours {one.ours:.4g} ± {one.error:.2g}, "
         f"difference {100 * (one.difference or 0):+.1f} % (at most {100 * TOLERANCE:g} % agrees)"
@@ -75,7 +75,7 @@ def disagreements(data: Data) -> list[str]:
 
 
 def csv_text(data: Data) -> str:
-    """All lines as CSV."""
+    """Write all lines as CSV."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(

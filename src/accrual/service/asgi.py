@@ -7,17 +7,20 @@ it, with its body read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+import re
 from typing import Any
 
+from starlette.exceptions import HTTPException
+from starlette.routing import Route, Router
+
+from accrual.core.errors import InputError
 from accrual.service.admission import Admission, RequestHead, require_scope
 from accrual.service.metrics import Metrics
-from accrual.service.refusals import MEDIA_TYPE, Refusal
+from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
 from accrual.service.request_body import ClientGone, Message, Receive, Scope, Send, read_body
 from accrual.service.settings import Settings
 from accrual.service.traffic_routes import TrafficRoutes
-
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from accrual.store.base import StoreError
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
@@ -34,7 +37,6 @@ _FRESH = [(b"cache-control", b"no-store")]
 _JSON = [(b"content-type", b"application/json"), *_FRESH, *_SAFE]
 _PROBLEM = [(b"content-type", MEDIA_TYPE.encode()), *_FRESH, *_SAFE]
 _BANDITS = "/v1/bandits/"
-_FAULT = Refusal("internal", "this is a fault of the service; its log says more")
 
 log = logging.getLogger("accrual.service")
 
@@ -53,7 +55,7 @@ class ServiceApp:
     """
 
     def __init__(
-        self, app: App, traffic: TrafficRoutes, admission: Admission, settings: Settings, metrics: Metrics
+        self, app: Router, traffic: TrafficRoutes, admission: Admission, settings: Settings, metrics: Metrics
     ) -> None:
         self._app = app
         self._refused = metrics.refused
@@ -109,30 +111,52 @@ class ServiceApp:
                 body = await read_body(receive, head.length, self._body)
                 if body and not head.media.lower().startswith(b"application/json"):
                     raise Refusal("media-type", "send the header Content-Type: application/json")
-                if path.startswith(_BANDITS):
-                    name, _, rest = path[len(_BANDITS) :].partition("/")
-                    if rest == "pieces":
-                        require_scope(key, "write")
-                        await answer(200, _JSON, await self._traffic.pieces(name, body))
-                        return
-                    if rest == "decisions":
-                        require_scope(key, "write")
-                        await answer(200, _JSON, await self._traffic.decisions(name, body))
-                        return
+                name, _, rest = path.removeprefix(_BANDITS).partition("/")
+                if path.startswith(_BANDITS) and rest in ("pieces", "decisions"):
+                    require_scope(key, "write")
+                    if scope["query_string"]:
+                        raise Refusal("invalid", "this address takes no query parameters")
+                    handle = self._traffic.pieces if rest == "pieces" else self._traffic.decisions
+                    await answer(200, _JSON, await handle(name, body))
+                    return
                 receive = _replay(body, receive)
             scope["accrual.key"] = key
+            scope["app"] = self  # so that the router raises what it does not find
             await self._app(scope, receive, pass_on)
-        except Refusal as refusal:
-            if not started:
-                await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
         except ClientGone:
             pass
-        except Exception:
-            log.exception("a request failed", extra={"method": scope["method"]})
+        except Exception as error:
+            refusal = self._refusal(error, scope)
             if not started:
-                await answer(500, _PROBLEM, _FAULT.body)
+                await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
             elif not finished:
                 raise  # so that the connection is cut, and nobody takes half an answer for all of it
+
+    def _refusal(self, error: Exception, scope: Scope) -> Refusal:
+        """Say what to answer for an error."""
+        if isinstance(error, Refusal):
+            return error
+        if isinstance(error, InputError):
+            return Refusal("invalid", str(error))
+        if isinstance(error, StoreError):
+            log.error("the store failed", extra={"error": str(error)})
+            return try_later("store", "the database cannot be used now; try again")
+        if isinstance(error, HTTPException):
+            return self._not_there(scope["path"])
+        log.error("a request failed", exc_info=error, extra={"method": scope["method"]})
+        return Refusal("internal", "this is a fault of the service; its log says more")
+
+    def _not_there(self, path: str) -> Refusal:
+        routes = [route for route in self._app.routes if isinstance(route, Route)]
+        methods = {
+            method for route in routes if route.path_regex.match(path) for method in route.methods or ()
+        }
+        if re.fullmatch(f"{_BANDITS}[^/]+/(pieces|decisions)", path):
+            methods.add("POST")
+        if not methods:
+            return Refusal("not-found", "nothing is here; /v1/openapi.json says what there is")
+        allow = ", ".join(sorted(methods))
+        return Refusal("method", f"what can be done here: {allow}", [(b"allow", allow.encode())])
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,18 +18,19 @@ from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
 from accrual.live.state import BanditState
 from accrual.service.commit_queue import CommitQueue, QueueLimit
+from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
     AddArm,
     BanditRow,
-    Close,
-    Damaged,
+    CloseDecision,
     DecisionRow,
     Events,
-    Pay,
+    NewPiece,
     RetireArm,
     Store,
+    StoreDamaged,
     StoreError,
 )
 from accrual.store.memory import MemoryStore
@@ -146,7 +148,7 @@ class BanditPool:
         return self._open[name]
 
     async def _open_one(self, name: str) -> None:
-        row = await self.read(lambda: self._store.find(name)) if len(name) <= 200 else None
+        row = await self.read(lambda: self._store.find(name)) if re.fullmatch(BANDIT, name) else None
         if row is None:
             raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
         try:
@@ -154,7 +156,7 @@ class BanditPool:
             await self.read(lambda: _warm(_like(row)))
             self._add(row, bandit)
         except StoreError as error:
-            if not isinstance(error, Damaged):
+            if not isinstance(error, StoreDamaged):
                 raise  # out of reach for now
             raise self._failed(name, error) from None
         except Exception as error:
@@ -205,7 +207,7 @@ class BanditPool:
             for name in self._store.names():
                 try:
                     rows.append(self._store.find(name))
-                except Damaged as error:
+                except StoreDamaged as error:
                     self._failed(name, error)
             return [row for row in rows if row is not None]
 
@@ -288,9 +290,9 @@ def _warm(like: Bandit) -> None:
     What fails here would fail for the bandit's own requests.
     """
     like.submit([Decide(2)])
-    like.submit([Pay(0, 0.5, 0.0), Pay(1, 0.5, 0.0)])
+    like.submit([NewPiece(0, 0.5, 0.0), NewPiece(1, 0.5, 0.0)])
     with suppress(InputError):  # a policy may be made for just these arms
         like.add_arm("a new arm")
-    like.submit([Decide(1), RetireArm(0), Close(0)])
+    like.submit([Decide(1), RetireArm(0), CloseDecision(0)])
     like.state()
     like.explain(1)

@@ -1,139 +1,166 @@
-"""The quieter routes: bandits, arms, state, reasons, the log."""
+"""The routes about bandits, their arms, state, decisions and log: all but those that carry the traffic."""
 
-from typing import Annotated, Any
+from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from typing import Any
 
 from accrual.core.errors import InputError
-from accrual.live.bandit import Bandit as LiveBandit
+from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
-from accrual.service import messages
-from accrual.service.admission import require_scope
 from accrual.service.bandit_pool import BanditPool, ServedBandit
-from accrual.service.messages import BANDIT, finite
+from accrual.service.messages import (
+    ArmStateOut,
+    BanditIn,
+    BanditOut,
+    BanditsOut,
+    CloseIn,
+    DoneOut,
+    EventOut,
+    EventsOut,
+    ExplanationOut,
+    ExportQuery,
+    HistoryOut,
+    NewArmIn,
+    NotServedOut,
+    ReasonOut,
+    RecentDecisionOut,
+    RecentOut,
+    RecentQuery,
+    RetireIn,
+    StateOut,
+)
+from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
-from accrual.store.base import AddArm, Answer, BanditRow, Close, Events, Item, Kind, RetireArm, Status
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    Events,
+    Kind,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
 
-_ID_MOST = 2**53
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
-
-Id = Annotated[int, Path(ge=0, le=_ID_MOST, description="A decision's id.")]
-
-
-def _scope(scope: str) -> Any:
-    async def check(request: Request) -> None:
-        require_scope(request.scope["accrual.key"], scope)
-
-    return Depends(check)
+_AT = "/v1/bandits/{bandit}"
 
 
-def router(bandits: BanditPool) -> APIRouter:
-    """The routes, for these bandits."""
-    routes = APIRouter(prefix="/v1")
+class BanditRoutes:
+    """Answers the routes.
 
-    async def found(
-        bandit: Annotated[str, Path(pattern=BANDIT, description="A bandit's name.")],
-    ) -> ServedBandit:
-        return await bandits.find(bandit)
+    Parameters
+    ----------
+    bandits : BanditPool
+    """
 
-    Found = Annotated[ServedBandit, Depends(found)]
+    def __init__(self, bandits: BanditPool) -> None:
+        self._bandits = bandits
 
-    @routes.post(
-        "/bandits", status_code=201, dependencies=[_scope("admin")], operation_id="createBandit",
-        responses={200: {"model": messages.Bandit, "description": "It was there, just so."}},
-    )  # fmt: skip
-    async def create(given: messages.BanditIn, response: Response) -> messages.Bandit:
-        """Make a bandit. The same again is no error; another one under a name that is taken is."""
+    def operations(self) -> list[Operation]:
+        """Return a row for each route."""
+        return [
+            Operation("createBandit", "POST", "/v1/bandits", "admin", self.create, BanditOut,
+                      takes=BanditIn, created=True),
+            Operation("listBandits", "GET", "/v1/bandits", "read", self.list, BanditsOut),
+            Operation("getBandit", "GET", _AT, "read", self.get, BanditOut),
+            Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
+            Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
+            Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
+            Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
+                      takes=RetireIn),
+            Operation("listDecisions", "GET", f"{_AT}/decisions", "read", self.recent, RecentOut,
+                      query=RecentQuery),
+            Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
+                      ExplanationOut),
+            Operation("closeDecision", "POST", f"{_AT}/decisions/{{id}}/close", "write", self.close, DoneOut,
+                      takes=CloseIn, body_optional=True),
+            Operation("exportEvents", "GET", f"{_AT}/export", "read", self.export, EventsOut,
+                      query=ExportQuery),
+        ]  # fmt: skip
+
+    async def _find(self, call: Call) -> ServedBandit:
+        return await self._bandits.find(call.path["bandit"])
+
+    async def create(self, call: Call) -> tuple[int, BanditOut]:
+        """Make a bandit. The same request again is no error; another bandit under a taken name is."""
+        given: BanditIn = call.body
+        settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
+                    "allow_negative": given.allow_negative}  # fmt: skip
+        chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
-        if len(arms) < len(given.arms):
-            raise Refusal("invalid", "arms must have different names")
-        settings = given.model_dump(include={"groups", "policy", "seed", "allow_negative"}, exclude_none=True)
-        served, new = await bandits.create(given.name, arms, given.window, settings)
-        response.status_code = 201 if new else 200
-        return _shown(served.row)
+        served, new = await self._bandits.create(given.name, arms, given.window, chosen)
+        return 201 if new else 200, _bandit(served.row)
 
-    @routes.get("/bandits", dependencies=[_scope("read")], operation_id="listBandits")
-    async def listed() -> messages.Bandits:
-        """All bandits, in the order in which they were made, and apart those that cannot be served."""
-        rows = [row for row in await bandits.rows() if row.name not in bandits.failures]
-        failed = [messages.NotServed(name=name, why=why) for name, why in sorted(bandits.failures.items())]
-        return messages.Bandits(bandits=[_shown(row) for row in rows], not_served=failed)
+    async def list(self, call: Call) -> BanditsOut:
+        """List all bandits, in the order in which they were made, and apart those that cannot be served."""
+        failures = self._bandits.failures
+        rows = [row for row in await self._bandits.rows() if row.name not in failures]
+        failed = [NotServedOut(name, why) for name, why in sorted(failures.items())]
+        return BanditsOut([_bandit(row) for row in rows], failed)
 
-    @routes.get("/bandits/{bandit}", dependencies=[_scope("read")], operation_id="getBandit")
-    async def one(served: Found) -> messages.Bandit:
-        """A bandit, as it was made."""
-        return _shown(served.row)
+    async def get(self, call: Call) -> BanditOut:
+        """Show a bandit, as it was made."""
+        return _bandit((await self._find(call)).row)
 
-    @routes.get("/bandits/{bandit}/state", dependencies=[_scope("read")], operation_id="getState")
-    async def state(served: Found) -> messages.State:
-        """What is known of every arm."""
-        return await bandits.read(lambda: _state(served))
+    async def state(self, call: Call) -> StateOut:
+        """Show what is known of every arm."""
+        served = await self._find(call)
+        return await self._bandits.read(lambda: _state(served))
 
-    @routes.get("/bandits/{bandit}/history", dependencies=[_scope("read")], operation_id="getHistory")
-    async def past(served: Found) -> messages.History:
-        """How often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
-        return await bandits.read(lambda: share_history(served, served.state().position))
+    async def history(self, call: Call) -> HistoryOut:
+        """Show how often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
+        served = await self._find(call)
+        return await self._bandits.read(lambda: share_history(served, served.state().position))
 
-    @routes.post("/bandits/{bandit}/arms", dependencies=[_scope("admin")], operation_id="addArm")
-    async def add_arm(served: Found, given: messages.NewArmIn) -> messages.Done:
-        """Add an arm, which takes its turn with the others. The same again is no error."""
-        window = _window(served, given.window)
-        answer = await _one(served, AddArm(given.name, given.cap, window))
+    async def add_arm(self, call: Call) -> DoneOut:
+        """Add an arm, which takes its turn with the others. The same request again is no error."""
+        served, given = await self._find(call), call.body
+        answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window)))
         if answer.status is Status.CONFLICT:
             raise Refusal("conflict", "there has been an arm of this name, with another cap or window")
-        await bandits.read(served.learn_arms)
+        await self._bandits.read(served.learn_arms)
         return _done(answer)
 
-    @routes.post("/bandits/{bandit}/arms/retire", dependencies=[_scope("admin")], operation_id="retireArm")
-    async def retire_arm(served: Found, given: messages.RetireIn) -> messages.Done:
-        """Never choose an arm again. Its pending decisions still teach."""
-        arm = await bandits.read(lambda: served.arm_number(given.name))
+    async def retire_arm(self, call: Call) -> DoneOut:
+        """Never choose an arm again. Pieces of its pending decisions are still learned from."""
+        served = await self._find(call)
+        arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
         return _done(await _one(served, RetireArm(arm)))
 
-    @routes.get("/bandits/{bandit}/decisions", dependencies=[_scope("read")], operation_id="listDecisions")
-    async def recent(served: Found, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> messages.Recent:
-        """The last decisions, newest first."""
-        return await bandits.read(lambda: _recent(served, limit))
+    async def recent(self, call: Call) -> RecentOut:
+        """List the last decisions, newest first."""
+        served = await self._find(call)
+        return await self._bandits.read(lambda: _recent(served, call.query.limit))
 
-    @routes.get(
-        "/bandits/{bandit}/decisions/{id}/explain",
-        dependencies=[_scope("read")],
-        operation_id="explainDecision",
-    )
-    async def explain(served: Found, id: Id) -> messages.Explanation:
-        """Why a decision fell as it did: every arm's index, and what it is made of, at that moment."""
-        return await bandits.refold(lambda: _explained(served.bandit, id))
+    async def explain(self, call: Call) -> ExplanationOut:
+        """Explain a decision: every arm's index, and what it was made of, at that moment."""
+        served, id_ = await self._find(call), decision_id(call)
+        return await self._bandits.refold(lambda: _explained(served.bandit, id_))
 
-    @routes.post(
-        "/bandits/{bandit}/decisions/{id}/close", dependencies=[_scope("write")], operation_id="closeDecision"
-    )
-    async def close(served: Found, id: Id, given: messages.CloseIn | None = None) -> messages.Done:
+    async def close(self, call: Call) -> DoneOut:
         """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
-        answer = await _one(served, Close(id))
+        served, id_ = await self._find(call), decision_id(call)
+        answer = await _one(served, CloseDecision(id_))
         if answer.status is Status.UNKNOWN:
-            raise Refusal("unknown-decision", f"no decision has the id {id}")
+            raise Refusal("unknown-decision", f"no decision has the id {id_}")
         return _done(answer)
 
-    @routes.get("/bandits/{bandit}/export", dependencies=[_scope("read")], operation_id="exportEvents")
-    async def export(
-        served: Found,
-        after: Annotated[int, Query(ge=0, le=_ID_MOST, description="A position of the log.")] = 0,
-        limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
-    ) -> messages.Events:
-        """The log beyond a position, in order. `accrual db export` writes all of it as Parquet."""
-        return await bandits.read(lambda: _events(served, served.events(after, limit), after, limit))
-
-    return routes
+    async def export(self, call: Call) -> EventsOut:
+        """Read the log beyond a position, in order. `accrual db export` writes all of it as Parquet."""
+        served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
+        return await self._bandits.read(lambda: _events(served, served.events(after, limit), after, limit))
 
 
-async def _one(served: ServedBandit, item: Item) -> Answer:
+async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
     (answer,) = await served.queue.submit((item,))
     return answer
 
 
-def _done(answer: Answer) -> messages.Done:
-    return messages.Done(status="stored" if answer.status is Status.STORED else "again")
+def _done(answer: Answer) -> DoneOut:
+    return DoneOut(status="stored" if answer.status is Status.STORED else "again")
 
 
 def _window(served: ServedBandit, given: int | str | None) -> float:
@@ -146,49 +173,47 @@ def _window(served: ServedBandit, given: int | str | None) -> float:
     return length
 
 
-def _shown(row: BanditRow) -> messages.Bandit:
+def _bandit(row: BanditRow) -> BanditOut:
     names = [arm[0] for arm in row.config["arms"]]
-    kept = {key: value for key, value in row.config.items() if key in messages.Bandit.model_fields}
-    return messages.Bandit(**kept | {"name": row.name, "arms": names})
+    kept = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
+    return BanditOut(**kept | {"name": row.name, "arms": names})
 
 
-def _state(served: ServedBandit) -> messages.State:
+def _state(served: ServedBandit) -> StateOut:
     state = served.state()
-    arms = [messages.ArmState(**arm._asdict()) for arm in state.arms]
+    arms = [ArmStateOut(**arm._asdict()) for arm in state.arms]
     counts = {"duplicates": served.queue.duplicates, "behind": served.bandit.behind}
-    return messages.State(**state._asdict() | {"arms": arms} | counts)
+    return StateOut(**state._asdict() | {"arms": arms} | counts)
 
 
-def _recent(served: ServedBandit, limit: int) -> messages.Recent:
+def _recent(served: ServedBandit, limit: int) -> RecentOut:
     last = served.decisions()
     rows = [served.decision(id) for id in range(last - 1, max(last - 1 - limit, -1), -1)]
     if not served.knows([row.arm for row in rows if row]):
         served.learn_arms()
-    return messages.Recent(
-        decisions=[
-            messages.DecisionRow(id=row.id, arm=served.arm_name(row.arm), at=row.at) for row in rows if row
-        ]
+    return RecentOut(
+        decisions=[RecentDecisionOut(row.id, served.arm_name(row.arm), row.at) for row in rows if row]
     )
 
 
-def _explained(bandit: LiveBandit, id: int) -> messages.Explanation:
+def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
     try:
-        found = bandit.explain(id)
+        found = bandit.explain(id_)
     except InputError as error:
         raise Refusal("unknown-decision", str(error)) from None
     reasons = [
-        messages.Reason(
+        ReasonOut(
             arm=reason.arm,
-            index=None if reason.value is None else finite(reason.value),
-            terms={name: finite(value) for name, value in reason.terms.items()},
+            index=reason.value,
+            terms=dict(reason.terms),
             estimate=reason.estimate,
         )
         for reason in found.reasons
     ]
-    return messages.Explanation(**found._asdict() | {"reasons": reasons})
+    return ExplanationOut(**found._asdict() | {"reasons": reasons})
 
 
-def _events(served: ServedBandit, events: Events, after: int, limit: int) -> messages.Events:
+def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
     rows = []
     for seq, kind, at, decision, arm, value, age in zip(*(column.tolist() for column in events), strict=True):
@@ -203,5 +228,5 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> mes
             row["window"] = age
         elif kind == Kind.ADD_ARM:
             row |= {"cap": value, "window": age}
-        rows.append(messages.Event(**row))
-    return messages.Events(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)
+        rows.append(EventOut(**row))
+    return EventsOut(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)

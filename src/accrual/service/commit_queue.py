@@ -18,7 +18,7 @@ from accrual.core.errors import InputError
 from accrual.live.commit import Ask
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import Refusal, try_later
-from accrual.store.base import Answer, Pay, StoreError
+from accrual.store.base import Answer, NewPiece, StoreError
 
 Submit = Callable[[Sequence[Ask]], list[Answer]]
 _Waiting = tuple[Sequence[Ask], "asyncio.Future[list[Answer]]"]
@@ -127,7 +127,7 @@ class CommitQueue:
 
     async def _apart(self, group: list[_Waiting]) -> None:
         """One of them cannot be. Pieces are checked before they come, so they go on together."""
-        pieces = [waiting for waiting in group if isinstance(waiting[0][0], Pay)]
+        pieces = [waiting for waiting in group if isinstance(waiting[0][0], NewPiece)]
         if len(pieces) == len(group):
             pieces = []
         if pieces:

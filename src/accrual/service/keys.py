@@ -13,7 +13,7 @@ from typing import NamedTuple
 from accrual.core.errors import InputError, unknown
 from accrual.store.address import parse
 from accrual.store.keys import KeyRow, KeyTable, open_keys
-from accrual.store.schema import current, upgrade
+from accrual.store.migrate import current, upgrade
 
 SCOPES = ("read", "write", "admin")
 NAME_MOST = 100

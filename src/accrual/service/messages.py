@@ -1,46 +1,32 @@
-"""What the quieter routes take and give, as the description shows it."""
+"""What the routes about bandits take and give: `...In` is what a request says, `...Out` what is answered."""
 
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-
-from accrual.core.errors import only
-from accrual.service.json_numbers import whole
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
 ARMS_MOST = 1_000
-
-
-def _plain(text: str) -> str:
-    """No control characters: they have no place in a name, and not every database takes them."""
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
-        raise ValueError("a name must not have control characters")
-    return text
-
-
-def _no_newline(text: str) -> str:
-    if text.endswith("\n"):  # which the pattern's $ lets pass
-        raise ValueError("a bandit's name must not end in a newline")
-    return text
-
+WHOLE_MOST = 2**53  # the greatest number up to which JSON has every whole one
 
 BanditName = Annotated[
-    str,
-    Field(pattern=BANDIT, description="Letters, digits, dots, dashes; it is part of addresses."),
-    AfterValidator(_no_newline),
+    str, Meta(pattern=BANDIT, description="Letters, digits, dots, dashes; it is part of addresses.")
 ]
 ArmName = Annotated[
     str,
-    Field(min_length=1, max_length=NAME_MOST, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Any text."),
-    AfterValidator(_plain),
+    Meta(
+        min_length=1,
+        max_length=NAME_MOST,
+        description="Any text without control characters.",
+        extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"},
+    ),
 ]
 Cap = Annotated[
     float,
-    Field(
+    Meta(
         ge=1e-12,
         le=1e12,
         description="The most that one decision of the arm can pay in all, in the unit of its pieces. It is "
@@ -48,173 +34,211 @@ Cap = Annotated[
         "is counted and answered with a warning, and makes the policy choose badly.",
     ),
 ]
-Window = Annotated[
-    Annotated[
-        int,
-        Field(ge=1, le=100_000, description="Rounds: the clock counts decisions."),
-        BeforeValidator(whole),
-    ]
-    | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}[smhdwy]$", description="A time: 90s, 12h, 60d.")],
-    Field(description="The age at which a decision's pieces end."),
-]
+Window = (
+    Annotated[int, Meta(ge=1, le=100_000, description="Rounds: the clock counts decisions.")]
+    | Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,4}[smhdwy]$", description="A time: 90s, 12h, 60d.")]
+)
 
 
-class _In(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_other_fields(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            only("field", map(str, given), cls.model_fields)
-        return given
+def _check_arm(name: str) -> None:
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+        raise ValueError("the name of an arm must not have control characters")
 
 
-class ArmIn(_In):
+class ArmIn(Struct, forbid_unknown_fields=True):
     """An arm of a new bandit."""
 
     name: ArmName
     cap: Cap = 1.0
 
+    def __post_init__(self) -> None:
+        _check_arm(self.name)
 
-class BanditIn(_In):
+
+class BanditIn(Struct, forbid_unknown_fields=True):
     """A new bandit."""
 
     name: BanditName
-    arms: Annotated[list[ArmIn], Field(min_length=1, max_length=ARMS_MOST)]
-    window: Window
-    groups: Annotated[
-        int | None,
-        Field(ge=1, le=10_000, description="Equal parts of the window; in rounds it must divide the window."),
-        BeforeValidator(whole),
-    ] = None
+    arms: Annotated[list[ArmIn], Meta(min_length=1, max_length=ARMS_MOST)]
+    window: Annotated[Window, Meta(description="The age at which a decision's pieces end.")]
+    groups: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=10_000,
+                description="Equal parts of the window; in rounds their number must divide the window.",
+            ),
+        ]
+        | None
+    ) = None
     policy: Annotated[
         str,
-        Field(
+        Meta(
             min_length=1, max_length=500, description="Such as AgeIMED or TPUCBFRG(alpha=50, spread=begin)."
         ),
     ] = "AgeIMED"
-    seed: Annotated[
-        int | None,
-        Field(ge=0, le=2**31 - 1, description="For policies that draw; drawn, and kept, unless given."),
-        BeforeValidator(whole),
-    ] = None
-    allow_negative: Annotated[bool, Field(description="Whether pieces may be negative: refunds.")] = False
+    seed: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=2**31 - 1,
+                description="For policies that choose at random. Drawn and kept, unless given.",
+            ),
+        ]
+        | None
+    ) = None
+    allow_negative: Annotated[bool, Meta(description="Whether pieces may be negative: refunds.")] = False
+
+    def __post_init__(self) -> None:
+        if self.name.endswith("\n"):  # which the pattern's $ lets pass
+            raise ValueError("the name of a bandit must not end in a newline")
+        if len({arm.name for arm in self.arms}) < len(self.arms):
+            raise ValueError("arms must have different names")
 
 
-class NewArmIn(_In):
+class NewArmIn(Struct, forbid_unknown_fields=True):
     """An arm to be added."""
 
     name: ArmName
     cap: Cap = 1.0
-    window: Annotated[
-        Window | None, Field(description="Its own, if shorter than the bandit's, in the same unit.")
-    ] = None
+    window: (
+        Annotated[Window, Meta(description="Its own window, if shorter than the bandit's, in the same unit.")]
+        | None
+    ) = None
+
+    def __post_init__(self) -> None:
+        _check_arm(self.name)
 
 
-class CloseIn(_In):
-    """What closing a decision takes: nothing. A body may be left out."""
-
-
-class RetireIn(_In):
+class RetireIn(Struct, forbid_unknown_fields=True):
     """An arm to be retired."""
 
     name: ArmName
 
 
-class Bandit(BaseModel):
+class CloseIn(Struct, forbid_unknown_fields=True):
+    """What closing a decision takes: nothing. A body may be left out."""
+
+
+class NoQuery(Struct):
+    """The query parameters of a route that takes none."""
+
+
+class RecentQuery(Struct):
+    """How many decisions to list."""
+
+    limit: Annotated[int, Meta(ge=1, le=100, description="How many decisions at most.")] = 20
+
+
+class ExportQuery(Struct):
+    """Which part of the log to read."""
+
+    after: Annotated[
+        int, Meta(ge=0, le=WHOLE_MOST, description="A position of the log: events beyond it are listed.")
+    ] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many events at most.")] = 1_000
+
+
+class BanditOut(Struct):
     """A bandit, as it was made."""
 
     name: str
-    rounds: Annotated[bool, Field(description="Whether its clock counts decisions, not seconds.")]
-    window: Annotated[float, Field(description="In rounds, or in seconds.")]
+    rounds: Annotated[bool, Meta(description="Whether its clock counts decisions, not seconds.")]
+    window: Annotated[float, Meta(description="In rounds, or in seconds.")]
     groups: int
     policy: str
     seed: int
     allow_negative: bool
-    arms: Annotated[list[str], Field(description="Those it was made with.")]
+    arms: Annotated[list[str], Meta(description="The arms it was made with.")]
 
 
-class NotServed(BaseModel):
+class NotServedOut(Struct):
     """A bandit that is in the store and cannot be opened."""
 
     name: str
     why: str
 
 
-class Bandits(BaseModel):
+class BanditsOut(Struct):
     """All bandits: those that are served, and those that cannot be."""
 
-    bandits: list[Bandit]
+    bandits: list[BanditOut]
     not_served: Annotated[
-        list[NotServed], Field(description="Those that cannot be opened; it is tried again every 30 seconds.")
+        list[NotServedOut],
+        Meta(description="Bandits that cannot be opened. The service tries again every 30 seconds."),
     ]
 
 
-class Done(BaseModel):
-    """What became of a request."""
+class DoneOut(Struct):
+    """What became of a request: `again` if the same request had been stored before."""
 
     status: Literal["stored", "again"]
 
 
-class ArmState(BaseModel):
-    """An arm, by what has arrived."""
+class ArmStateOut(Struct):
+    """What is known of an arm."""
 
     name: str
     cap: float
     retired: bool
     decisions: int
-    pending: Annotated[int, Field(description="Decisions that may still be paid for.")]
-    observed: Annotated[float, Field(description="Reward that has arrived in time.")]
+    pending: Annotated[int, Meta(description="Decisions that may still be paid for.")]
+    observed: Annotated[float, Meta(description="Reward that has arrived in time.")]
     expected: Annotated[
         float | None,
-        Field(
+        Meta(
             description="Reward still to come from pending decisions, at all ages up to the window. What it "
             "says of ages beyond `reached` is a guess: there an arm pays as other arms do, and at ages that "
             "none has reached evenly, or as the policy's prior says."
         ),
     ]
     estimate: Annotated[
-        float | None, Field(description="Of what one decision pays on average, up to the age `reached`.")
+        float | None, Meta(description="Of what one decision pays on average, up to the age `reached`.")
     ]
     interval: Annotated[
-        tuple[float, float] | None, Field(description="The estimate and 1.96 standard errors to both sides.")
+        tuple[float, float] | None, Meta(description="The estimate and 1.96 standard errors to both sides.")
     ]
     reached: Annotated[
-        float, Field(description="The greatest age that a decision of the arm has reached, up to its window.")
+        float, Meta(description="The greatest age that a decision of the arm has reached, up to its window.")
     ]
-    above_cap: Annotated[int, Field(description="Decisions that have paid more in all than the cap.")]
-    share: Annotated[float, Field(description="Of the last 1,000 decisions.")]
+    above_cap: Annotated[int, Meta(description="Decisions that have paid more in all than the cap.")]
+    share: Annotated[float, Meta(description="Of the last 1,000 decisions.")]
     spread: Annotated[
-        list[float], Field(description="How its pay divides over the ages up to each of `ages`.")
+        list[float], Meta(description="How the arm's reward divides over the ages up to each of `ages`.")
     ]
 
 
-class State(BaseModel):
-    """What is known, as of one position of the log; at most half a second old."""
+class StateOut(Struct):
+    """What is known of a bandit, as of one position of the log; at most half a second old."""
 
     name: str
     position: int
     at: float
     decisions: int
     pending: int
-    late: Annotated[int, Field(description="Pieces that came too late, ever.")]
-    duplicates: Annotated[int, Field(description="Sent again and counted once, since this process started.")]
-    behind: Annotated[int, Field(description="Events stored by others that are not in this state yet.")]
+    late: Annotated[int, Meta(description="Pieces that came too late, ever.")]
+    duplicates: Annotated[
+        int, Meta(description="Requests sent again and counted once, since this process started.")
+    ]
+    behind: Annotated[
+        int, Meta(description="Events that other processes stored and that are not in this state yet.")
+    ]
     ages: list[float]
-    arms: list[ArmState]
+    arms: list[ArmStateOut]
 
 
-class History(BaseModel):
-    """Stretches of the log, in order: all of a short one, samples of a long one."""
+class HistoryOut(Struct):
+    """Stretches of the log, in order: all of a short log, samples of a long one."""
 
     arms: list[str]
-    at: Annotated[list[float], Field(description="The time, or round, of each stretch's last decision.")]
-    decisions: Annotated[list[int], Field(description="How many there had been by then, in all.")]
-    counts: Annotated[list[list[int]], Field(description="Of each stretch: decisions of each arm.")]
+    at: Annotated[list[float], Meta(description="The time, or round, of each stretch's last decision.")]
+    decisions: Annotated[list[int], Meta(description="How many decisions there had been by then, in all.")]
+    counts: Annotated[list[list[int]], Meta(description="For each stretch, the decisions of each arm.")]
 
 
-class DecisionRow(BaseModel):
+class RecentDecisionOut(Struct):
     """A decision that was made."""
 
     id: int
@@ -222,86 +246,69 @@ class DecisionRow(BaseModel):
     at: float
 
 
-class Recent(BaseModel):
+class RecentOut(Struct):
     """The last decisions, newest first."""
 
-    decisions: list[DecisionRow]
+    decisions: list[RecentDecisionOut]
 
 
-class Reason(BaseModel):
-    """How an arm looked."""
+class ReasonOut(Struct):
+    """How an arm looked when a decision was made."""
 
     arm: str
-    index: Annotated[float | None, Field(description="The largest is chosen; null before all were tried.")]
-    terms: Annotated[dict[str, float | None], Field(description="What the index is made of.")]
+    index: Annotated[
+        float | None, Meta(description="The largest is chosen; null before all arms were tried.")
+    ]
+    terms: Annotated[dict[str, float | None], Meta(description="What the index is made of.")]
     estimate: Annotated[
         float | None,
-        Field(description="As in the state, at that moment; null for other policies than Age ones."),
+        Meta(description="As in the state, at that moment; null unless the policy's name begins with Age."),
     ]
 
 
-class Explanation(BaseModel):
+class ExplanationOut(Struct):
     """Why a decision fell as it did."""
 
     id: int
     arm: str
     at: float
-    first: Annotated[bool, Field(description="Chosen because nothing was known of it: it was its turn.")]
-    exact: Annotated[bool, Field(description="Whether the state made anew gives the same choice.")]
-    reasons: list[Reason]
+    first: Annotated[bool, Meta(description="Chosen because nothing was known of it: it was its turn.")]
+    exact: Annotated[
+        bool, Meta(description="Whether the state, computed again from the log, gives the same choice.")
+    ]
+    reasons: list[ReasonOut]
 
 
-class Event(BaseModel):
+class EventOut(Struct, omit_defaults=True):
     """A row of the log."""
 
     seq: int
     kind: Literal["decision", "piece", "close", "add_arm", "retire_arm"]
     at: float
-    decision: int | None = None
-    arm: str | None = None
-    value: float | None = None
-    age: float | None = None
-    window: float | None = None
-    cap: float | None = None
+    decision: int | UnsetType = UNSET
+    arm: str | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    age: float | UnsetType = UNSET
+    window: float | UnsetType = UNSET
+    cap: float | UnsetType = UNSET
 
 
-class Events(BaseModel):
+class EventsOut(Struct):
     """A stretch of the log."""
 
-    events: list[Event]
-    next: Annotated[int, Field(description="What to give as `after` for the stretch after this one.")]
-    end: Annotated[bool, Field(description="Whether this is all there is.")]
+    events: list[EventOut]
+    next: Annotated[int, Meta(description="What to give as `after` for the stretch after this one.")]
+    end: Annotated[bool, Meta(description="Whether the log ends with this stretch.")]
 
 
-class Truth(BaseModel):
-    """What only whoever simulates the traffic can know."""
+class HealthOut(Struct):
+    """That the process answers."""
 
-    bandit: str
-    days_per_second: float
-    unit: Annotated[str, Field(description="Of what the reward is.")]
-    means: Annotated[dict[str, float], Field(description="The true mean total of one decision, by arm.")]
-    at: list[float]
-    decisions: list[int]
-    regret: Annotated[list[float], Field(description="Lost so far against always the best arm.")]
-    no_delay: Annotated[
-        list[float], Field(description="The same of the same policy that sees every total at once.")
-    ]
-    evenly: Annotated[float, Field(description="The same of drawing arms evenly, to this moment.")]
+    status: Literal["alive"]
 
 
-class Health(BaseModel):
-    """How the service is."""
+class ReadyOut(Struct):
+    """That the service can store and decide now."""
 
-    status: str
-
-
-class Ready(Health):
-    """What the service can do now."""
-
-    not_served: Annotated[list[str], Field(description="The names of bandits that cannot be opened.")]
-
-
-def finite(value: Any) -> float | None:
-    """A number that JSON can say."""
-    number = float(value)
-    return number if number - number == 0.0 else None
+    status: Literal["ready"]
+    not_served: Annotated[list[str], Meta(description="The names of bandits that cannot be opened.")]

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from accrual.live.commit import Ask, Decide
-from accrual.store.base import Answer, Pay, Status
+from accrual.store.base import Answer, NewPiece, Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"  # where the counts of several processes meet
@@ -67,11 +67,11 @@ class Metrics:
         self.group.observe(len(asks))
         decisions = again = 0
         outcomes: Tally[tuple[Status, bool]] = Tally()
-        if set(map(type, asks)) == {Pay}:  # the most of what comes, counted fast
+        if set(map(type, asks)) == {NewPiece}:  # the most of what comes, counted fast
             outcomes.update(map(_OUTCOME, answers))
         else:
             for ask, answer in zip(asks, answers, strict=True):
-                if isinstance(ask, Pay):
+                if isinstance(ask, NewPiece):
                     outcomes[_OUTCOME(answer)] += 1
                 elif answer.status is Status.AGAIN:
                     again += 1

@@ -1,17 +1,17 @@
-"""The description: what the framework knows of its routes, and the two that it does not carry."""
+"""The API's description, made of the table of operations."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
-from accrual.service.messages import BANDIT
+from accrual.service.messages import BANDIT, WHOLE_MOST
+from accrual.service.operations import Operation
 from accrual.service.refusals import KINDS, MEDIA_TYPE, ProblemDocument
-from accrual.service.traffic_routes import DecisionsIn, DecisionsOut, PieceOut, Pieces
 
 _SCHEMAS = "#/components/schemas/"
 _TEXT = """
@@ -20,66 +20,86 @@ send what it earns as it comes: each piece with the decision's id. What has been
 
 Errors are problem documents (RFC 9457); a program should go by the end of their `type`.
 """
+_PATH: dict[str, tuple[str, dict[str, Any]]] = {  # what an address may hold in braces
+    "bandit": ("A bandit's name.", {"type": "string", "pattern": BANDIT}),
+    "id": ("A decision's id.", {"type": "integer", "minimum": 0, "maximum": WHOLE_MOST}),
+}
 
 
-def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The whole document."""
-    found = get_openapi(
-        title="accrual",
-        version=version("accrual"),
-        summary="Decisions whose reward arrives in pieces",
-        description=_TEXT.strip(),
-        routes=app.routes,
+def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Describe operations as OpenAPI 3.1."""
+    types = [kind for row in operations for kind in (row.takes, row.out, row.query) if kind is not None]
+    shapes, schemas = msgspec.json.schema_components(
+        [*types, ProblemDocument], ref_template=_SCHEMAS + "{name}"
     )
-    schemas: dict[str, Any] = found["components"]["schemas"]
-    wanted = (DecisionsIn, DecisionsOut, Pieces, PieceOut, list[PieceOut], ProblemDocument)
-    shapes, parts = msgspec.json.schema_components(wanted, ref_template=_SCHEMAS + "{name}")
-    schemas.update(parts)
-    decisions_in, decisions_out, pieces, piece_out, results, _ = shapes
-    made = found["paths"].setdefault("/v1/bandits/{bandit}/decisions", {})
-    text = "Make decisions. With a key, the same again gives the same decisions."
-    made["post"] = _operation("decide", text, decisions_in, decisions_out)
-    made["post"]["requestBody"]["required"] = False
-    found["paths"]["/v1/bandits/{bandit}/pieces"] = {
-        "post": _operation(
-            "observe",
-            "Store pieces: one, or a list of up to 1,000. One that cannot be stored is a problem; in a "
-            "list, each has its own status.",
-            pieces,
-            {"anyOf": [piece_out, results]},
-        )
-    }
-    for path, operations in found["paths"].items():
-        for method, operation in operations.items():
-            _complete(path, method, operation)
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    _link(found["paths"])
-    found["components"]["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "description": "A key of `accrual keys create`."}
-    }
-    return found
-
-
-def _operation(id_: str, text: str, given: Any, told: Any) -> dict[str, Any]:
-    return {
-        "operationId": id_,
-        "summary": id_.capitalize(),
-        "description": text,
-        "parameters": [
-            {
-                "name": "bandit", "in": "path", "required": True, "description": "A bandit's name.",
-                "schema": {"type": "string", "pattern": BANDIT},
-            }
-        ],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": given}}},
-        "responses": {"200": {"description": "Done.", "content": {"application/json": {"schema": told}}}},
+    shape = dict(zip(map(repr, types), shapes, strict=False))
+    paths: dict[str, Any] = {}
+    for row in operations:
+        parameters = [_path_parameter(name) for name in _PATH if f"{{{name}}}" in row.path]
+        query = schemas[row.query.__name__]["properties"]
+        parameters += [
+            {"name": name, "in": "query", "description": schema.get("description", ""), "schema": schema}
+            for name, schema in query.items()
+        ]
+        described: dict[str, Any] = {
+            "operationId": row.id,
+            "summary": row.id,
+            "description": inspect.getdoc(row.answer),
+            "parameters": parameters,
+            "responses": _responses(row, shape[repr(row.out)]),
+            "security": [] if row.scope is None else [{"key": []}, {}],
+        }
+        if row.takes is not None:
+            content = {"application/json": {"schema": shape[repr(row.takes)]}}
+            described["requestBody"] = {"required": not row.body_optional, "content": content}
+        paths.setdefault(row.path, {})[row.method.lower()] = described
+    for row in operations:
+        schemas.pop(row.query.__name__, None)
+    _link(paths)
+    info = {
+        "title": "accrual", "version": version("accrual"), "description": _TEXT.strip(),
+        "summary": "Decisions whose reward arrives in pieces",
     }  # fmt: skip
+    key = {"type": "http", "scheme": "bearer", "description": "A key of `accrual keys create`."}
+    components = {"schemas": schemas, "securitySchemes": {"key": key}}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    text, schema = _PATH[name]
+    return {"name": name, "in": "path", "required": True, "description": text, "schema": schema}
+
+
+def _responses(row: Operation, out: Any) -> dict[str, Any]:
+    """Describe what an operation answers, and how it may refuse."""
+    content = {"application/json": {"schema": out}}
+    told = {200: "Done.", 201: "Made."} if row.created else {200: "Done."}
+    if row.created:
+        told[200] = "It was there already, the same in everything."
+    responses: dict[str, Any] = {
+        str(status): {"description": text, "content": content} for status, text in told.items()
+    }
+    statuses = {400, 405, 421, 422, 431, 500}
+    if row.path == "/readyz":
+        statuses |= {503}
+    if row.scope is not None:
+        statuses |= {401, 403, 429, 503}
+        if "{" in row.path:
+            statuses |= {404, 409}
+        if row.method == "POST":
+            statuses |= {404, 408, 409, 413, 415}
+    for status in sorted(statuses):
+        titles = sorted(kind.title for kind in KINDS.values() if kind.status == status)
+        schema = {"$ref": f"{_SCHEMAS}{ProblemDocument.__name__}"}
+        responses[str(status)] = {
+            "description": "; ".join(titles),
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
+    return responses
 
 
 def _link(paths: dict[str, Any]) -> None:
-    """What can be asked about what was just made."""
-    at = "/v1/bandits/{bandit}"
+    """Say what can be asked about what was just made."""
     name = {"bandit": "$response.body#/name"}
     for status in ("200", "201"):
         paths["/v1/bandits"]["post"]["responses"][status]["links"] = {
@@ -87,28 +107,7 @@ def _link(paths: dict[str, Any]) -> None:
             for operation in ("decide", "getState", "addArm", "exportEvents")
         }
     same = {"bandit": "$request.path.bandit", "id": "$response.body#/decisions/0/id"}
-    paths[f"{at}/decisions"]["post"]["responses"]["200"]["links"] = {
+    paths["/v1/bandits/{bandit}/decisions"]["post"]["responses"]["200"]["links"] = {
         operation: {"operationId": operation, "parameters": same}
         for operation in ("explainDecision", "closeDecision")
     }
-
-
-def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
-    """What holds for all: who may call it, and how it may be refused."""
-    public = not path.startswith(("/v1/", "/metrics"))
-    operation["security"] = [] if public else [{"key": []}, {}]
-    statuses = {400, 421, 500, 405, 431}
-    if path == "/readyz":
-        statuses |= {503}
-    if not public:
-        statuses |= {401, 403, 422, 429, 503}
-        if "{" in path:
-            statuses |= {404}
-        if method == "post":
-            statuses |= {404, 408, 409, 413, 415}
-    for status in sorted(statuses):
-        titles = sorted(kind.title for kind in KINDS.values() if kind.status == status)
-        operation["responses"][str(status)] = {
-            "description": "; ".join(titles),
-            "content": {MEDIA_TYPE: {"schema": {"$ref": _SCHEMAS + "ProblemDocument"}}},
-        }

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from accrual.service import messages
 from accrual.service.bandit_pool import ServedBandit
+from accrual.service.messages import HistoryOut
 from accrual.store.base import Events, Kind
 
 _STRETCHES = 40
@@ -16,7 +16,7 @@ _LENGTH = 1_000  # events of a stretch, where the log is too long to be read in 
 _LEAST = 100  # decisions of a stretch, where there are as many
 
 
-def share_history(served: ServedBandit, head: int) -> messages.History:
+def share_history(served: ServedBandit, head: int) -> HistoryOut:
     """Up to 40 stretches of the log up to `head`: all of it, or samples at even distances.
 
     Reads the store alone: whoever decides meanwhile does not wait.
@@ -29,7 +29,7 @@ def share_history(served: ServedBandit, head: int) -> messages.History:
     served.learn_arms()
     arms = served.arms
     found = [stretch for stretch in stretches if len(stretch.seq)]
-    return messages.History(
+    return HistoryOut(
         arms=arms,
         at=[float(stretch.at[-1]) for stretch in found],
         decisions=[int(stretch.decision[-1]) + 1 for stretch in found],

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError
 from accrual.live.commit import Ask, Decide
 from accrual.service.bandit_pool import ServedBandit
-from accrual.service.json_numbers import json_reader
+from accrual.service.json_input import json_reader
+from accrual.service.messages import WHOLE_MOST
+from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
-from accrual.store.base import Answer, Pay, Status
+from accrual.store.base import Answer, NewPiece, Status
 
 BATCH_MOST = 1_000
 KEY_MOST = 200
 
-_WHOLE_MOST = 2**53
 _TIME_MOST = 1e12
 
-Id = Annotated[int, Meta(ge=0, le=_WHOLE_MOST, description="A decision's id.")]
+Id = Annotated[int, Meta(ge=0, le=WHOLE_MOST, description="A decision's id.")]
 KeyText = Annotated[
     str,
     Meta(
@@ -119,10 +119,20 @@ class TrafficRoutes:
     def __init__(self, find: Find) -> None:
         self._find = find
 
+    def operations(self) -> list[Operation]:
+        """Return a row for each route, for the API's description."""
+        at = "/v1/bandits/{bandit}"
+        return [
+            Operation("decide", "POST", f"{at}/decisions", "write", self.decisions, DecisionsOut,
+                      takes=DecisionsIn, body_optional=True),
+            Operation("observe", "POST", f"{at}/pieces", "write", self.pieces, PieceOut | list[PieceOut],
+                      takes=Pieces),
+        ]  # fmt: skip
+
     async def decisions(self, name: str, body: bytes) -> bytes:
-        """Decide."""
+        """Make decisions. With a key, the same request again gives the same decisions."""
         served = await self._find(name)
-        given = _decoded(_read_decisions, DecisionsIn, body) if body else DecisionsIn()
+        given = _read_decisions(body) if body else DecisionsIn()
         if given.key is not None:
             check_key(given.key)
         try:
@@ -142,9 +152,12 @@ class TrafficRoutes:
         return _write(DecisionsOut(made, answer.status is _AGAIN))
 
     async def pieces(self, name: str, body: bytes) -> bytes:
-        """Store pieces."""
+        """Store pieces: one, or a list of up to 1,000.
+
+        One that cannot be stored is a problem; in a list, each has its own status.
+        """
         served = await self._find(name)
-        given = _decoded(_read_pieces, PieceIn, body)
+        given = _read_pieces(body)
         if isinstance(given, list):
             return await self._many(served, given)
         if given.key is not None:
@@ -171,30 +184,13 @@ class TrafficRoutes:
         return _write([_told(next(answers)) if one is None else one for one in told])
 
 
-_UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
-
-
-def _decoded(decode: Callable[[bytes], Any], kind: type[Struct], body: bytes) -> Any:
-    try:
-        return decode(body)
-    except msgspec.ValidationError as error:
-        found = _UNKNOWN_FIELD.search(str(error))
-        text = str(error)
-        if found:
-            text = str(unknown("field", found[1][:100], kind.__struct_fields__))
-            text += f", at {found[2]}" if found[2] else ""
-        raise Refusal("invalid", text) from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Refusal("malformed", f"the body is not JSON: {error}") from None
-
-
 def check_key(key: str) -> None:
     """Refuse a key that a log or a database might not take."""
     if not (key.isascii() and key.isprintable()):
         raise Refusal("invalid", "a key must be of printable ASCII characters")
 
 
-def _pay(served: ServedBandit, piece: PieceIn) -> Pay:
+def _pay(served: ServedBandit, piece: PieceIn) -> NewPiece:
     try:
         return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key)
     except InputError as error:

@@ -16,7 +16,6 @@ from accrual.spread.boltzmann import Boltzmann
 from accrual.spread.continuous import Continuous
 from accrual.spread.empirical import Empirical
 from accrual.spread.hypergeometric import Hypergeometric
-from accrual.spread.tail import Tail, estimate_tail, payments, window_for
 from accrual.spread.uniform import Uniform
 from accrual.spread.zipf import Zipf
 
@@ -29,16 +28,12 @@ __all__ = [
     "Hypergeometric",
     "Spread",
     "SpreadLike",
-    "Tail",
     "Uniform",
     "Zipf",
     "as_spread",
-    "estimate_tail",
     "named",
     "parse",
-    "payments",
     "regroup",
-    "window_for",
 ]
 
 SpreadLike = Spread | str | Sequence[float] | npt.NDArray[np.float64]

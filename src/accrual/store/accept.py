@@ -1,4 +1,4 @@
-"""What becomes of each item, by the rules that `accrual.store.base.Store.append` states.
+"""What becomes of each request, by the rules that `accrual.store.base.Store.append` states.
 
 For stores that decide in Python. They differ in where a `Book` looks things up and in how the rows
 are kept; the rules are here, once.
@@ -13,12 +13,12 @@ from accrual.store.base import (
     AddArm,
     Answer,
     ArmRow,
-    Choose,
-    Close,
-    Item,
+    CloseDecision,
     Kind,
-    Pay,
+    NewDecisions,
+    NewPiece,
     Status,
+    StoreRequest,
     derived_key,
 )
 
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
 
 class Book:
-    """What a bandit's log says of the things that items speak of.
+    """What a bandit's log says of the things that requests speak of.
 
     Here it is all in memory. A store that keeps it elsewhere fills these tables as it goes, and
     overrides the functions that are asked for what they lack.
@@ -89,7 +89,7 @@ class Rows(NamedTuple):
 
 
 class Acceptance:
-    """Goes over items; `book` then says what it would if the rows were kept.
+    """Goes over requests; `book` then says what it would if the rows were kept.
 
     Parameters
     ----------
@@ -117,20 +117,20 @@ class Acceptance:
         self._at = self._last if self._rounds or now < self._last else now
         self._skew = skew
 
-    def accept(self, items: Sequence[Item]) -> list[Answer]:
-        """An answer for each item."""
+    def accept(self, requests: Sequence[StoreRequest]) -> list[Answer]:
+        """An answer for each request."""
         answers = []
-        for item in items:
-            if isinstance(item, Pay):
-                answers.append(self._pay(item))
-            elif isinstance(item, Choose):
-                answers.append(self._choose(item))
-            elif isinstance(item, Close):
-                answers.append(self._close(item.decision))
-            elif isinstance(item, AddArm):
-                answers.append(self._add(item))
+        for request in requests:
+            if isinstance(request, NewPiece):
+                answers.append(self._pay(request))
+            elif isinstance(request, NewDecisions):
+                answers.append(self._choose(request))
+            elif isinstance(request, CloseDecision):
+                answers.append(self._close(request.decision))
+            elif isinstance(request, AddArm):
+                answers.append(self._add(request))
             else:
-                answers.append(self._retire(item.arm))
+                answers.append(self._retire(request.arm))
         return answers
 
     def _decision(self, id: int) -> tuple[float, float] | None:
@@ -139,8 +139,8 @@ class Acceptance:
             known = self._book.find_decision(id)
         return known
 
-    def _pay(self, item: Pay) -> Answer:
-        id_, value, age, when, key = item
+    def _pay(self, request: NewPiece) -> Answer:
+        id_, value, age, when, key = request
         known = self._decision(id_)
         if known is None:
             return _UNKNOWN
@@ -177,8 +177,8 @@ class Acceptance:
             book.pieces[id_, key] = row
         return Answer(_STORED, seq, at, 0, (), late, age)
 
-    def _choose(self, item: Choose) -> Answer:
-        arms, windows, seen, key, salt = item
+    def _choose(self, request: NewDecisions) -> Answer:
+        arms, windows, seen, key, salt = request
         book = self._book
         for arm in arms:
             if not 0 <= arm < len(book.arms):
@@ -213,16 +213,16 @@ class Acceptance:
             self._book.decisions[id] = (known[0], 0.0)
         return answer
 
-    def _add(self, item: AddArm) -> Answer:
+    def _add(self, request: AddArm) -> Answer:
         arms = self._book.arms
         for number, arm in enumerate(arms):
-            if arm.name == item.name:
-                if (arm.cap, arm.window) != (item.cap, item.window):
+            if arm.name == request.name:
+                if (arm.cap, arm.window) != (request.cap, request.window):
                     return _CONFLICT
                 return self._change(Kind.ADD_ARM, number)._replace(number=number)
         number = len(arms)
-        arms.append(ArmRow(*item, retired=False))
-        self.rows.arms.append((number, *item))
+        arms.append(ArmRow(*request, retired=False))
+        self.rows.arms.append((number, *request))
         return self._change(Kind.ADD_ARM, number)._replace(number=number)
 
     def _retire(self, arm: int) -> Answer:

@@ -15,15 +15,15 @@ from typing import Any
 
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
-from accrual.store import schema
+from accrual.store import migrate
 from accrual.store.address import Address, parse
-from accrual.store.background import Background
-from accrual.store.base import said
-from accrual.store.columns import pack
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import one_line
+from accrual.store.checksums import SUMS, digest, fill
+from accrual.store.event_schema import pack
 from accrual.store.lock import SQLITE_ERRORS, FileLock
-from accrual.store.plain import FLAGS, TABLES, Reader, reading, select
-from accrual.store.sums import SUMS, digest, fill
-from accrual.store.tables import event_rows
+from accrual.store.readers import FLAGS, TABLES, TableReader, open_reader, select
+from accrual.store.sqlite_rows import event_rows
 
 _BLOCK = 4096  # events
 
@@ -34,7 +34,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from accrual.store.url import open_store
+    >>> from accrual.store.backends import open_store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     open_store(f"sqlite:///{folder}/plays.db").close()  # a new one
     ...     backup(f"sqlite:///{folder}/plays.db", f"{folder}/monday.db")
@@ -47,7 +47,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
         if parse(url).dialect == "sqlite":
             _copy_file(url, partial)
         else:
-            with reading(url) as reader:
+            with open_reader(url) as reader:
                 _write_file(reader, partial)
         _sync(partial)
     _sync(Path(os.path.realpath(path)).parent)
@@ -86,7 +86,7 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
         with replacing(place.with_name(f"{place.name}.restored")) as partial:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             _copy_file(source, partial)
-            schema.upgrade(f"sqlite:///{partial}")
+            migrate.upgrade(f"sqlite:///{partial}")
             _one_file(partial)
             _sync(partial)
             try:
@@ -96,27 +96,27 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
         os.unlink(place.with_name(f"{place.name}.restored"))
         _sync(place.parent)
         return
-    with reading(source) as reader:
-        schema.upgrade(url)
+    with open_reader(source) as reader:
+        migrate.upgrade(url)
         _fill(reader, address)
 
 
 def _copy_file(url: str, to: Path) -> None:
     address = parse(url)
-    if schema.current(url) is None:
-        schema.check(None, address)
+    if migrate.current(url) is None:
+        migrate.check(None, address)
     try:
-        with closing(schema.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
+        with closing(migrate.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
             source.backup(target)
     except SQLITE_ERRORS as error:
-        raise InputError(f"cannot copy {address}: {said(error)}") from None
+        raise InputError(f"cannot copy {address}: {one_line(error)}") from None
 
 
-def _write_file(reader: Reader, to: Path) -> None:
+def _write_file(reader: TableReader, to: Path) -> None:
     url = f"sqlite:///{to}"
     os.unlink(to)  # a new one is made whole
-    schema.upgrade(url)
-    with closing(schema.connect_sqlite(parse(url), "rw")) as target:
+    migrate.upgrade(url)
+    with closing(migrate.connect_sqlite(parse(url), "rw")) as target:
         target.execute("BEGIN")
         for table, columns in TABLES.items():
             marks, names = ", ".join("?" * len(columns)), ", ".join(f'"{name}"' for name in columns)
@@ -143,9 +143,9 @@ def _one_file(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
 
 
-def _fill(reader: Reader, address: Address) -> None:
+def _fill(reader: TableReader, address: Address) -> None:
     asyncpg = need("asyncpg", "postgres")
-    with Background() as background:
+    with BackgroundLoop() as background:
 
         async def begin() -> Any:
             connection = await asyncpg.connect(address.place, timeout=30)
@@ -170,7 +170,7 @@ def _fill(reader: Reader, address: Address) -> None:
                     background.run(connection.copy_records_to_table(table, columns=columns, records=records))
             background.run(commit())
         except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot restore to {address}: {said(error)}") from None
+            raise InputError(f"cannot restore to {address}: {one_line(error)}") from None
         finally:
             background.loop.call_soon_threadsafe(connection.terminate)
 

@@ -47,15 +47,15 @@ class StoreError(OSError):
     """
 
 
-class Closed(StoreError):
+class StoreClosed(StoreError):
     """The store was let go of, and is of no use any more."""
 
 
-class Damaged(StoreError):
+class StoreDamaged(StoreError):
     """What the database holds is not what was stored. The message says where."""
 
 
-def said(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """What an error says, in one line: SQLite may quote a whole table."""
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -63,7 +63,7 @@ def said(error: BaseException) -> str:
 # What a caller may ask to have stored.
 
 
-class Choose(NamedTuple):
+class NewDecisions(NamedTuple):
     """Decisions, already chosen: one for each of `arms`."""
 
     arms: tuple[int, ...]  # their numbers, from 0 on, in the order in which arms were added
@@ -73,7 +73,7 @@ class Choose(NamedTuple):
     salt: int = 0  # of the draws that they were chosen by
 
 
-class Pay(NamedTuple):
+class NewPiece(NamedTuple):
     """A piece. Its age is as stated, or follows from the time of its event (`when`), or from its arrival."""
 
     decision: int
@@ -98,7 +98,7 @@ def derived_key(decision: int, value: float, age: float) -> str:
     return hashlib.sha256(body).hexdigest()[:32]
 
 
-class Close(NamedTuple):
+class CloseDecision(NamedTuple):
     """Nothing more will come for a decision."""
 
     decision: int
@@ -118,14 +118,14 @@ class RetireArm(NamedTuple):
     arm: int
 
 
-Item = Choose | Pay | Close | AddArm | RetireArm
+StoreRequest = NewDecisions | NewPiece | CloseDecision | AddArm | RetireArm
 
 
 # What it is told.
 
 
 class Status(Enum):
-    """What became of an item."""
+    """What became of a request."""
 
     STORED = "stored"
     AGAIN = "again"  # it had been stored before, the same: nothing was added
@@ -136,15 +136,15 @@ class Status(Enum):
 
 
 class Answer(NamedTuple):
-    """What became of an item, and where it is in the log (where it was, if stored before)."""
+    """What became of a request, and where it is in the log (where it was, if stored before)."""
 
     status: Status
-    seq: int = 0  # of the item's first event
+    seq: int = 0  # of the request's first event
     at: float = 0.0  # that event's time
     number: int = 0  # the first decision's id, or the new arm's number
     arms: tuple[int, ...] = ()  # the decisions' arms
     late: bool = False  # the piece's age was past the window, or its decision had closed
-    age: float = 0.0  # the piece's, as stored: with it, items and answers make up the events
+    age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
 
 
@@ -205,16 +205,18 @@ class Store(Protocol):
     def names(self) -> list[str]:
         """The names of all bandits, in the order in which they were made."""
 
-    def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
-        """Store what is new among `items`, in this order, in one transaction; durable on return.
+    def append(
+        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
+    ) -> list[Answer]:
+        """Store what is new among `requests`, in this order, in one transaction; durable on return.
 
-        An item that cannot be stored changes nothing and keeps no other from being stored; its answer
+        A request that cannot be stored changes nothing and keeps no other from being stored; its answer
         is the status alone. An exception (`StoreError`) means that nothing is known to have been
-        stored. Each item finds what those before it left:
+        stored. Each request finds what those before it left:
 
-        - `Choose`: unknown if one of its arms is. Its key known: again with the decisions there are,
+        - `NewDecisions`: unknown if one of its arms is. Its key known: again with the decisions there are,
           whatever arms it brings now, if they are as many; otherwise a conflict.
-        - `Pay`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
+        - `NewPiece`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
           that is below 0 by no more than `skew`), and is then stated; or else the event's time less
           the decision's. Early if `when` is before the decision by more than `skew`; future if the
           decision's time and the stated age lie beyond the event's time and `skew`. Its key (given, or
@@ -222,7 +224,7 @@ class Store(Protocol):
           that none was stated, are the same; otherwise a conflict. Stored otherwise;
           late if its age is not below the decision's window, the event's time not before the
           decision's time and window, or the decision closed by an event before it.
-        - `Close`, `RetireArm`: again if it has been.
+        - `CloseDecision`, `RetireArm`: again if it has been.
         - `AddArm`: again if an arm of this name has this cap and window; otherwise a conflict.
         """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from accrual.core.errors import need, unknown
 from accrual.core.files import replacing
-from accrual.store.plain import Reader, reading
+from accrual.store.readers import TableReader, open_reader
 
 _DECISIONS = """
     SELECT d.id, a.name, d.at, d."window" FROM decision d
@@ -39,7 +39,7 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
         How many rows each file has.
     """
     arrow = need("pyarrow", "fit")
-    with reading(url) as reader:
+    with open_reader(url) as reader:
         number, rounds = _bandit(reader, name)
         time = arrow.float64() if rounds else arrow.timestamp("us", tz="UTC")
         length = arrow.float64()
@@ -57,7 +57,7 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
         return counts
 
 
-def _bandit(reader: Reader, name: str | None) -> tuple[int, bool]:
+def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool]:
     found = {
         row[1]: (row[0], bool(row[2]))
         for rows in reader.chunks("SELECT number, name, rounds FROM bandit ORDER BY number")

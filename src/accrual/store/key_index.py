@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.store.base import Kind
-from accrual.store.sums import columns_of, damaged, digest, sound
+from accrual.store.checksums import columns_of, damaged, digest, sound
 
 BATCH, PIECE, CLOSING, OF_ARM = range(4)  # what a key is of: decisions, a piece, a closing, an arm's change
 

@@ -18,12 +18,12 @@ from contextlib import closing
 from typing import Any, NamedTuple, Protocol
 
 from accrual.core.errors import InputError, need
-from accrual.store import schema
+from accrual.store import migrate
 from accrual.store.address import Address, parse
-from accrual.store.background import Background
-from accrual.store.base import StoreError, said
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import StoreError, one_line
+from accrual.store.checksums import columns_of, counted, fill, sound
 from accrual.store.lock import SQLITE_ERRORS, Turn
-from accrual.store.sums import columns_of, counted, fill, sound
 
 _ALL = "SELECT id, name, scopes, digest, made, ends FROM api_key ORDER BY made, id"
 _ADD = "INSERT INTO api_key (id, name, scopes, digest, made, ends) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -67,7 +67,7 @@ def open_keys(url: str) -> KeyTable:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
-    ...     _ = schema.upgrade(url)
+    ...     _ = migrate.upgrade(url)
     ...     table = open_keys(url)
     ...     table.add(KeyRow("k1", "shop", frozenset({"write"}), b"digest", 1.0, None))
     ...     table.end("k1", 5.0), table.end("k2", 5.0)
@@ -76,7 +76,7 @@ def open_keys(url: str) -> KeyTable:
     (True, False)
     [KeyRow(id='k1', name='shop', scopes=frozenset({'write'}), digest=b'digest', made=1.0, ends=5.0)]
     """
-    schema.check(schema.current(url), parse(url))
+    migrate.check(migrate.current(url), parse(url))
     address = parse(url)
     return SQLiteKeys(address) if address.dialect == "sqlite" else PostgresKeys(address)
 
@@ -115,7 +115,7 @@ class SQLiteKeys:
                 counted(self._connected(), "api_key")
             except (*SQLITE_ERRORS, InputError) as error:
                 self._leave()
-                raise StoreError(f"{self._address}: the keys cannot be read: {said(error)}") from error
+                raise StoreError(f"{self._address}: the keys cannot be read: {one_line(error)}") from error
         return sorted(map(_row, rows), key=lambda row: (row.made, row.id))
 
     def _connected(self) -> sqlite3.Connection:
@@ -126,7 +126,7 @@ class SQLiteKeys:
             raise InputError(f"{self._path}: {error.strerror}") from None
         if self._reader is None or self._file != (found.st_dev, found.st_ino):
             self._leave()
-            self._reader = schema.connect_sqlite(self._address, "ro")
+            self._reader = migrate.connect_sqlite(self._address, "ro")
             self._file = (found.st_dev, found.st_ino)
         return self._reader
 
@@ -147,7 +147,7 @@ class SQLiteKeys:
             self._turn.close()
 
     def _run(self, statements: _Statements) -> list[Any]:
-        with self._turn.taken(), closing(schema.connect_sqlite(self._address, "rw")) as connection:
+        with self._turn.taken(), closing(migrate.connect_sqlite(self._address, "rw")) as connection:
             try:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
@@ -160,7 +160,7 @@ class SQLiteKeys:
             except sqlite3.IntegrityError:
                 raise InputError("there is a key of this id already") from None
             except SQLITE_ERRORS as error:
-                raise StoreError(f"{self._address}: {said(error)}") from error
+                raise StoreError(f"{self._address}: {one_line(error)}") from error
 
 
 class PostgresKeys:
@@ -169,7 +169,7 @@ class PostgresKeys:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._asyncpg = need("asyncpg", "postgres")
-        self._background = Background()
+        self._background = BackgroundLoop()
 
     def all(self) -> list[KeyRow]:
         return [_row(found) for found in self._run([(_ALL, ())])]
@@ -199,4 +199,4 @@ class PostgresKeys:
         except self._asyncpg.UniqueViolationError:
             raise InputError("there is a key of this id already") from None
         except (OSError, TimeoutError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise StoreError(f"{self._address}: {said(error)}") from error
+            raise StoreError(f"{self._address}: {one_line(error)}") from error

@@ -12,12 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from accrual.core.errors import InputError
+from accrual.core.file_lock import try_lock, unlock
 from accrual.store.base import StoreError
-
-try:
-    import fcntl
-except ImportError:  # no such locks: whoever runs two writers there is on their own
-    fcntl = None  # type: ignore[assignment]
 
 _WAIT = 10.0  # seconds for a turn
 _POLL = 0.002
@@ -89,12 +85,9 @@ class FileLock:
                     raise InputError(why)
                 if self.inode not in _descriptors:
                     _descriptors[self.inode] = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-                if fcntl is not None:
-                    try:
-                        fcntl.flock(_descriptors[self.inode], fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    except OSError:
-                        _let_go(self.inode)
-                        raise InputError(why) from None
+                if not try_lock(_descriptors[self.inode]):
+                    _let_go(self.inode)
+                    raise InputError(why)
                 _held.add(self.inode)
         except OSError as error:
             raise InputError(f"cannot open {path}: {error.strerror}") from None
@@ -115,8 +108,7 @@ class FileLock:
             self._mine = False
             with _registry:
                 _held.discard(self.inode)
-                if fcntl is not None:
-                    fcntl.flock(_descriptors[self.inode], fcntl.LOCK_UN)
+                unlock(_descriptors[self.inode])
                 _let_go(self.inode)
 
 
@@ -143,24 +135,15 @@ class Turn:
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Wait for a turn, and have it."""
-        if fcntl is None:
-            yield
-            return
         end = time.monotonic() + _WAIT
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > end:
-                    raise StoreError(
-                        f"{self._path} has been locked by another process for {_WAIT:g} s"
-                    ) from None
-                time.sleep(_POLL)
+        while not try_lock(self._file):
+            if time.monotonic() > end:
+                raise StoreError(f"{self._path} has been locked by another process for {_WAIT:g} s")
+            time.sleep(_POLL)
         try:
             yield
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            unlock(self._file)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
 from accrual.store.accept import Acceptance, Book, Head, Rows
-from accrual.store.base import AddArm, Answer, ArmRow, BanditRow, DecisionRow, Events, Item
-from accrual.store.columns import columns, merged
+from accrual.store.base import AddArm, Answer, ArmRow, BanditRow, DecisionRow, Events, StoreRequest
+from accrual.store.event_schema import columns, merged
 
 _POLL = 0.002
 _T = TypeVar("_T")
@@ -27,9 +27,9 @@ class _Log:
         self.taking = Acceptance(self.book, Head(0, 0.0, 0), row.rounds)
         self.rows = self.taking.rows  # they stay there: all there have been
 
-    def append(self, items: Sequence[Item], now: float, skew: float) -> list[Answer]:
+    def append(self, requests: Sequence[StoreRequest], now: float, skew: float) -> list[Answer]:
         self.taking.begin(now, skew)
-        return self.taking.accept(items)
+        return self.taking.accept(requests)
 
     def between(self, after: int, upto: int) -> Rows:
         """Those at positions beyond `after`, up to `upto`."""
@@ -48,10 +48,11 @@ class MemoryStore:
 
     Examples
     --------
-    >>> from accrual.store.base import Choose, Pay
+    >>> from accrual.store.base import NewDecisions, NewPiece
     >>> store = MemoryStore()
     >>> plays = store.create("plays", {}, [AddArm("jazz", 1.0, 80.0)], rounds=True, now=0.0)
-    >>> store.append(plays.number, [Choose((0,), (80.0,)), Pay(0, 0.7, age=0.0, key="a")], now=0.0)[1].seq
+    >>> requests = [NewDecisions((0,), (80.0,)), NewPiece(0, 0.7, age=0.0, key="a")]
+    >>> store.append(plays.number, requests, now=0.0)[1].seq
     3
     """
 
@@ -78,9 +79,11 @@ class MemoryStore:
     def names(self) -> list[str]:
         return [log.row.name for log in self._logs]
 
-    def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
+    def append(
+        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
+    ) -> list[Answer]:
         with self._lock:
-            return self._logs[bandit].append(items, now, skew)
+            return self._logs[bandit].append(requests, now, skew)
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
         log = self._logs[bandit]

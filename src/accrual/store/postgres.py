@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, need
 from accrual.store.address import parse
-from accrual.store.background import Background
+from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -27,14 +27,14 @@ from accrual.store.base import (
     BanditRow,
     DecisionRow,
     Events,
-    Item,
     StoreError,
-    said,
+    StoreRequest,
+    one_line,
 )
-from accrual.store.encoding import column, decode, encode
-from accrual.store.news import News
-from accrual.store.schema import VERSION_SQL, VERSION_TABLE, check
-from accrual.store.sums import digest, sound_snapshot
+from accrual.store.checksums import digest, sound_snapshot
+from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
+from accrual.store.notifications import Notifications
+from accrual.store.postgres_arrays import column, decode, encode
 
 _T = TypeVar("_T")
 
@@ -120,7 +120,7 @@ class PostgresStore:
             OSError,
         )
         self._asked, self._ahead = -math.inf, 0.0  # of the server's time: when, and by how much it is ahead
-        self._background = Background()
+        self._background = BackgroundLoop()
         try:
             self._background.run(self._open())
         except BaseException:
@@ -150,11 +150,13 @@ class PostgresStore:
 
         return self._background.run(self._once(job))
 
-    def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
-        """Store what is new among `items`, in this order, in one transaction; durable on return."""
-        if not items:
+    def append(
+        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
+    ) -> list[Answer]:
+        """Store what is new among `requests`, in this order, in one transaction; durable on return."""
+        if not requests:
             return []
-        columns = encode(items)
+        columns = encode(requests)
 
         async def job(connection: Any) -> Any:
             return await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
@@ -165,7 +167,7 @@ class PostgresStore:
                 self._news.say(bandit)
             return row
 
-        return decode(items, self._background.run(told()))
+        return decode(requests, self._background.run(told()))
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
@@ -247,7 +249,7 @@ class PostgresStore:
                 place, min_size=1, max_size=self._connections, init=_begin, reset=_leave, timeout=30
             )
         except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {self._address}: {said(error)}") from None
+            raise InputError(f"cannot open {self._address}: {one_line(error)}") from None
         try:
             async with self._pool.acquire() as connection:
                 known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
@@ -255,7 +257,7 @@ class PostgresStore:
         except BaseException:
             self._pool.terminate()
             raise
-        self._news = News(lambda: self._asyncpg.connect(place, timeout=30))
+        self._news = Notifications(lambda: self._asyncpg.connect(place, timeout=30))
 
     async def _shut(self) -> None:
         await self._news.close()
@@ -270,7 +272,7 @@ class PostgresStore:
             async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
                 return await job(connection)
         except self._failures as error:
-            raise StoreError(f"{self._address}: {said(error)}") from error
+            raise StoreError(f"{self._address}: {one_line(error)}") from error
 
     async def _surely(self, query: str, *values: Any) -> list[Any]:
         """For what may be done more than once: connections that were lost while idle are no failure."""

@@ -15,12 +15,12 @@ from typing import Any
 
 from accrual.core.errors import InputError
 from accrual.core.files import replacing
-from accrual.store import schema
+from accrual.store import migrate
 from accrual.store.address import Address, parse
 from accrual.store.backup import check_place, finish
-from accrual.store.base import Damaged, Kind, StoreError
+from accrual.store.base import Kind, StoreDamaged, StoreError
+from accrual.store.checksums import SUMS, columns_of, counted, sound
 from accrual.store.lock import SQLITE_ERRORS, FileLock
-from accrual.store.sums import SUMS, columns_of, counted, sound
 
 _SEQ = {"piece": 1, "decision": 2, "change": 1}  # which column is the position; rows come in its order
 _AT = {"piece": 7, "decision": 4, "change": 4}  # ... and the time
@@ -63,20 +63,20 @@ def recover(url: str, path: str | os.PathLike[str], until: float | None = None) 
                 with suppress(FileNotFoundError):
                     shutil.copyfile(os.path.realpath(address.place) + end, f"{copy}{end}")
             with replacing(path) as partial:
-                said = _save(Address("sqlite", str(copy)), address, partial, until)
-            return said
+                report = _save(Address("sqlite", str(copy)), address, partial, until)
+            return report
     finally:
         lock.release()
 
 
 def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[str]:
-    said = []
-    schema.upgrade(f"sqlite:///{to}")
+    report = []
+    migrate.upgrade(f"sqlite:///{to}")
     with (
-        closing(schema.connect_sqlite(copy, "rw")) as source,
-        closing(schema.connect_sqlite(Address("sqlite", str(to)), "rw")) as target,
+        closing(migrate.connect_sqlite(copy, "rw")) as source,
+        closing(migrate.connect_sqlite(Address("sqlite", str(to)), "rw")) as target,
     ):
-        schema.check(schema.sqlite_version(source, shown), shown)
+        migrate.check(migrate.sqlite_version(source, shown), shown)
         target.execute("BEGIN")
         bandits, whole = _rows(source, "bandit", "1 = 1", "1")
         for bandit in bandits:
@@ -84,17 +84,17 @@ def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[
             number, name, _, rounds = bandit
             saved, ended = _log(source, target, number, math.inf if until is None or rounds else until)
             rest = "all of them" if ended is None else f"up to this: {ended}"
-            said.append(f"{name}: {saved:,} events, {rest}")
+            report.append(f"{name}: {saved:,} events, {rest}")
         if not whole or not _all_there(source, "bandit"):
-            said.append("the list of bandits is damaged: one or more are lost")
+            report.append("the list of bandits is damaged: one or more are lost")
         keys, whole = _rows(source, "api_key", "1 = 1", "made, id")
         if not whole or not _all_there(source, "api_key"):
-            said.append("some keys are lost: see accrual keys list")
+            report.append("some keys are lost: see accrual keys list")
             keys = [*keys, _LOST_KEY]  # so that a service asks for a key as before
         _insert(target, "api_key", keys)
         finish(target)
         target.execute("COMMIT")
-    return said
+    return report
 
 
 def _all_there(source: sqlite3.Connection, table: str) -> bool:
@@ -114,7 +114,7 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
         for row in source.execute(query):
             try:
                 found.append(tuple(sound(table, row, "")))
-            except Damaged:
+            except StoreDamaged:
                 whole = False
     except SQLITE_ERRORS:
         whole = False
@@ -163,7 +163,7 @@ def _events(
     try:
         for row in source.execute(query, (bandit,)):
             yield row[_SEQ[table]], table, tuple(sound(table, row, f"event {row[_SEQ[table]]}"))
-    except (Damaged, *SQLITE_ERRORS) as error:
+    except (StoreDamaged, *SQLITE_ERRORS) as error:
         wrong.append(str(error).partition(";")[0])
 
 

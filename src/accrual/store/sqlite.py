@@ -3,7 +3,7 @@
 Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The
 tables are the truth. Beside them, events are kept once more in blocks, some thousands in a row of
 the table `block`, because reading them one row at a time would take most of a refold; and keys in an
-index of their own (`accrual.store.key_index`). All that is read is checked (`accrual.store.sums`).
+index of their own (`accrual.store.key_index`). All that is read is checked (`accrual.store.checksums`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.store import schema
+from accrual.store import migrate
 from accrual.store.accept import Acceptance, Row
 from accrual.store.address import Address
 from accrual.store.base import (
@@ -29,17 +29,15 @@ from accrual.store.base import (
     Answer,
     ArmRow,
     BanditRow,
-    Closed,
-    Damaged,
     DecisionRow,
     Events,
-    Item,
+    StoreClosed,
+    StoreDamaged,
     StoreError,
-    said,
+    StoreRequest,
+    one_line,
 )
-from accrual.store.columns import PACKED, Event, merged, pack, unpack
-from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
-from accrual.store.sums import (
+from accrual.store.checksums import (
     SUMS,
     bandit_sum,
     columns_of,
@@ -51,7 +49,9 @@ from accrual.store.sums import (
     sound,
     sound_snapshot,
 )
-from accrual.store.tables import ADD, TableBook, arm_rows, decision_row, event_rows, head_row
+from accrual.store.event_schema import PACKED, Event, merged, pack, unpack
+from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
+from accrual.store.sqlite_rows import ADD, TableBook, arm_rows, decision_row, event_rows, head_row
 from accrual.store.wal import check_wal
 
 _BLOCK = 4096  # events, at least
@@ -103,11 +103,12 @@ class SQLiteStore:
     Examples
     --------
     >>> import tempfile
-    >>> from accrual.store.base import Choose, Pay
+    >>> from accrual.store.base import NewDecisions, NewPiece
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = SQLiteStore(f"{folder}/plays.db")
     ...     plays = store.create("plays", {}, [AddArm("jazz", 1.0, 80.0)], rounds=True, now=0.0)
-    ...     _, answer = store.append(plays.number, [Choose((0,), (80.0,)), Pay(0, 0.7, age=0.0)], now=0.0)
+    ...     requests = [NewDecisions((0,), (80.0,)), NewPiece(0, 0.7, age=0.0)]
+    ...     _, answer = store.append(plays.number, requests, now=0.0)
     ...     store.close()
     >>> answer.seq, answer.late
     (3, False)
@@ -126,11 +127,11 @@ class SQLiteStore:
         self._writer: sqlite3.Connection | None = None
         self._closed = False
         if readonly:
-            schema.check(schema.current(str(self.address)), self.address)
+            migrate.check(migrate.current(str(self.address)), self.address)
         else:
             place = self.address.place
             if not os.path.lexists(place):
-                schema.upgrade(str(self.address))
+                migrate.upgrade(str(self.address))
             self._lock = FileLock(
                 place, f"{self.address} is open for writing already; one store at a time may have it so"
             )
@@ -138,7 +139,7 @@ class SQLiteStore:
             if self._lock is not None:
                 self._turn = Turn(self.address.place)
                 with self._turn.taken():
-                    schema.check(schema.current(str(self.address)), self.address)
+                    migrate.check(migrate.current(str(self.address)), self.address)
                     self._settle()
                     self._writer = self._connect_durably()
                 self._ends = {row[0]: (row,) for row in self._writer.execute(_HEADS)}
@@ -178,7 +179,7 @@ class SQLiteStore:
                 connection.execute("ROLLBACK")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        return schema.connect_sqlite(self.address, mode)
+        return migrate.connect_sqlite(self.address, mode)
 
     def _connect_durably(self) -> sqlite3.Connection:
         """A connection that syncs what it commits. A backup, for one, has no write-ahead log yet."""
@@ -211,12 +212,19 @@ class SQLiteStore:
     def names(self) -> list[str]:
         return self._read(_names)
 
-    def append(self, bandit: int, items: Sequence[Item], now: float, skew: float = 0.0) -> list[Answer]:
+    def append(
+        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
+    ) -> list[Answer]:
         with self._transaction() as connection:
-            return self._append(connection, bandit, items, now, skew)
+            return self._append(connection, bandit, requests, now, skew)
 
     def _append(
-        self, connection: sqlite3.Connection, bandit: int, items: Sequence[Item], now: float, skew: float
+        self,
+        connection: sqlite3.Connection,
+        bandit: int,
+        requests: Sequence[StoreRequest],
+        now: float,
+        skew: float,
     ) -> list[Answer]:
         end = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
         if end not in self._ends.get(bandit, (None,)):
@@ -230,7 +238,7 @@ class SQLiteStore:
         taking = Acceptance(book, log.head, log.rounds)
         taking.begin(now, skew)
         book.begin()
-        answers = taking.accept(items)
+        answers = taking.accept(requests)
         rows, head = taking.rows, taking.head
         if head.seq == log.head.seq:
             return answers
@@ -281,7 +289,7 @@ class SQLiteStore:
                     if isinstance(error, SQLITE_ERRORS):
                         raise _failure(f"{self.address} cannot be written", error) from error
                     if isinstance(error, StoreError):
-                        raise type(error)(f"{self.address}: {said(error)}") from None
+                        raise type(error)(f"{self.address}: {one_line(error)}") from None
                     raise
 
     def _check_process(self) -> None:
@@ -353,7 +361,7 @@ class SQLiteStore:
         self._check_process()
         with self._reading:
             if self._closed:
-                raise Closed("the store has been closed")
+                raise StoreClosed("the store has been closed")
             try:
                 self._reader.execute("BEGIN")
                 try:
@@ -362,8 +370,8 @@ class SQLiteStore:
                     self._reader.execute("ROLLBACK")
             except SQLITE_ERRORS as error:
                 raise _failure(f"{self.address} cannot be read", error) from error
-            except Damaged as error:
-                raise Damaged(f"{self.address}: {said(error)}") from None
+            except StoreDamaged as error:
+                raise StoreDamaged(f"{self.address}: {one_line(error)}") from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -386,11 +394,11 @@ class SQLiteStore:
 
 def _failure(what: str, error: Exception) -> StoreError:
     """The error to raise for one of SQLite's: it is out of reach for now, or damaged."""
-    text = said(error)
+    text = one_line(error)
     broken = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError) or text.startswith(
         ("Could not decode", "no such")
     )
-    return (Damaged if broken else StoreError)(f"{what}: {text}")
+    return (StoreDamaged if broken else StoreError)(f"{what}: {text}")
 
 
 def _find(connection: sqlite3.Connection, name: str) -> BanditRow | None:

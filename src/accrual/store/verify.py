@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 from accrual.store.base import StoreError
-from accrual.store.columns import pack
+from accrual.store.checksums import SUMS, columns_of, counted, digest, sound
+from accrual.store.event_schema import pack
 from accrual.store.key_index import KeyIndex, hashes_between
 from accrual.store.lock import SQLITE_ERRORS
-from accrual.store.plain import Reader, SQLiteReader
-from accrual.store.sums import SUMS, columns_of, counted, digest, sound
-from accrual.store.tables import event_rows
+from accrual.store.readers import SQLiteTableReader, TableReader
+from accrual.store.sqlite_rows import event_rows
 
 _CHUNK = 20_000  # events
 
@@ -101,18 +101,18 @@ _CHECKS = {
 }
 
 
-def verify(reader: Reader) -> list[str]:
+def verify(reader: TableReader) -> list[str]:
     """What is wrong with a database, as far as its tables tell; nothing, as a rule."""
     found = []
-    if isinstance(reader, SQLiteReader):
+    if isinstance(reader, SQLiteTableReader):
         found += _broken(reader)
         if found:  # what is broken cannot be asked the rest
             return found
     for wrong, query in _CHECKS.items():
-        count = reader.one(query)
+        count = reader.value(query)
         if count:
             found.append(f"{count:,} {wrong}")
-    if not found and isinstance(reader, SQLiteReader):
+    if not found and isinstance(reader, SQLiteTableReader):
         try:
             found += _blocks(reader) + _keys(reader)
         except StoreError as error:
@@ -120,7 +120,7 @@ def verify(reader: Reader) -> list[str]:
     return found
 
 
-def _broken(reader: SQLiteReader) -> list[str]:
+def _broken(reader: SQLiteTableReader) -> list[str]:
     """What SQLite finds, and rows that are not what their checksums say."""
     connection: sqlite3.Connection = reader.connection
     try:
@@ -138,7 +138,7 @@ def _broken(reader: SQLiteReader) -> list[str]:
     return []
 
 
-def _blocks(reader: SQLiteReader) -> list[str]:
+def _blocks(reader: SQLiteTableReader) -> list[str]:
     """The blocks must say what the tables say."""
     connection: sqlite3.Connection = reader.connection
     wrong = 0
@@ -155,7 +155,7 @@ def _blocks(reader: SQLiteReader) -> list[str]:
     return [f"{wrong:,} blocks of events that are not those of the tables"] if wrong else []
 
 
-def _keys(reader: SQLiteReader) -> list[str]:
+def _keys(reader: SQLiteTableReader) -> list[str]:
     """The index must find every key of the tables where it is."""
     connection: sqlite3.Connection = reader.connection
     wrong = 0

@@ -13,7 +13,7 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.base import Damaged
+from accrual.store.base import StoreDamaged
 
 _HEADER = 32  # bytes of the file's own head ...
 _FRAME = 24  # ... and of a frame's
@@ -32,7 +32,7 @@ def check_wal(path: str, address: object) -> None:
         body = file.read()
     at = lost(body)
     if at is not None:
-        raise Damaged(
+        raise StoreDamaged(
             f"{address}: damaged: byte {at:,} or so of {os.path.basename(path)}, and there are transactions "
             "behind it; accrual db recover saves what comes before it"
         )

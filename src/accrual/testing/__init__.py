@@ -1,17 +1,18 @@
-"""Published suites that every policy and every store passes, the library's and yours."""
+"""Published suites that every policy, every reward law and every store passes, the library's and yours."""
 
 from typing import TYPE_CHECKING, Any
 
+from accrual.testing.laws import LawSuite
 from accrual.testing.policies import PolicySuite
 
 if TYPE_CHECKING:
     from accrual.testing.stores import StoreSuite
 
-__all__ = ["PolicySuite", "StoreSuite"]
+__all__ = ["LawSuite", "PolicySuite", "StoreSuite"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "StoreSuite":  # imports pytest, which PolicySuite does without
+    if name == "StoreSuite":  # imports pytest, which the other suites do without
         from accrual.testing.stores import StoreSuite
 
         return StoreSuite

@@ -26,11 +26,12 @@ import numpy.typing as npt
 from accrual.core.events import Decision
 from accrual.engine.record import Recording, record
 from accrual.engine.simulate import simulate
+from accrual.laws import BernoulliLaw, BetaLaw, UniformLaw
 from accrual.live.bandit import Bandit
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Moment, Policy, no_refresh
 from accrual.policy.ucb1 import UCB1
-from accrual.problem import BernoulliLaw, BetaLaw, Problem, UniformLaw
+from accrual.problem import Problem
 
 _PLAIN_ROUNDS = 120
 _ROUNDS = 700

@@ -25,15 +25,15 @@ from accrual.core.errors import InputError
 from accrual.store.base import (
     AddArm,
     Answer,
-    Choose,
-    Close,
+    CloseDecision,
     Events,
-    Item,
     Kind,
-    Pay,
+    NewDecisions,
+    NewPiece,
     RetireArm,
     Status,
     Store,
+    StoreRequest,
 )
 from accrual.store.memory import MemoryStore
 
@@ -97,10 +97,10 @@ class StoreSuite(ABC):
         """Each has its own decisions, keys and positions."""
         one, two = (store.create(name, {}, [JAZZ], rounds=True, now=0.0).number for name in ("1", "2"))
         for bandit in (one, two):
-            chosen, paid = store.append(bandit, [_choose(0, key="k"), Pay(0, 0.5, key="k")], 0.0)
+            chosen, paid = store.append(bandit, [_choose(0, key="k"), NewPiece(0, 0.5, key="k")], 0.0)
             assert chosen == Answer(Status.STORED, 2, 1.0, 0, (0,))
             assert paid == Answer(Status.STORED, 3, 1.0)
-        assert store.append(one, [Pay(1, 0.5)], 0.0) == [Answer(Status.UNKNOWN)]
+        assert store.append(one, [NewPiece(1, 0.5)], 0.0) == [Answer(Status.UNKNOWN)]
         assert _rows(store.read(one, 0, 10)) == _rows(store.read(two, 0, 10))
 
     # Decisions.
@@ -109,7 +109,7 @@ class StoreSuite(ABC):
         """A decision's time is its number from 1 on; anything else has that of the last decision."""
         bandit = _rounds(store)
         batch, paid, single = store.append(
-            bandit, [_choose(0, 1, 0), Pay(0, 0.5), _choose(1)], now=1e9
+            bandit, [_choose(0, 1, 0), NewPiece(0, 0.5), _choose(1)], now=1e9
         )  # fmt: skip
         assert batch == Answer(Status.STORED, 3, 1.0, 0, (0, 1, 0))
         assert paid == Answer(Status.STORED, 6, 3.0, age=2.0)
@@ -122,13 +122,13 @@ class StoreSuite(ABC):
         assert store.append(bandit, [_choose(0)], now=50.0)[0].at == 50.0
         assert store.append(bandit, [_choose(0)], now=40.0)[0].at == 50.0
         assert store.append(bandit, [_choose(0)], now=60.0)[0].at == 60.0
-        assert store.append(bandit, [Pay(9, 1.0)], now=70.0)[0].status is Status.UNKNOWN
+        assert store.append(bandit, [NewPiece(9, 1.0)], now=70.0)[0].status is Status.UNKNOWN
         assert store.append(bandit, [_choose(0)], now=65.0)[0].at == 65.0  # nothing happened at 70
 
     def test_a_decision_is_kept_as_made(self, store: Store) -> None:
         """With its own window, what whoever chose had seen, and the salt of the draws."""
         bandit = _clocked(store)
-        store.append(bandit, [Choose((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
+        store.append(bandit, [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
         assert store.decision(bandit, 0) == (0, 3, 1, 3.0, 7.5, 2, 2**31 - 1)
         assert store.decision(bandit, 1) == (1, 4, 0, 3.0, 80.0, 2, 2**31 - 1)
         assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
@@ -160,16 +160,16 @@ class StoreSuite(ABC):
     def test_same_key_same_body_is_the_same_piece(self, store: Store) -> None:
         """Answered like the first time; with another body, a conflict; nothing is added."""
         bandit = _clocked(store, 0, 1)
-        (first,) = store.append(bandit, [Pay(0, 0.5, age=1.0, key="k")], now=2.0)
+        (first,) = store.append(bandit, [NewPiece(0, 0.5, age=1.0, key="k")], now=2.0)
         assert first == Answer(Status.STORED, 5, 2.0, age=1.0)
         again, *others = store.append(
             bandit,
             [
-                Pay(0, 0.5, age=1.0, key="k"),
-                Pay(0, 0.6, age=1.0, key="k"),
-                Pay(0, 0.5, age=2.0, key="k"),
-                Pay(0, 0.5, key="k"),
-                Pay(1, 0.5, age=1.0, key="k"),
+                NewPiece(0, 0.5, age=1.0, key="k"),
+                NewPiece(0, 0.6, age=1.0, key="k"),
+                NewPiece(0, 0.5, age=2.0, key="k"),
+                NewPiece(0, 0.5, key="k"),
+                NewPiece(1, 0.5, age=1.0, key="k"),
             ],
             now=9.0,
         )
@@ -180,9 +180,9 @@ class StoreSuite(ABC):
     def test_arrival_is_not_part_of_the_body(self, store: Store) -> None:
         """A piece that states no age is the same piece whenever it comes again."""
         bandit = _clocked(store, 0)
-        (first,) = store.append(bandit, [Pay(0, 0.5, key="k")], now=2.0)
+        (first,) = store.append(bandit, [NewPiece(0, 0.5, key="k")], now=2.0)
         assert first == Answer(Status.STORED, 4, 2.0, age=2.0)
-        assert store.append(bandit, [Pay(0, 0.5, key="k")], now=99.0) == [
+        assert store.append(bandit, [NewPiece(0, 0.5, key="k")], now=99.0) == [
             first._replace(status=Status.AGAIN)
         ]  # fmt: skip
 
@@ -192,10 +192,10 @@ class StoreSuite(ABC):
         answers = store.append(
             bandit,
             [
-                Pay(0, 0.5, age=3.0),
-                Pay(0, 0.5, when=13.0),
-                Pay(0, 0.5, age=3.0, key="k"),
-                Pay(0, 0.5, age=4.0),
+                NewPiece(0, 0.5, age=3.0),
+                NewPiece(0, 0.5, when=13.0),
+                NewPiece(0, 0.5, age=3.0, key="k"),
+                NewPiece(0, 0.5, age=4.0),
             ],
             now=20.0,
         )
@@ -206,14 +206,16 @@ class StoreSuite(ABC):
     def test_without_a_key_or_an_age_every_piece_is_its_own(self, store: Store) -> None:
         """Even at one moment."""
         bandit = _clocked(store, 0)
-        answers = store.append(bandit, [Pay(0, 0.5)] * 3, now=1.0)
+        answers = store.append(bandit, [NewPiece(0, 0.5)] * 3, now=1.0)
         assert [answer.status for answer in answers] == [Status.STORED] * 3
         assert len({answer.seq for answer in answers}) == 3
 
     def test_an_unknown_decision_is_refused(self, store: Store) -> None:
         """Nothing is stored, and the others of the append are."""
         bandit = _clocked(store, 0)
-        answers = store.append(bandit, [Pay(1, 0.5), Pay(0, 0.5), Pay(-1, 0.5), Close(7)], now=0.0)
+        answers = store.append(
+            bandit, [NewPiece(1, 0.5), NewPiece(0, 0.5), NewPiece(-1, 0.5), CloseDecision(7)], now=0.0
+        )
         assert [answer.status for answer in answers] == [
             Status.UNKNOWN, Status.STORED, Status.UNKNOWN, Status.UNKNOWN
         ]  # fmt: skip
@@ -222,36 +224,36 @@ class StoreSuite(ABC):
     def test_the_future_is_refused(self, store: Store) -> None:
         """Beyond the skew; a piece refused may come again when its time has come."""
         bandit = _clocked(store, 0, at=10.0)
-        pieces = [Pay(0, 0.5, age=3.0, key="a"), Pay(0, 0.5, when=13.0, key="b")]
+        pieces = [NewPiece(0, 0.5, age=3.0, key="a"), NewPiece(0, 0.5, when=13.0, key="b")]
         assert store.append(bandit, pieces, now=12.0) == [Answer(Status.FUTURE)] * 2
         assert [answer.status for answer in store.append(bandit, pieces, 12.0, skew=1.0)] == [
             Status.STORED
         ] * 2
-        assert store.append(bandit, [Pay(0, 0.5, age=4.0, key="c")], 13.0) == [Answer(Status.FUTURE)]
-        assert store.append(bandit, [Pay(0, 0.5, age=4.0, key="c")], 14.0)[0].status is Status.STORED
+        assert store.append(bandit, [NewPiece(0, 0.5, age=4.0, key="c")], 13.0) == [Answer(Status.FUTURE)]
+        assert store.append(bandit, [NewPiece(0, 0.5, age=4.0, key="c")], 14.0)[0].status is Status.STORED
 
     def test_before_its_decision_is_refused(self, store: Store) -> None:
         """Beyond the skew; within it, the piece is of age 0."""
         bandit = _clocked(store, 0, at=10.0)
-        assert store.append(bandit, [Pay(0, 0.5, when=8.0)], 12.0) == [Answer(Status.EARLY)]
-        (stored,) = store.append(bandit, [Pay(0, 0.5, when=8.0)], 12.0, skew=2.0)
+        assert store.append(bandit, [NewPiece(0, 0.5, when=8.0)], 12.0) == [Answer(Status.EARLY)]
+        (stored,) = store.append(bandit, [NewPiece(0, 0.5, when=8.0)], 12.0, skew=2.0)
         assert stored == Answer(Status.STORED, 4, 12.0, age=0.0)
 
     @pytest.mark.parametrize(
         ("piece", "now", "late"),
         [
-            (Pay(0, 0.5, age=59.0), 59.0, False),
-            (Pay(0, 0.5, age=59.0), 60.0, True),  # the window is over
-            (Pay(0, 0.5, age=60.0), 59.0, True),  # the age is past it, as far as skew allows
-            (Pay(0, 0.5), 59.9, False),
-            (Pay(0, 0.5), 60.0, True),
-            (Pay(1, 0.5, age=1.0), 5.0, True),  # closed
+            (NewPiece(0, 0.5, age=59.0), 59.0, False),
+            (NewPiece(0, 0.5, age=59.0), 60.0, True),  # the window is over
+            (NewPiece(0, 0.5, age=60.0), 59.0, True),  # the age is past it, as far as skew allows
+            (NewPiece(0, 0.5), 59.9, False),
+            (NewPiece(0, 0.5), 60.0, True),
+            (NewPiece(1, 0.5, age=1.0), 5.0, True),  # closed
         ],
     )
-    def test_late_is_stored_and_said(self, store: Store, piece: Pay, now: float, late: bool) -> None:
+    def test_late_is_stored_and_said(self, store: Store, piece: NewPiece, now: float, late: bool) -> None:
         """After the window by the clock or by its age, or after the decision was closed."""
         bandit = _clocked(store)
-        store.append(bandit, [Choose((1, 1), (60.0, 60.0)), Close(1)], 0.0)
+        store.append(bandit, [NewDecisions((1, 1), (60.0, 60.0)), CloseDecision(1)], 0.0)
         (answer,) = store.append(bandit, [piece], now, skew=5.0)
         assert (answer.status, answer.late) == (Status.STORED, late)
         assert store.head(bandit) == 6
@@ -261,7 +263,16 @@ class StoreSuite(ABC):
         """Each item finds what those before it left."""
         bandit = _rounds(store)
         answers = store.append(
-            bandit, [_choose(0), Pay(0, 0.1), Close(0), Pay(0, 0.2), Close(0), Pay(0, 0.1, key="k")], 0.0
+            bandit,
+            [
+                _choose(0),
+                NewPiece(0, 0.1),
+                CloseDecision(0),
+                NewPiece(0, 0.2),
+                CloseDecision(0),
+                NewPiece(0, 0.1, key="k"),
+            ],
+            0.0,
         )
         assert [answer.late for answer in answers] == [False, False, False, True, False, True]
         assert answers[4] == answers[2]._replace(status=Status.AGAIN)
@@ -272,11 +283,11 @@ class StoreSuite(ABC):
         answers = store.append(
             bandit,
             [
-                Pay(0, 0.5, age=99.0, key="k"),  # future
-                Pay(0, 0.5, age=1.0, key="k"),
-                Pay(0, 0.5, age=1.0, key="k"),
-                Pay(0, 0.7, age=1.0, key="k"),
-                Pay(0, 0.7, age=1.0, key="j"),
+                NewPiece(0, 0.5, age=99.0, key="k"),  # future
+                NewPiece(0, 0.5, age=1.0, key="k"),
+                NewPiece(0, 0.5, age=1.0, key="k"),
+                NewPiece(0, 0.7, age=1.0, key="k"),
+                NewPiece(0, 0.7, age=1.0, key="j"),
             ],
             now=20.0,
         )
@@ -312,7 +323,7 @@ class StoreSuite(ABC):
         """However it is cut; positions rise, and the last is the head."""
         bandit = _rounds(store)
         for _ in range(20):
-            store.append(bandit, [_choose(0, 1), Pay(0, 0.5), Close(1), Pay(1, 0.25)], 0.0)
+            store.append(bandit, [_choose(0, 1), NewPiece(0, 0.5), CloseDecision(1), NewPiece(1, 0.25)], 0.0)
         whole = _rows(store.read(bandit, 0, 1000))
         for size in (1, 7, 64):
             parts: list[Any] = []
@@ -335,12 +346,14 @@ class StoreSuite(ABC):
         """Values, ages and times, small and large."""
         values = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.3, 0.0, 2.0**-1074 * 3]
         bandit = _clocked(store, 0)
-        store.append(bandit, [Pay(0, value, age=0.1 + 0.2, key=str(value)) for value in values], 1e9 + 1 / 3)
+        store.append(
+            bandit, [NewPiece(0, value, age=0.1 + 0.2, key=str(value)) for value in values], 1e9 + 1 / 3
+        )
         events = store.read(bandit, 3, 10)
         assert events.value.tolist() == values
         assert set(events.age.tolist()) == {0.1 + 0.2}
         assert set(events.at.tolist()) == {1e9 + 1 / 3}
-        again = store.append(bandit, [Pay(0, v, age=0.1 + 0.2, key=str(v)) for v in values], 2e9)
+        again = store.append(bandit, [NewPiece(0, v, age=0.1 + 0.2, key=str(v)) for v in values], 2e9)
         assert {answer.status for answer in again} == {Status.AGAIN}
 
     def test_waiting_ends_with_an_event(self, store: Store) -> None:
@@ -402,7 +415,7 @@ class StoreSuite(ABC):
         def bring(mine: list[Answer]) -> None:
             start.wait()
             for i in range(20):
-                mine += store.append(bandit, [Pay(i, 0.5, key="k"), _choose(1, key=f"{i}")], 0.0)
+                mine += store.append(bandit, [NewPiece(i, 0.5, key="k"), _choose(1, key=f"{i}")], 0.0)
 
         threads = [threading.Thread(target=bring, args=(mine,)) for mine in answers]
         for thread in threads:
@@ -423,7 +436,9 @@ class StoreSuite(ABC):
             pytest.skip("keeps nothing")
         store = self.open_store(tmp_path)
         bandit = _rounds(store)
-        store.append(bandit, [_choose(0, 1, key="k"), Pay(0, 0.5, key="k"), Close(1), RetireArm(1)], 0.0)
+        store.append(
+            bandit, [_choose(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)], 0.0
+        )
         store.save_snapshot(bandit, 3, "form", b"body")
         before = (store.find("plays"), store.arms(bandit), _rows(store.read(bandit, 0, 100)))
         store.close()
@@ -431,7 +446,9 @@ class StoreSuite(ABC):
         try:
             assert before == (store.find("plays"), store.arms(bandit), _rows(store.read(bandit, 0, 100)))
             assert store.load_snapshot(bandit, "form") == (3, b"body")
-            answers = store.append(bandit, [_choose(1, 1, key="k"), Pay(0, 0.5, key="k"), Close(1)], 0.0)
+            answers = store.append(
+                bandit, [_choose(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1)], 0.0
+            )
             assert {answer.status for answer in answers} == {Status.AGAIN}
             assert answers[0].arms == (0, 1)
             assert store.append(bandit, [_choose(0)], 0.0)[0].number == 2
@@ -439,8 +456,8 @@ class StoreSuite(ABC):
             store.close()
 
 
-def _choose(*arms: int, key: str | None = None) -> Choose:
-    return Choose(arms, (_WINDOW,) * len(arms), key=key)
+def _choose(*arms: int, key: str | None = None) -> NewDecisions:
+    return NewDecisions(arms, (_WINDOW,) * len(arms), key=key)
 
 
 def _rounds(store: Store) -> int:
@@ -459,21 +476,23 @@ def _rows(events: Events) -> list[Any]:
     return list(zip(*(column.tolist() for column in events), strict=True))
 
 
-def _random(dice: random.Random, now: float) -> Item:
+def _random(dice: random.Random, now: float) -> StoreRequest:
     """Something that may or may not be stored."""
     decision, key = dice.randrange(40), dice.choice([None, "a", "b", "c"])
     kind = dice.random()
     if kind < 0.2:
         arms = [dice.randrange(3) for _ in range(dice.choice([1, 1, 3]))]
         key = dice.choice([None, None, str(dice.randrange(30))])
-        return Choose(tuple(arms), tuple(dice.choice([20.0, 80.0]) for _ in arms), dice.randrange(9), key)
+        return NewDecisions(
+            tuple(arms), tuple(dice.choice([20.0, 80.0]) for _ in arms), dice.randrange(9), key
+        )
     if kind < 0.26:
-        return Close(decision) if kind < 0.24 else RetireArm(dice.randrange(4))
+        return CloseDecision(decision) if kind < 0.24 else RetireArm(dice.randrange(4))
     if kind < 0.3:
         return AddArm(dice.choice("xyz"), dice.choice([1.0, 2.0]), 80.0)
     value = dice.choice([0.0, 0.25, 0.5])
     stated = dice.choice([0.0, 1.0, 2.0, 19.0, 20.0, 90.0])
     return dice.choice(
-        [Pay(decision, value, key=key), Pay(decision, value, stated, None, key),
-         Pay(decision, value, None, now - stated, key)]
+        [NewPiece(decision, value, key=key), NewPiece(decision, value, stated, None, key),
+         NewPiece(decision, value, None, now - stated, key)]
     )  # fmt: skip

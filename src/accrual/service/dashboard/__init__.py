@@ -6,7 +6,9 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from fastapi import APIRouter, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from accrual.service.refusals import Refusal
 
@@ -19,8 +21,8 @@ _TYPES = {
 }
 
 
-def router(keys_required: Callable[[], bool], demo: bool) -> APIRouter:
-    """The routes of the page.
+def routes(keys_required: Callable[[], bool], demo: bool) -> list[Route]:
+    """Return the routes of the page.
 
     Parameters
     ----------
@@ -29,13 +31,12 @@ def router(keys_required: Callable[[], bool], demo: bool) -> APIRouter:
     demo : bool
         Whether there is simulated traffic, whose regret can be shown.
     """
-    # No path is ever made of what a browser asks for: what is not in here is not there.
+    # No path on the disk is ever made of what a browser asks for: only these files are served.
     files = {
         path.relative_to(FOLDER).as_posix(): (path.read_bytes(), _TYPES[path.suffix])
         for path in sorted(FOLDER.rglob("*"))
         if path.suffix in _TYPES
     }
-    routes = APIRouter(include_in_schema=False)
 
     def answer(name: str) -> Response:
         if name not in files:
@@ -43,17 +44,18 @@ def router(keys_required: Callable[[], bool], demo: bool) -> APIRouter:
         body, kind = files[name]
         return Response(body, headers={"content-type": kind})
 
-    @routes.get("/")
-    async def page() -> Response:
+    async def page(request: Request) -> Response:
         return answer("index.html")
 
-    @routes.get("/dashboard/about.json")
-    async def about() -> dict[str, object]:
+    async def about(request: Request) -> Response:
         # What the page must know before it asks for anything that may be refused.
-        return {"version": version("accrual"), "keys": keys_required(), "demo": demo}
+        return JSONResponse({"version": version("accrual"), "keys": keys_required(), "demo": demo})
 
-    @routes.get("/dashboard/{name:path}")
-    async def file(name: str) -> Response:
-        return answer(name)
+    async def file(request: Request) -> Response:
+        return answer(request.path_params["name"])
 
-    return routes
+    return [
+        Route("/", page),
+        Route("/dashboard/about.json", about),
+        Route("/dashboard/{name:path}", file),
+    ]

@@ -1,4 +1,4 @@
-"""Alembic's environment: revisions are written out as SQL, which `accrual.store.schema` then runs."""
+"""Alembic's environment: revisions are written out as SQL, which `accrual.store.migrate` then runs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,144 @@
+"""What a service answers, as typed tuples. Fields that a newer service adds are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Decision(NamedTuple):
+    """A decision that was made."""
+
+    id: int
+    arm: str
+    at: float  # its round, or its time in seconds since 1970
+
+
+class PieceResult(NamedTuple):
+    """What became of a piece."""
+
+    status: str  # stored, late or again; in a batch also conflict, unknown, future, early or invalid
+    late: bool = False
+    age: float | None = None
+    detail: str = ""
+    warning: str = ""  # text if the decision has paid more in all than its arm's cap
+
+
+class BanditInfo(NamedTuple):
+    """A bandit, as it was made."""
+
+    name: str
+    rounds: bool  # whether its clock counts decisions, not seconds
+    window: float  # in rounds, or in seconds
+    groups: int
+    policy: str
+    seed: int
+    allow_negative: bool
+    arms: list[str]
+
+
+class ArmState(NamedTuple):
+    """What is known of an arm."""
+
+    name: str
+    cap: float
+    retired: bool
+    decisions: int
+    pending: int  # decisions that may still be paid for
+    observed: float  # reward that has arrived in time
+    expected: float | None  # reward still to come from pending decisions
+    estimate: float | None  # of what one decision pays on average, up to the age `reached`
+    interval: tuple[float, float] | None
+    reached: float  # the greatest age that a decision of the arm has reached
+    above_cap: int  # decisions that have paid more in all than the cap
+    share: float  # of the last 1,000 decisions
+    spread: list[float]  # how the arm's reward divides over the ages up to each of the state's `ages`
+
+
+class BanditState(NamedTuple):
+    """What is known of a bandit, as of one position of its log."""
+
+    name: str
+    position: int
+    at: float
+    decisions: int
+    pending: int
+    late: int  # pieces that came too late, ever
+    duplicates: int  # requests sent again and counted once
+    behind: int  # events that are stored and not in this state yet
+    ages: list[float]
+    arms: list[ArmState]
+
+
+class Reason(NamedTuple):
+    """How an arm looked when a decision was made."""
+
+    arm: str
+    # The largest is chosen; None before all arms were tried. It hides tuple's own method of this name.
+    index: float | None  # type: ignore[assignment]
+    terms: dict[str, float | None]  # what the index is made of
+    estimate: float | None
+
+
+class Explanation(NamedTuple):
+    """Why a decision fell as it did."""
+
+    id: int
+    arm: str
+    at: float
+    first: bool  # chosen because nothing was known of the arm
+    exact: bool  # whether the state, computed again from the log, gives the same choice
+    reasons: list[Reason]
+
+
+class Event(NamedTuple):
+    """A row of the log; None where a kind of event has no such field."""
+
+    seq: int
+    kind: str  # decision, piece, close, add_arm or retire_arm
+    at: float
+    decision: int | None = None
+    arm: str | None = None
+    value: float | None = None
+    age: float | None = None
+    window: float | None = None
+    cap: float | None = None
+
+
+class EventPage(NamedTuple):
+    """Some of the log, in order."""
+
+    events: list[Event]
+    next: int  # what to give as `after` for the page behind this one
+    end: bool  # whether the log ends here
+
+
+def build(kind: type[T], answer: Mapping[str, Any]) -> T:
+    """Make a tuple of `kind` from an answer's object.
+
+    Examples
+    --------
+    >>> build(Decision, {"id": 0, "arm": "jazz", "at": 1.0, "new": True})
+    Decision(id=0, arm='jazz', at=1.0)
+    """
+    fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    return kind(**{name: answer[name] for name in fields if name in answer})
+
+
+def build_state(answer: Mapping[str, Any]) -> BanditState:
+    """Make a state from an answer's object."""
+    arms = [build(ArmState, arm | {"interval": arm["interval"] and tuple(arm["interval"])})
+            for arm in answer["arms"]]  # fmt: skip
+    return build(BanditState, {**answer, "arms": arms})
+
+
+def build_explanation(answer: Mapping[str, Any]) -> Explanation:
+    """Make an explanation from an answer's object."""
+    return build(Explanation, {**answer, "reasons": [build(Reason, reason) for reason in answer["reasons"]]})
+
+
+def build_events(answer: Mapping[str, Any]) -> EventPage:
+    """Make a page of the log from an answer's object."""
+    return build(EventPage, {**answer, "events": [build(Event, event) for event in answer["events"]]})

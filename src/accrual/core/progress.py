@@ -1,0 +1,142 @@
+"""Show how far a computation is: a bar on a terminal, lines of text elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+
+_PATIENCE = 0.5  # seconds before anything is shown: shorter work needs no progress
+_hidden: ContextVar[bool] = ContextVar("hidden", default=False)
+_stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+class Stopped(Exception):
+    """Raised in work that was told to stop (see `stop_when_set`)."""
+
+
+@contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Show no progress within the block: for callers that show the progress themselves."""
+    token = _hidden.set(True)
+    try:
+        yield
+    finally:
+        _hidden.reset(token)
+
+
+@contextmanager
+def stop_when_set(stop: threading.Event) -> Iterator[None]:
+    """Have work within the block raise `Stopped` soon after `stop` is set.
+
+    Only the main thread receives Ctrl-C, so work in another thread has to be told in this way.
+    """
+    token = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
+
+
+def _in_notebook() -> bool:
+    """Tell whether this runs in a notebook, whose kernel is always IPython's."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class Progress:
+    """Counts work done from any thread, and shows it.
+
+    Parameters
+    ----------
+    total : int
+        All the work.
+    unit : str
+        What the work is counted in.
+    show : bool, optional
+        Whether to show anything. Unless given, only on a terminal or in a notebook.
+    """
+
+    def __init__(self, total: int, unit: str = "policy-rounds", show: bool | None = None) -> None:
+        self._total, self._unit = total, unit
+        self._terminal = sys.stderr.isatty()
+        automatic = (self._terminal or _in_notebook()) and not _hidden.get()
+        self._shown = automatic if show is None else show
+        self._stop = _stop.get()
+        self._lock = threading.Lock()
+        self._done = 0
+        self._started = time.monotonic()
+        self._display: _Bar | _Lines | None = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(self._display, _Bar):
+            self._display.close()
+
+    def advance(self, amount: int) -> None:
+        """Count `amount` more as done."""
+        if self._stop is not None and self._stop.is_set():
+            raise Stopped
+        if not self._shown:
+            return
+        with self._lock:
+            self._done += amount
+            if self._display is None and time.monotonic() - self._started > _PATIENCE:
+                self._display = self._open()
+            if self._display is not None:
+                self._display.update(self._done)
+
+    def _open(self) -> _Bar | _Lines:
+        try:
+            import rich.progress  # noqa: F401
+        except ImportError:
+            return _Lines(self._total, self._unit)
+        return (_Bar if self._terminal else _Lines)(self._total, self._unit)
+
+
+class _Bar:
+    """A bar that moves, drawn by rich on a terminal; it disappears when the work is done."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        text = TextColumn("{task.percentage:>3.0f} % of {task.total:.3g} " + unit)
+        columns: Any = (BarColumn(), text, TimeRemainingColumn())
+        self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=total)
+        self._bar.start()
+
+    def update(self, done: int) -> None:
+        """Draw the bar anew."""
+        self._bar.update(self._task, completed=done)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+class _Lines:
+    """A line of text for each tenth of the work."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self._total, self._unit = total, unit
+        self._tenths = 0
+
+    def update(self, done: int) -> None:
+        """Print a line where another tenth is done."""
+        tenths = 10 * done // self._total
+        if tenths > self._tenths:
+            self._tenths = tenths
+            print(f"{10 * tenths} % of {self._total:.3g} {self._unit}", file=sys.stderr, flush=True)

@@ -1,0 +1,215 @@
+"""The passes over a log that a fit makes; each can be made over parts of it and the findings merged.
+
+What they find of a part are counts, exact sums, largest values and the smallest hashes. None of it
+depends on how the log was cut or in what order its parts are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.groups import NUDGE
+from accrual.fit.decision_blocks import decision_blocks, paid_in
+from accrual.fit.grids import Grid
+from accrual.fit.intervals import Sums
+from accrual.fit.tables import Log
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
+P = TypeVar("P", bound="Mergeable")
+
+_KEEP_MOST = 2_000_000
+_SPARE = 20  # totals kept for each decision of a sample, at least
+
+
+def longest_followed(log: Log) -> float:
+    """Give the longest time for which a decision was followed."""
+    return float(log.query("SELECT coalesce(max(followed), 0) FROM decisions")[0][0])
+
+
+def count_closed(log: Log, window: float) -> int:
+    """Count the decisions that were followed for the whole of a window."""
+    return int(log.query("SELECT count(*) FROM decisions WHERE followed * $1 >= $2", [NUDGE, window])[0][0])
+
+
+def count_followed(log: Log, grid: Grid) -> Ints:
+    """Count the decisions that were followed through exactly 0, 1, 2, ... cells."""
+    counts = np.zeros(len(grid) + 1, np.int64)
+    for (followed,) in log.stream("SELECT followed FROM decisions"):
+        counts += np.bincount(grid.place(followed), minlength=len(counts))
+    return counts
+
+
+@dataclass
+class ArrivalCurve:
+    """How reward comes in, arms together: fine, without intervals."""
+
+    grid: Grid
+    scale: float  # what pay is multiplied by before it is rounded to whole numbers and added
+    finished: Ints  # how many decisions were followed through exactly 0, 1, 2, ... cells.
+    paid: Ints  # what decisions paid in the cells that they were followed through, scaled
+    largest: Floats  # the most that one decision of each arm paid in all, taking every piece as positive
+
+    def merge(self, other: ArrivalCurve) -> None:
+        """Add what another part of the log says."""
+        self.finished = (
+            self.finished + other.finished
+        )  # not in place: what a cluster sent cannot be written to
+        self.paid = self.paid + other.paid
+        self.largest = np.maximum(self.largest, other.largest)
+
+    @property
+    def edges(self) -> Floats:
+        """The ages at which cells end."""
+        return self.grid.edges
+
+    @property
+    def means(self) -> Floats:
+        """What a decision pays in each cell on average."""
+        seen = np.cumsum(self.finished[::-1])[::-1][1:]
+        return np.asarray(self.paid / self.scale / np.maximum(seen, 1.0))
+
+
+def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> ArrivalCurve:
+    """Give the mean cumulative function of all decisions."""
+    cells = len(grid)
+    found = ArrivalCurve(
+        grid, scale, np.zeros(cells + 1, np.int64), np.zeros(cells, np.int64), np.zeros(arms)
+    )  # fmt: skip
+    for block in decision_blocks(log):
+        done = grid.place(block.followed)
+        found.finished += np.bincount(done, minlength=cells + 1)
+        total = np.zeros(len(done))
+        for decision, age, value in block.pieces:
+            at = grid.place(age)
+            np.add.at(total, decision, np.abs(value))
+            # A cell that the log's end cut off is left out; so is what came after the own window.
+            fine = at < done[decision]
+            np.add.at(found.paid, at[fine], np.rint(value[fine] * scale).astype(np.int64))
+        np.maximum.at(found.largest, block.arm, total)
+    return found
+
+
+@dataclass
+class FinalPass:
+    """Everything the last pass finds."""
+
+    sums: Sums  # by arm, over the groups of the window
+    course: Sums  # of all arms, over the bins of the course of arrival
+    largest: Floats  # the largest total of a decision of each arm, closed or not
+    late: int
+    closed: Totals
+
+    def merge(self, other: FinalPass) -> None:
+        """Add what another part of the log says."""
+        self.sums.merge(other.sums)
+        self.course.merge(other.course)
+        self.largest = np.maximum(self.largest, other.largest)
+        self.late += other.late
+        self.closed.merge(other.closed)
+
+
+class Totals:
+    """Totals of closed decisions, by arm: all of them, or as many as are enough, chosen by their hashes."""
+
+    def __init__(self, arms: int, limit: int) -> None:
+        self._limit = limit * _SPARE
+        self._most = max(_KEEP_MOST, 2 * arms * self._limit)
+        self.count = np.zeros(arms, np.int64)
+        # Hashes, arms, totals and times, in pieces: to join them block by block would copy all each time.
+        self._kept: list[tuple[Hashes, Ints, Floats, Floats]] = []
+        self._held = 0
+
+    def add(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
+        """Add decisions."""
+        self.count += np.bincount(arm, minlength=len(self.count))
+        self._take(hashed, arm, total, at)
+
+    def merge(self, other: Totals) -> None:
+        """Add the decisions of another part of the log."""
+        self.count = self.count + other.count
+        self._take(*other._joined())
+
+    def of(self, arm: int) -> tuple[Hashes, Floats, Floats]:
+        """Give hashes, totals and times of an arm's decisions, from the smallest total; ties by the hash."""
+        hashed, arms, total, at = self._joined()
+        mine = np.flatnonzero(arms == arm)
+        if self.count[arm] > self._limit and self.count.sum() > self._most:
+            mine = mine[np.argsort(hashed[mine])[: self._limit]]  # those of the lowest hash stand for all
+        order = mine[np.lexsort((hashed[mine], total[mine]))]
+        return hashed[order], total[order], at[order]
+
+    def _joined(self) -> tuple[Hashes, Ints, Floats, Floats]:
+        if len(self._kept) != 1:
+            empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+            hashed, arm, total, at = (
+                np.concatenate(column) for column in zip(empty, *self._kept, strict=True)
+            )
+            self._kept = [(hashed, arm, total, at)]
+        return self._kept[0]
+
+    def _take(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
+        self._kept.append((hashed, arm, total, at))
+        self._held += len(hashed)
+        if self._held <= self._most:
+            return
+        hashed, arm, total, at = self._joined()
+        order = np.lexsort((hashed, arm))
+        by_arm = arm[order]
+        rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
+        kept = order[rank < self._limit]
+        self._kept, self._held = [(hashed[kept], arm[kept], total[kept], at[kept])], len(kept)
+
+
+@dataclass(frozen=True)
+class FinalPassPlan:
+    """What the last pass needs to know of the whole log."""
+
+    arms: int
+    # groups, bins: of the window, and of the course of arrival.
+    groups: Grid
+    bins: Grid
+    sample: int  # how many decisions of an arm a sample will have
+    largest: Floats  # the most that one decision of each arm paid
+    decisions: int
+
+
+def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
+    """Add up over the groups of the window, by arm, and over the bins of the course of arrival."""
+    largest, most = plan.largest, plan.largest.max(keepdims=True)
+    found = FinalPass(
+        Sums(len(plan.groups), largest, plan.decisions), Sums(len(plan.bins), most, plan.decisions),
+        np.full(plan.arms, -np.inf), 0, Totals(plan.arms, plan.sample),
+    )  # fmt: skip
+    for block in decision_blocks(log):
+        (paid, course), late = paid_in(block, plan.groups, plan.bins)
+        found.late += late
+        total = paid[:, :-1].sum(axis=1)
+        np.maximum.at(found.largest, block.arm, total)
+        done = plan.groups.place(block.followed)
+        closed = np.flatnonzero(done == len(plan.groups))
+        found.closed.add(block.hash[closed], block.arm[closed], total[closed], block.at[closed])
+        found.sums.add(paid, done, block.arm)
+        found.course.add(course, plan.bins.place(block.followed), np.zeros_like(block.arm))
+    return found
+
+
+class Mergeable(Protocol):
+    """What a pass finds in a part of a log."""
+
+    def merge(self, other: Any) -> None:
+        """Add what was found in another part."""
+
+
+def merged(parts: Sequence[P]) -> P:
+    """Merge what the same pass found in the parts of a log."""
+    first, *others = parts
+    for other in others:
+        first.merge(other)
+    return first

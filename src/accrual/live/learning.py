@@ -1,0 +1,116 @@
+"""What time and pieces do to a policy's statistics, compiled around the policy's own functions."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accrual.core.jit import njit
+from accrual.live.kernel_state import OVER, Book, Floats, KernelState
+from accrual.live.pending import CLOSED, LATE, find, leave
+from accrual.live.queues import NONE, Queues, first, give_back, pull, push
+from accrual.policy.base import Feedback, Function, Functions
+
+
+class Learning(NamedTuple):
+    """The functions by which a ledger learns.
+
+    ``pass_time(state, book, now)`` finishes all groups and closes all windows that are due by `now`.
+    ``learn(state, id, value, age)`` takes in a piece and returns whether it is learned from.
+    """
+
+    pass_time: Function
+    learn: Function
+
+
+@functools.cache
+def learning(functions: Functions, feedback: Feedback) -> Learning:
+    """Compile what is learned with these functions of a policy."""
+    closed, finished, amended = functions.closed, functions.finished, functions.amended
+    totals = feedback == "totals"
+    pieces = feedback == "pieces"
+    grouped = feedback == "groups"
+
+    @njit
+    def settle(params: Any, stats: Any, row: Any, paid: Floats, groups: int) -> bool:
+        """Tell the policy of a group that is over, or of a total. Whether the decision has closed."""
+        if grouped:
+            group = row["group"]
+            before = row["done"]
+            after = before
+            if row["source"] != NONE:
+                after += paid[row["source"], group]
+            finished(params, stats, row["arm"], group, before, after)
+            row["done"] = after
+            row["group"] = group + 1
+            if group + 1 < groups:
+                return False
+        if totals:
+            closed(params, stats, row["arm"], row["total"])
+        return True
+
+    @njit
+    def settle_due(params: Any, stats: Any, queues: Queues, ends: Floats, number: int, paid: Floats) -> bool:
+        """Settle what a row waited for, and let it wait for what is next. Whether the decision has closed."""
+        row = queues.rows[number]
+        last = row["window"] < ends[row["group"]]  # then all its groups end with the window
+        pull(queues, ends, number)
+        while not settle(params, stats, row, paid, len(ends)):
+            if not last:
+                push(queues, ends, number)
+                return False
+        return True
+
+    @njit
+    def pass_time(state: KernelState, book: Book, now: float) -> None:
+        queues, ends = book.queues, state.rules.ends
+        while True:
+            number = first(queues)
+            if number == NONE or queues.rows[number]["due"] > now:
+                break
+            if settle_due(state.params, book.stats, queues, ends, number, state.pending.paid):
+                if book.trial:
+                    give_back(queues, number)
+                else:
+                    leave(state.pending, number)
+
+    @njit
+    def amend(state: KernelState, row: Any, number: int, group: int, value: float) -> None:
+        """Correct a group that was finished without this piece, and all that were finished since."""
+        paid = state.pending.paid
+        before = 0.0
+        for g in range(row["group"]):
+            after = before + paid[number, g]
+            if g >= group:
+                earlier = value if g > group else 0.0
+                amended(state.params, state.stats, row["arm"], g, before, after, earlier, value)
+            before = after
+        row["done"] += value
+
+    @njit
+    def learn(state: KernelState, id_: int, value: float, age: float) -> bool:
+        pending = state.pending
+        number = find(pending, id_)
+        row = pending.queues.rows[max(number, 0)]
+        if number == CLOSED or row["closed"] == 1 or age >= row["window"]:
+            pending.counts[LATE] += 1
+            return False
+        state.observed[row["arm"]] += value
+        most = state.rules.caps[row["arm"]] * OVER
+        was_above = row["total"] > most
+        row["total"] += value
+        is_above = row["total"] > most
+        if is_above != was_above:  # a refund may bring it down again
+            state.above[row["arm"]] += 1 if is_above else -1
+        if pieces:
+            state.stats.observed[row["arm"]] += value
+        if grouped:
+            group = int(np.searchsorted(state.rules.edges, age, side="right"))
+            if group < row["group"]:
+                amend(state, row, number, group, value)
+            pending.paid[number, group] += value
+        return True
+
+    return Learning(pass_time, learn)

@@ -1,0 +1,148 @@
+"""Reading what a request says, as typed messages, with errors in the API's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import inspect
+
+from accrual.core.errors import InputError, only, unknown
+from accrual.service.refusals import Refusal
+
+_KINDS = {
+    "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "null": "null",
+    "array": "a list", "object": "an object",
+}  # fmt: skip
+_PLACE = re.compile(r"(.*?)(?: - at `(.*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[\d*\]")
+_BOUND = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+
+
+def json_reader(kind: Any) -> Callable[[bytes], Any]:
+    """Return a function that reads a body of JSON as a message of `kind`, or refuses it.
+
+    A number without a fraction, such as 174.0, is a whole number, as JSON Schema has it.
+
+    Examples
+    --------
+    >>> json_reader(list[int])(b"[1, 174.0]")
+    [1, 174]
+    >>> json_reader(list[int])(b"[1, true]")
+    Traceback (most recent call last):
+    accrual.service.refusals.Refusal: [1] must be a whole number, not true or false
+    """
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(body: bytes) -> Any:
+        try:
+            return decode(body)
+        except msgspec.ValidationError as first:
+            try:  # again, slowly, with whole numbers made whole: errors are rare
+                return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
+            except msgspec.ValidationError as error:
+                raise Refusal("invalid", _in_words(error, kind)) from None
+            except RecursionError:
+                raise Refusal("invalid", _in_words(first, kind)) from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Refusal("malformed", f"the body is not JSON: {error}") from None
+
+    return read
+
+
+def read_query(kind: type[msgspec.Struct], text: str) -> Any:
+    """Read the part of an address after the question mark as a message of `kind`, or refuse it.
+
+    Examples
+    --------
+    >>> class Page(msgspec.Struct):
+    ...     limit: int = 20
+    >>> read_query(Page, "limit=5")
+    Page(limit=5)
+    >>> read_query(Page, "limt=5")
+    Traceback (most recent call last):
+    accrual.service.refusals.Refusal: unknown query parameter 'limt'; did you mean 'limit'? (one of: limit)
+    """
+    if not text:
+        return kind()
+    pairs = parse_qsl(text, keep_blank_values=True)
+    fields = kind.__struct_fields__
+    if not fields:
+        raise Refusal("invalid", "this address takes no query parameters")
+    try:
+        only("query parameter", (name[:100] for name, _ in pairs), fields)
+    except InputError as error:
+        raise Refusal("invalid", str(error)) from None
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise Refusal("invalid", "a query parameter is given twice")
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refusal("invalid", _in_words(error, kind)) from None
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _with_whole_numbers(item) for name, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
+    """Say what is wrong, and where, as in "arms[0].cap must be a number, not text"."""
+    match = _PLACE.fullmatch(str(error))
+    assert match is not None  # the pattern fits any text
+    text, path = match[1], match[2] or "$"
+    place = path.removeprefix("$").removeprefix(".")[:200]
+    if wrong := re.fullmatch(r"Expected `([^`]+)`, got `(\w+)`", text):
+        return f"{place or 'the body'} must be {_kinds(wrong[1])}, not {_kinds(wrong[2])}"
+    if wrong := re.fullmatch(r"Expected `([^`]+)` (of length )?([<>]=?) (\S+)", text):
+        length = " with a length" if wrong[2] else ""
+        most = float(wrong[4])
+        bound = f"{most:,.0f}" if most.is_integer() and abs(most) < 1e16 else f"{most:g}"
+        return f"{place or 'the body'} must be {_kinds(wrong[1])}{length} of {_BOUND[wrong[3]]} {bound}"
+    if wrong := re.fullmatch(r"Expected `str` matching regex '(.*)'", text):
+        return f"{place or 'the body'} must match {wrong[1]}"
+    if wrong := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
+        text = str(unknown("field", wrong[1][:100], _fields_at(kind, path)))
+    elif wrong := re.fullmatch(r"Object missing required field `(.*)`", text):
+        text = f"the field {wrong[1]!r} is missing"
+    else:
+        text = text[:1].lower() + text[1:]
+    return f"{place}: {text}" if place else text
+
+
+def _kinds(names: str) -> str:
+    return " or ".join(_KINDS.get(name, name) for name in names.split(" | "))
+
+
+def _fields_at(kind: Any, path: str) -> list[str]:
+    """List the fields that an object at `path` of a message of `kind` may have."""
+    types = [inspect.type_info(kind)]
+    for step in _STEP.finditer(path):
+        types = _flat(types)
+        if step[1]:
+            types = [f.type for t in types if isinstance(t, inspect.StructType) for f in t.fields
+                     if f.encode_name == step[1]]  # fmt: skip
+        else:
+            types = [t.item_type for t in types if isinstance(t, inspect.ListType)]
+    structs = [t for t in _flat(types) if isinstance(t, inspect.StructType)]
+    return [field.encode_name for struct in structs for field in struct.fields]
+
+
+def _flat(types: list[inspect.Type]) -> list[inspect.Type]:
+    """Replace unions by their members, and described types by what they describe."""
+    flat: list[inspect.Type] = []
+    for found in types:
+        if isinstance(found, inspect.Metadata):
+            flat += _flat([found.type])
+        elif isinstance(found, inspect.UnionType):
+            flat += _flat(list(found.types))
+        else:
+            flat.append(found)
+    return flat

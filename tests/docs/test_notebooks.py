@@ -1,0 +1,38 @@
+"""The notebooks of examples/ run from top to bottom, and are kept with small outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+
+
+@pytest.mark.filterwarnings("default")  # of the packages that start the kernel; the kernel has its own
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_and_draws_what_the_file_shows(path):
+    kept = nbformat.read(path, as_version=4)
+    nbformat.validate(kept)
+    run = NotebookClient(
+        nbformat.from_dict(kept), timeout=600, resources={"metadata": {"path": str(EXAMPLES)}}
+    ).execute()
+    assert [kinds(cell) for cell in run.cells] == [kinds(cell) for cell in kept.cells]
+
+
+def kinds(cell: nbformat.NotebookNode) -> list[str]:
+    """What sorts of output a cell has; progress on stderr is not kept."""
+    outputs = [output for output in cell.get("outputs", []) if output.get("name") != "stderr"]
+    return [kind for output in outputs for kind in sorted(output.get("data", {"text": ""}))]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_is_small(path):
+    assert path.stat().st_size < 100_000
+
+
+def test_there_are_two():
+    assert [path.stem for path in NOTEBOOKS] == ["log_to_live", "study"]
