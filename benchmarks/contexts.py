@@ -77,7 +77,7 @@ def without(runs: int) -> bool:
         useless.append(lost)
     first, second = sum(constant) / sum(alone), sum(useless) / sum(constant)
     print(f"constant context over AgeTS: {first:.2f}; nine useless features over none: {second:.2f}")
-    return first <= CONSTANT_MOST and second <= USELESS_MOST
+    return bool(first <= CONSTANT_MOST and second <= USELESS_MOST)
 
 
 def costs() -> bool:
@@ -101,8 +101,8 @@ def costs() -> bool:
         ends = 8.0 / per_learn
         memory = sum(array.nbytes for array in stats) / 1e6
         print(
-            f"width {width}, {arms} arms: decide {1e6 * each:.2f} µs, learn {1e6 * per_learn:.2f} µs a decision"
-            f" ({ends:.2g} bucket ends/s), refresh {1e3 * per_refresh:.2f} ms, statistics {memory:.2f} MB"
+            f"width {width}, {arms} arms: decide {1e6 * each:.2f} µs, learn {1e6 * per_learn:.2f} µs"
+            f" a decision ({ends:.2g} bucket ends/s), refresh {1e3 * per_refresh:.2f} ms, statistics {memory:.2f} MB"
         )
         held &= 1e6 * each <= most and (width > 10 or ends >= LEARN_LEAST)
     return held

@@ -1,6 +1,7 @@
 """Features: what is accepted, what is refused, what is counted, what the policy sees."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features, count_oddi
 
 FEATURES = Features({"country": ["de", "us"], "new": bool, "visits": (0, 50)})
 
-CASES = [
+CASES: list[tuple[dict[str, Any], list[float]]] = [
     ({"country": "de", "new": True, "visits": 0}, [1, 1, 0, 1, 0.0]),
     ({"country": "us", "new": False, "visits": 50}, [1, 0, 1, 0, 1.0]),
     ({"country": "fr", "new": True, "visits": 25}, [1, 0, 0, 1, 0.5]),  # a level that is unknown

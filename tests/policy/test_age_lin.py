@@ -13,7 +13,8 @@ import pytest
 import accrual as ac
 from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
-from accrual.engine.contextual import Chain, Marks, Plan
+from accrual.engine.contextual import Chain, Plan
+from accrual.engine.cpu import Marks
 from accrual.environment.contextual import Source
 from accrual.experiments.contextual_problems import generate
 from accrual.policy.age_lin import FREEDOM, NOISE, READY

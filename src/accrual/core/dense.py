@@ -12,14 +12,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 
 Floats = npt.NDArray[np.float64]
 
 _LEAST = 1e-300
 
 
-@seldom
+@njit_noinline
 def invert(matrix: Floats) -> None:
     """Replace a positive definite matrix by its inverse (Gauss-Jordan), made symmetric to the bit."""
     width = len(matrix)
@@ -43,7 +43,7 @@ def invert(matrix: Floats) -> None:
             matrix[j, i] = mean
 
 
-@seldom
+@njit_noinline
 def take_root(matrix: Floats, root: Floats) -> None:
     """Write the lower Cholesky factor of `matrix` into `root`; `matrix` is used up."""
     width = len(matrix)

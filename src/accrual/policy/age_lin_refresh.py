@@ -9,7 +9,7 @@ x as it is; a centred sum follows from them exactly, because x has a constant. W
 from __future__ import annotations
 
 from accrual.core.dense import dot, invert, take_root, times, times_lower
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_lin import FREEDOM, NOISE, READY, Params, Stats
 from accrual.policy.age_lin_shared import centre, learn_noise, learn_speed, pool, pool_spread, uncentred
 from accrual.policy.base import Floats
@@ -19,7 +19,7 @@ KAPPA, KAPPA_LEAST = 50.0, 0.5
 WEIGHT_LEAST, MOST = 0.05, 1e5
 
 
-@seldom
+@njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
     """Learn the spread, the noise, the prior over arms, and every arm's coefficients."""
     made = stats.pulls.sum()
@@ -38,7 +38,7 @@ def refresh(params: Params, stats: Stats) -> None:
     stats.shared[READY] = 1.0
 
 
-@seldom
+@njit_noinline
 def _look_at_arms(stats: Stats) -> None:
     """Make of each arm's buckets what they say of its coefficients: a matrix `within`, a vector `news`."""
     arms, buckets, width = stats.response.shape
@@ -87,7 +87,7 @@ def _look_at_arms(stats: Stats) -> None:
                     within[i, j] -= factor * inverse[i, j] * scale[j]
 
 
-@seldom
+@njit_noinline
 def _learn_prior(stats: Stats) -> None:
     """Learn what arms have in common: the mean of their coefficients, and how far they stray from it.
 
@@ -144,7 +144,7 @@ def _learn_prior(stats: Stats) -> None:
         stats.weight[i] = min(max((1.0 + freedom[i]) / (1.0 / common + apart[i]), WEIGHT_LEAST), MOST)
 
 
-@seldom
+@njit_noinline
 def _estimate(stats: Stats, ratio: float) -> None:
     """Make each arm's estimate and its covariance; learn how much arms have a speed of their own.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accrual.core.dense import dot, invert, times, times_lower
-from accrual.core.jit import njit, seldom
+from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_lin import FREEDOM, NOISE, Params, Stats
 from accrual.policy.base import Floats
 
@@ -20,7 +20,7 @@ def uncentred(coefficients: Floats, middle: Floats, out: Floats) -> None:
     out[0] -= dot(middle, coefficients)
 
 
-@seldom
+@njit_noinline
 def pool(stats: Stats) -> None:
     """Add the arms' sums up, bucket by bucket."""
     arms, buckets, _ = stats.response.shape
@@ -34,7 +34,7 @@ def pool(stats: Stats) -> None:
             stats.pooled[SQUARE, g] += stats.square[a, g]
 
 
-@seldom
+@njit_noinline
 def centre(stats: Stats) -> None:
     """Learn the features' means and sizes; let what was learned refer to the new means."""
     arms, buckets, width = stats.response.shape
@@ -65,7 +65,7 @@ def centre(stats: Stats) -> None:
         stats.speed[g, 0] += dot(moved, stats.speed[g])
 
 
-@seldom
+@njit_noinline
 def pool_spread(params: Params, stats: Stats) -> None:
     """Learn the pooled spread from what was paid, and what the arms' last estimates would have paid."""
     arms, buckets, width = stats.response.shape
@@ -92,7 +92,7 @@ def pool_spread(params: Params, stats: Stats) -> None:
         stats.spread[g] /= mass
 
 
-@seldom
+@njit_noinline
 def learn_noise(stats: Stats) -> float:
     """Learn the variance of a total; return the noise within buckets over it."""
     arms, buckets, _ = stats.response.shape
@@ -126,7 +126,7 @@ def learn_noise(stats: Stats) -> float:
     return min(max(apart / reached / stats.shared[NOISE], 0.02), 1.0)
 
 
-@seldom
+@njit_noinline
 def learn_speed(stats: Stats) -> None:
     """Learn what contexts do to the speed of pay, the same in all arms: in each bucket, a regression."""
     arms, buckets, width = stats.response.shape
