@@ -102,7 +102,8 @@ def costs() -> bool:
         memory = sum(array.nbytes for array in stats) / 1e6
         print(
             f"width {width}, {arms} arms: decide {1e6 * each:.2f} µs, learn {1e6 * per_learn:.2f} µs"
-            f" a decision ({ends:.2g} bucket ends/s), refresh {1e3 * per_refresh:.2f} ms, statistics {memory:.2f} MB"
+            f" a decision ({ends:.2g} bucket ends/s), refresh {1e3 * per_refresh:.2f} ms,"
+            f" statistics {memory:.2f} MB"
         )
         held &= 1e6 * each <= most and (width > 10 or ends >= LEARN_LEAST)
     return held

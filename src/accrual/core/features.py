@@ -144,10 +144,9 @@ class Features:
                 return 1.0 if value else 0.0
             raise InputError(f"the feature {name!r} must be True or False, not {value!r}")
         if isinstance(kind, tuple):
-            if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-                number = float(value) if abs(value) <= VALUE_MOST else math.inf
-                if number != math.inf:
-                    return number
+            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if number and -VALUE_MOST <= value <= VALUE_MOST:
+                return float(value)
             raise InputError(
                 f"the feature {name!r} must be a number of at most {VALUE_MOST:g} in size, not {value!r}"
             )

@@ -33,12 +33,17 @@ class Pending(NamedTuple):
     where: Ints  # ids from the oldest one with a row on (a ring): the row, or CLOSED
     queues: Queues
     paid: Floats  # rows x groups: what each group has paid
+    contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
 
 
-def none_pending(groups: int, queues: int) -> Pending:
+def none_pending(groups: int, queues: int, width: int = 0) -> Pending:
     """Memory for no decisions yet."""
     return Pending(
-        np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups))
+        np.zeros(4, np.int64),
+        np.full(_ROWS, CLOSED),
+        no_rows(queues, _ROWS),
+        np.zeros((_ROWS, groups)),
+        np.zeros((_ROWS, width)),
     )
 
 
@@ -52,7 +57,9 @@ def with_room(old: Pending, more: int) -> Pending:
     has = max(_power(old.queues.counts[USED] + more), had)
     paid = np.zeros((has, old.paid.shape[1]))
     paid[:had] = old.paid
-    return Pending(old.counts, where, with_rows(old.queues, has), paid)
+    contexts = np.zeros((has, old.contexts.shape[1]))
+    contexts[:had] = old.contexts
+    return Pending(old.counts, where, with_rows(old.queues, has), paid, contexts)
 
 
 def _power(least: int) -> int:
@@ -77,7 +84,7 @@ def find(pending: Pending, id_: int) -> int:
 
 
 @njit
-def enter(pending: Pending, ends: Floats, arm: int, at: float, window: float) -> None:
+def enter(pending: Pending, ends: Floats, arm: int, at: float, window: float, x: Floats) -> None:
     """A new decision, where there is room for it."""
     counts = pending.counts
     id_ = counts[NEXT]
@@ -85,6 +92,8 @@ def enter(pending: Pending, ends: Floats, arm: int, at: float, window: float) ->
     number = take(pending.queues)
     pending.where[id_ & (len(pending.where) - 1)] = number
     pending.paid[number] = 0.0
+    for j in range(len(x)):
+        pending.contexts[number, j] = x[j]
     begin(pending.queues, ends, number, id_, arm, at, window)
     pending.queues.rows[number]["source"] = number
 

@@ -56,7 +56,7 @@ def _dropping_contexts(functions: Functions) -> Functions:
 
     @njit
     def index_(params: Any, stats: Any, arm: int, moment: Moment, x: Floats) -> float:
-        return index(params, stats, arm, moment)  # type: ignore[no-any-return]
+        return index(params, stats, arm, moment)
 
     @njit
     def survey_(params: Any, stats: Any, moment: Moment, x: Floats) -> None:
