@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs release clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -90,6 +90,10 @@ docs: venv
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
 
+# The picture of the rooms and what each imports, from pyproject.toml and the source.
+map: venv
+	$(BIN)/python tools/architecture.py
+
 # Builds and checks the sdist and the wheel and tags the commit; uploads nothing. docs/releasing.md says how:
 # make release REPOSITORY=https://host/owner/accrual
 release: venv
@@ -101,9 +105,9 @@ bench-peers: venv
 	$(BIN)/python benchmarks/peers.py
 
 # One line for a Python that is too old, before anything is made.
-OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(shell $(PYTHON) --version 2>&1): say make PYTHON=python3.12, or where a newer one is
+OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON) --version 2>&1),not there): say make PYTHON=python3.12, or where a newer one is
 .venv/bin/python:
-	$(if $(shell $(PYTHON) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")'),,$(error $(OLD)))
+	$(if $(shell $(PYTHON) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")' 2>/dev/null),,$(error $(OLD)))
 	$(PYTHON) -m venv .venv
 
 .venv/.run: .venv/bin/python pyproject.toml constraints.txt

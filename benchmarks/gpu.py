@@ -1,4 +1,4 @@
-"""The CUDA engine on a card: the same numbers as the CPU's, and how fast.
+"""The CUDA engine on a GPU: the same numbers as the CPU's, and how fast.
 
 `-P` keeps this folder off the path, where numba would look for packages of its own.
 
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import accrual as ac
-from accrual.engine.cpu import Chain, Marks, Plan
+from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.experiments.bench import compared
@@ -108,7 +108,7 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
     from accrual.engine.cuda_parts import pick_from
 
     cuda, laws = kernels.cuda, pack(problem)
-    plan = Plan(policy, problem, laws)
+    plan = PolicyPlan(policy, problem, laws)
     first = policy.stats(plan.params)
     make_params, make_stats = type(plan.params), type(first)
     pick = pick_from(len(plan.params))
@@ -131,7 +131,10 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
         done = 0
         for t in (13, 25, 60, 150, 300):
             chain.advance(
-                feed.read(t - 1 - done), done + 1, t - 1 - done, Marks(np.zeros(0, np.int64), np.zeros(0))
+                feed.read(t - 1 - done),
+                done + 1,
+                t - 1 - done,
+                Checkpoints(np.zeros(0, np.int64), np.zeros(0)),
             )
             done = t - 1
             moment = Moment(t, float(np.log(t - 1.0)), 0, run)
@@ -161,10 +164,10 @@ def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: i
 
     horizon = 300
     laws = pack(problem)
-    plan = Plan(policy, problem, laws)
+    plan = PolicyPlan(policy, problem, laws)
     none = np.array([horizon], np.int64)
     sizes = engine._sizes(problem, laws, [plan], none, runs)
-    source = engine.GpuFeed(problem, laws, sizes, (0, range(runs)))
+    source = engine.GpuRunFeeds(problem, laws, sizes, (0, range(runs)))
     team = engine.Team([plan], none, source)
     engine.finish(source, [team], horizon, Progress(1))
     theirs = {name: team.of_chains(array) for name, array in team.stats._asdict().items()}
@@ -172,7 +175,7 @@ def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: i
     for run in range(runs):
         feed = RunFeed(problem, laws, 0, run)
         chain = Chain(plan, feed.span, (0, run))
-        chain.advance(feed.read(horizon), 1, horizon, Marks(none, np.zeros(1)))
+        chain.advance(feed.read(horizon), 1, horizon, Checkpoints(none, np.zeros(1)))
         if not np.array_equal(theirs["pulls"][run], chain.stats.pulls):
             continue
         same += 1

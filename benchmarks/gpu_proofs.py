@@ -1,6 +1,6 @@
-"""What `--device cuda` promises beside speed, seen on a card: ``python -P benchmarks/gpu_proofs.py``.
+"""What `--device cuda` promises beside speed, seen on a GPU: ``python -P benchmarks/gpu_proofs.py``.
 
-`accrual paper --check` on the card; the same stopped with Ctrl-C and started again; work that does
+`accrual paper --check` on the GPU; the same stopped with Ctrl-C and started again; work that does
 not fit the memory it may use, in several passes; a replayed log; and what a missing toolkit says.
 """
 
@@ -25,7 +25,7 @@ ACCRUAL = [sys.executable, "-P", "-c", "import sys; from accrual.cli import main
 
 
 def start(*words: str) -> subprocess.Popen[str]:
-    """An accrual command on the card."""
+    """An accrual command on the GPU."""
     return subprocess.Popen(
         [*ACCRUAL, *words, "--device", "cuda"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -104,7 +104,7 @@ def passes() -> None:
 
 
 def log() -> None:
-    """Logged streaming sessions (the synthetic sample), replayed on card and CPU."""
+    """Logged streaming sessions (the synthetic sample), replayed on GPU and CPU."""
     problem = make_problem("spotify")
     policies = [*compared(20), ac.TPUCBEW(20), ac.AgeIMED(), ac.AgeTS()]
     ours, theirs = (ac.simulate(problem, policies, 20_000, 20, device=device) for device in ("cuda", "cpu"))

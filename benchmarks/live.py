@@ -25,17 +25,11 @@ import numpy as np
 
 import accrual as ac
 from accrual.live.ledger import Ledger
-from accrual.policy.catalog import CATALOG, make
+from accrual.policy.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
 from accrual.store.sqlite import SQLiteStore
 from accrual.store.sqlite_rows import ADD
 
-SETTINGS: dict[str, dict[str, object]] = {
-    "AgeUCB": {"alpha": 20},
-    "TPUCBEW": {"alpha": 20},
-    "TPUCBFR": {"alpha": 20},
-    "TPUCBFRG": {"alpha": 20, "spread": "begin"},
-}
 ARMS, WINDOW, ROUNDS, PIECES = 10, 100, 20_000, 4
 NAMES = [f"arm {i}" for i in range(ARMS)]
 clock = time.perf_counter
@@ -48,7 +42,7 @@ def micros(times: list[float]) -> float:
 def ledger() -> None:
     print(f"{'ledger':18s}{'decide':>10s}{'observe':>10s}{'observe_many':>14s}   microseconds, median")
     for name in CATALOG:
-        ledger = Ledger(make(name, **SETTINGS.get(name, {})), [1.0] * ARMS, WINDOW)
+        ledger = Ledger(CATALOG[name].example(20), [1.0] * ARMS, WINDOW)
         dice = np.random.default_rng(0)
         back = dice.integers(0, WINDOW, (ROUNDS, PIECES))
         values = dice.random((ROUNDS, PIECES)) / PIECES

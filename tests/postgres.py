@@ -15,8 +15,8 @@ from typing import Any
 
 import asyncpg
 
+from accrual.store.event_schema import TABLES
 from accrual.store.migrate import upgrade
-from accrual.store.readers import TABLES
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains of a missing XDG_RUNTIME_DIR

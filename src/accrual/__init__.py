@@ -38,50 +38,24 @@ if TYPE_CHECKING:
     from accrual.laws import ScaledLaw as ScaledLaw
     from accrual.laws import UniformLaw as UniformLaw
     from accrual.live.bandit import Bandit as Bandit
-    from accrual.policy.age_imed import AgeIMED as AgeIMED
-    from accrual.policy.age_kl import AgeKL as AgeKL
-    from accrual.policy.age_lin_ts import AgeLinTS as AgeLinTS
-    from accrual.policy.age_prior import AgePrior as AgePrior
-    from accrual.policy.age_ts import AgeTS as AgeTS
-    from accrual.policy.age_ucb import AgeUCB as AgeUCB
     from accrual.policy.base import Policy as Policy
+    from accrual.policy.catalog_rows import *  # noqa: F403
     from accrual.policy.clusters import Cluster as Cluster
     from accrual.policy.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
     from accrual.policy.clusters import find_clusters as find_clusters
-    from accrual.policy.delayed_ucb1 import DelayedUCB1 as DelayedUCB1
-    from accrual.policy.imed import IMED as IMED
-    from accrual.policy.klucb import KLUCB as KLUCB
-    from accrual.policy.lin_ts import LinTS as LinTS
-    from accrual.policy.lin_ucb import LinUCB as LinUCB
-    from accrual.policy.thompson import ThompsonSampling as ThompsonSampling
-    from accrual.policy.tpucbew import TPUCBEW as TPUCBEW
-    from accrual.policy.tpucbfr import TPUCBFR as TPUCBFR
-    from accrual.policy.tpucbfrg import TPUCBFRG as TPUCBFRG
-    from accrual.policy.ucb1 import UCB1 as UCB1
     from accrual.problem import Problem as Problem
 
 _WHERE = {
-    "LinUCB": "accrual.policy.lin_ucb",
-    "LinTS": "accrual.policy.lin_ts",
-    "ContextualProblem": "accrual.contextual",
     "Contexts": "accrual.contextual",
-    "AgeLinTS": "accrual.policy.age_lin_ts",
-    "AgeIMED": "accrual.policy.age_imed",
-    "AgeKL": "accrual.policy.age_kl",
-    "AgePrior": "accrual.policy.age_prior",
-    "AgeTS": "accrual.policy.age_ts",
-    "AgeUCB": "accrual.policy.age_ucb",
+    "ContextualProblem": "accrual.contextual",
     "Bandit": "accrual.live.bandit",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
     "Cluster": "accrual.policy.clusters",
     "ClusteredTPUCBFRG": "accrual.policy.clusters",
-    "DelayedUCB1": "accrual.policy.delayed_ucb1",
     "EmpiricalLaw": "accrual.laws",
     "Fitted": "accrual.fit.schema",
-    "IMED": "accrual.policy.imed",
     "InputError": "accrual.core.errors",
-    "KLUCB": "accrual.policy.klucb",
     "LeavingLaw": "accrual.laws",
     "LumpLaw": "accrual.laws",
     "MissingExtra": "accrual.core.errors",
@@ -89,11 +63,6 @@ _WHERE = {
     "Problem": "accrual.problem",
     "Result": "accrual.engine.result",
     "ScaledLaw": "accrual.laws",
-    "TPUCBEW": "accrual.policy.tpucbew",
-    "TPUCBFR": "accrual.policy.tpucbfr",
-    "TPUCBFRG": "accrual.policy.tpucbfrg",
-    "ThompsonSampling": "accrual.policy.thompson",
-    "UCB1": "accrual.policy.ucb1",
     "UniformLaw": "accrual.laws",
     "compare": "accrual.experiments.api",
     "find_clusters": "accrual.policy.clusters",
@@ -111,7 +80,12 @@ _MODULES = {
     "spread": "accrual.spread",
 }
 
-__all__ = sorted([*_WHERE, *_MODULES])  # noqa: PLE0605
+
+def _names() -> list[str]:
+    """Return all public names. Those of the policies are the catalog's."""
+    from accrual.policy.catalog import CATALOG, CONTEXTUAL
+
+    return sorted([*_WHERE, *_MODULES, *CATALOG, *CONTEXTUAL])
 
 
 def __getattr__(name: str) -> Any:
@@ -119,11 +93,17 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_WHERE[name]), name)
     elif name in _MODULES:
         value = importlib.import_module(_MODULES[name])
+    elif name == "__all__":
+        value = _names()
     else:
-        raise AttributeError(f"module 'accrual' has no attribute {name!r}")
+        # A policy's name begins with a capital: asking for anything else does not import the catalog.
+        rows = importlib.import_module("accrual.policy.catalog_rows") if name[:1].isupper() else None
+        value = getattr(rows, name, None)
+        if value is None:
+            raise AttributeError(f"module 'accrual' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _names()

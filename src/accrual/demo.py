@@ -138,7 +138,9 @@ class Demo:
         names = ("courses", *(f"courses-{number}" for number in range(2, len(taken) + 3)))
         name = next(name for name in names if name not in taken)
         caps = dict(zip(PROBLEM.arms, PROBLEM.caps, strict=True))
-        await bandits.create(name, caps, f"{_WEEKS}w", {"clock": self.clock, "policy": "AgeIMED"})
+        await bandits.create(
+            name, caps, f"{_WEEKS}w", {"clock": self.clock, "policy": "AgeIMED", "unit": "lectures"}
+        )
         self.bandit = name
         self._begin = time.monotonic()
 

@@ -124,9 +124,10 @@ def draw_beta(params: BetaParams, u: Floats, pay: Floats) -> None:
     """Draw for a `BetaLaw`."""
     decisions, groups = pay.shape
     for g in range(groups):
-        quantiles = params.tables[params.shape[g]]
+        k = np.uint64(g)
+        quantiles = params.tables[params.shape[k]]
         for i in range(decisions):
-            pay[i, g] = params.caps[g] * invert(quantiles, u[i, g])
+            pay[i, k] = params.caps[k] * invert(quantiles, u[i, k])
 
 
 @functools.lru_cache(maxsize=1024)  # 24 kB each, and a millisecond or more to make
@@ -195,7 +196,8 @@ def draw_bernoulli(params: BernoulliParams, u: Floats, pay: Floats) -> None:
     decisions, groups = pay.shape
     for i in range(decisions):
         for g in range(groups):
-            pay[i, g] = params.caps[g] if u[i, g] < params.chance[g] else 0.0
+            k = np.uint64(g)
+            pay[i, k] = params.caps[k] if u[i, k] < params.chance[k] else 0.0
 
 
 @dataclass(frozen=True)
@@ -231,9 +233,10 @@ def draw_empirical(params: EmpiricalParams, u: Floats, pay: Floats) -> None:
     """Draw for an `EmpiricalLaw`."""
     decisions, groups = pay.shape
     for i in range(decisions):
-        row = np.int64(u[i, 0] * params.rows.shape[0])
+        row = np.uint64(u[i, 0] * params.rows.shape[0])
         for g in range(groups):
-            pay[i, g] = params.rows[row, g]
+            k = np.uint64(g)
+            pay[i, k] = params.rows[row, k]
 
 
 @dataclass(frozen=True)
@@ -295,8 +298,9 @@ def draw_lump(params: LumpParams, u: Floats, pay: Floats) -> None:
     for i in range(decisions):
         below, when = 0.0, u[i, 0]
         for g in range(groups):
-            pay[i, g] = params.caps[0] if below <= when < params.chance[g] else 0.0
-            below = params.chance[g]
+            k = np.uint64(g)
+            pay[i, k] = params.caps[0] if below <= when < params.chance[k] else 0.0
+            below = params.chance[k]
 
 
 @dataclass(frozen=True)
@@ -347,8 +351,9 @@ def draw_leaving(params: LeavingParams, u: Floats, pay: Floats) -> None:
     for i in range(decisions):
         there = True
         for g in range(groups):
-            there = there and u[i, g] < params.stay[g]
-            pay[i, g] = params.caps[g] if there and u[i, g] < params.chance[g] else 0.0
+            k = np.uint64(g)
+            there = there and u[i, k] < params.stay[k]
+            pay[i, k] = params.caps[k] if there and u[i, k] < params.chance[k] else 0.0
 
 
 @dataclass(frozen=True)

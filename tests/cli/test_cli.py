@@ -281,6 +281,9 @@ def test_a_reader_that_stops_reading_is_no_error_and_files_are_written(tmp_path)
         assert child.stderr.read() == b""
     assert child.returncode == 0
     assert (tmp_path / "a.png").read_bytes().startswith(PNG)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command[:-2], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "accrual: No space left on device\n")
 
 
 # --- bad input ---

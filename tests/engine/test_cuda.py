@@ -1,4 +1,4 @@
-"""The CUDA engine against the CPU's: to the bit in numba's simulator, and on a card if there is one."""
+"""The CUDA engine against the CPU's: to the bit in numba's simulator, and on a GPU if there is one."""
 
 import json
 import os
@@ -47,16 +47,9 @@ def problems():
 
 def policies(arms):
     """Every policy of the catalog, one with clusters, and one of a user's own."""
-    settings = {"alpha": 4, "spread": "begin"}
-    made = {
-        name: kind(**{key: settings[key] for key in settings if key in kind.__annotations__})
-        for name, kind in CATALOG.items()
-        if name != "TPUCBFR"
-    }
     halves = [Cluster(range(1), 4, "begin", 8), Cluster(range(1, arms), 6, "end")]
     return {
-        **made,
-        "TPUCBFR": ac.TPUCBFR(4),
+        **{name: kind.example() for name, kind in CATALOG.items()},
         "two policies of a kind": ac.TPUCBFRG(6, "end"),
         "fewer buckets": ac.AgeIMED(buckets=3, clusters=[0] + [1] * (arms - 1)),
         "clusters": ClusteredTPUCBFRG(halves),
@@ -116,16 +109,16 @@ def test_simulator_plain_python_and_compiled_code_agree_to_the_bit():
                 assert row == compiled[name][label], (way, name, label)
 
 
-def has_card():
+def has_gpu():
     from accrual.engine.cuda_kernels import cuda
 
     return cuda.is_available()
 
 
-def test_without_a_card_one_line_says_so():
-    if has_card():
-        pytest.skip("there is a card")
-    with pytest.raises(InputError, match=r"^device 'cuda' needs an NVIDIA card .* use 'cpu'$"):
+def test_without_a_gpu_one_line_says_so():
+    if has_gpu():
+        pytest.skip("there is a GPU")
+    with pytest.raises(InputError, match=r"^device 'cuda' needs an NVIDIA GPU .* use 'cpu'$"):
         ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
 
 
@@ -133,18 +126,18 @@ def test_without_a_card_one_line_says_so():
     "words", [["gallery", "--only", "k2", "--runs", "2"], ["compare", "examples/views.csv", "--runs", "2"]]
 )
 def test_commands_say_so_too_and_compute_nothing(words, tmp_path, capsys):
-    if has_card():
-        pytest.skip("there is a card")
+    if has_gpu():
+        pytest.skip("there is a GPU")
     assert run([*words, "--device", "cuda", "--out", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith("accrual: device 'cuda' needs an NVIDIA card")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("accrual: device 'cuda' needs an NVIDIA GPU")
     assert not list(tmp_path.glob("cells/*"))
     assert run([*words, "--device", "gpu", "--out", str(tmp_path)]) == 2
     assert "unknown device 'gpu'" in capsys.readouterr().err
 
 
 def test_with_a_driver_and_no_toolkit_one_line_names_it(monkeypatch):
-    if has_card():
-        pytest.skip("there is a card")
+    if has_gpu():
+        pytest.skip("there is a GPU")
     from accrual.engine.cuda_kernels import cuda
 
     monkeypatch.setattr(cuda, "is_available", lambda: False)
@@ -155,8 +148,8 @@ def test_with_a_driver_and_no_toolkit_one_line_names_it(monkeypatch):
 
 def test_where_no_kernel_runs_one_line_says_what_it_needs(monkeypatch):
     """What numba raises without a driver stands in for its many other complaints, of a toolkit say."""
-    if has_card():
-        pytest.skip("there is a card")
+    if has_gpu():
+        pytest.skip("there is a GPU")
     from accrual.engine.cuda_kernels import cuda
 
     monkeypatch.setattr(cuda, "is_available", lambda: True)
@@ -174,13 +167,13 @@ def test_without_the_extra_one_line_names_it(monkeypatch):
         ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")
 
 
-def test_on_a_card_regret_is_the_cpus():
+def test_on_a_gpu_regret_is_the_cpus():
     """On the same draws only choices between indices equal up to rounding differ, if any.
 
     So the means agree far better than their standard errors; half of one is generous.
     """
-    if not has_card():
-        pytest.skip("needs an NVIDIA card")
+    if not has_gpu():
+        pytest.skip("needs an NVIDIA GPU")
     learners = [ac.UCB1(), ac.TPUCBFR(20), ac.TPUCBEW(20), ac.AgeIMED()]
     for problem in (ac.paper.setting1(), ac.paper.setting2(3, "late")):
         ours = ac.simulate(problem, learners, 5000, runs=20, device="cuda").final_regret

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from accrual.engine.plot import _short
 from accrual.engine.result import Result
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    """Close what a test has shown."""
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture

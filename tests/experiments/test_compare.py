@@ -336,7 +336,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(course, tmp_path, capsys, more
 def test_a_problem_is_fitted_already(course, tmp_path, capsys):
     (tmp_path / "problem.json").write_text("{}")
     assert run(["compare", str(tmp_path / "problem.json"), "--window=3", f"--out={tmp_path / 'o'}"]) == 2
-    assert "is fitted already; --window is for a log" in capsys.readouterr().err
+    assert "is what a fit wrote; --window is for a log" in capsys.readouterr().err
     assert run(["compare", str(tmp_path / "problem.json"), f"--out={tmp_path / 'o'}"]) == 2
     assert "not a problem.json" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()

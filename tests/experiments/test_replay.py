@@ -279,4 +279,4 @@ def test_bad_input_is_one_line(tmp_path, capsys, more, message):
 
 def test_what_was_fitted_is_no_log(tmp_path, capsys):
     assert run(["replay", str(tmp_path / "problem.json")]) == 2
-    assert "walks through a log itself" in capsys.readouterr().err
+    assert "a replay needs the log itself" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from accrual.engine.record import record
 from accrual.live.commit import Decide, _Caller, salt_of
 from accrual.live.log_follower import LogFollower
 from accrual.policy.base import Policy
-from accrual.policy.catalog import CATALOG, make, policy_text
+from accrual.policy.catalog import CATALOG, policy_text
 from accrual.store.base import (
     AddArm,
     CloseDecision,
@@ -35,18 +35,12 @@ from accrual.store.base import (
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import SQLiteStore
 
-SETTINGS: dict[str, dict[str, object]] = {
-    "AgeUCB": {"alpha": 4},
-    "TPUCBEW": {"alpha": 4},
-    "TPUCBFR": {"alpha": 6},
-    "TPUCBFRG": {"alpha": 12, "spread": "begin"},
-}
 WINDOW = 12
 ARMS = ["jazz", "rock", "talk"]
 
 
 def policy_of(name: str) -> Policy:
-    return make(name, **SETTINGS.get(name, {}))
+    return CATALOG[name].example()
 
 
 class Clock:
@@ -411,18 +405,51 @@ def test_a_mixed_batch(store):
             NewPiece(0, 0.5, 0.0),
             CloseDecision(1),
             NewPiece(1, 0.5),
+            Decide(1, "k"),
             AddArm("news", 1.0, 12.0),
             RetireArm(0),
-            Decide(1, "k"),
         ]
     )
     assert [a.status for a in answers] == [Status.STORED] * 7
-    assert [a.arms for a in answers][::6] == [(0, 1), (2,)]
+    assert [a.arms for a in answers][::4] == [(0, 1), (2,)]
     assert answers[3].late
     assert bandit.arms == ["rock", "talk", "news"]
     assert bandit.decide().arm == "news"
     assert bandit.submit([]) == []
     assert_same(arrays(bandit), refolded(bandit, store))
+
+
+@pytest.mark.parametrize(
+    ("ask", "wrong"),
+    [
+        (AddArm("news", 1e60, 12.0), "a cap must be a number from 1e-50 to 1e\\+50, not 1e\\+60"),
+        (AddArm("news", "much", 12.0), "a cap must be a number from .* not 'much'"),  # type: ignore[arg-type]
+        (AddArm("news", 1.0, "long"), "a window must be a positive number, not 'long'"),  # type: ignore[arg-type]
+        (AddArm("news", 1.0, 13.0), "a window must be at most"),
+        (RetireArm("jazz"), "an arm is retired by its number, from 0 on, not 'jazz'"),  # type: ignore[arg-type]
+        ("news", "submit takes Decide, NewPiece, .* not 'news'"),
+        (None, "submit takes Decide, NewPiece, .* not None"),
+    ],
+)
+def test_a_wrong_ask_is_refused_in_one_line_and_nothing_is_stored(store, ask, wrong):
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    head = store.head(bandit._row.number)
+    with pytest.raises(ac.InputError, match=wrong):
+        bandit.submit([Decide(), ask])
+    assert store.head(bandit._row.number) == head
+    assert bandit.submit([RetireArm(99), RetireArm(-1), RetireArm(2**70)])[2].status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("change", [AddArm("news", 1.0, 12.0), RetireArm(0)])
+def test_a_decision_does_not_follow_an_arm_that_changes_in_the_same_call(store, change):
+    """It would be chosen before the arm changes, and so by other arms than the order says."""
+    bandit = ac.Bandit(ARMS, window=WINDOW, store=store)
+    head = store.head(bandit._row.number)
+    with pytest.raises(ac.InputError, match="a decision cannot follow an arm that is added or retired"):
+        bandit.submit([change, NewPiece(0, 0.5, 0.0), Decide()])
+    assert store.head(bandit._row.number) == head
+    bandit.submit([change])
+    assert bandit.submit([Decide()])[0].status is Status.STORED
 
 
 # Arms.

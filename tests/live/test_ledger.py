@@ -24,22 +24,16 @@ from accrual.live.fold import fold
 from accrual.live.ledger import Ledger
 from accrual.policy.age import KAPPA_START
 from accrual.policy.base import Functions, Policy, no_amended
-from accrual.policy.catalog import CATALOG, make
+from accrual.policy.catalog import CATALOG
 
-SETTINGS: dict[str, dict[str, object]] = {
-    "AgeUCB": {"alpha": 4},
-    "TPUCBEW": {"alpha": 4},
-    "TPUCBFR": {"alpha": 6},
-    "TPUCBFRG": {"alpha": 12, "spread": "begin"},
-}
-WAITING = [name for name in CATALOG if not make(name, **SETTINGS.get(name, {})).immediate]
+WAITING = [name for name in CATALOG if not CATALOG[name].example().immediate]
 KINDS = ["TPUCBFRG", "DelayedUCB1", "IMED", "TPUCBEW", "AgeIMED"]  # between them, every statistic
 WINDOW = 12
 BASE = ("pulls", "observed", "closed", "total", "seen", "paid", "growth", "square")
 
 
 def policy_of(name: str) -> Policy:
-    return make(name, **SETTINGS.get(name, {}))
+    return CATALOG[name].example()
 
 
 def ledger_of(name: str, caps: Sequence[float] = (1.0, 2.0, 1.5), **more: Any) -> Ledger:

@@ -14,7 +14,7 @@ import accrual as ac
 from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
 from accrual.engine.contextual import Chain, Plan
-from accrual.engine.cpu import Marks
+from accrual.engine.cpu import Checkpoints
 from accrual.environment.contextual import Source
 from accrual.experiments.contextual_problems import generate
 from accrual.policy.age_lin import FREEDOM, NOISE, READY
@@ -26,7 +26,7 @@ def played(policy, problem, rounds, key=(5, 0)):
     plan = Plan(policy, problem)
     span = max(rounds, problem.window)
     chain = Chain(plan, span, key)
-    none = Marks(np.zeros(0, np.int64), np.zeros(0))
+    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
     arms = chain.advance(Source(plan.world, key, span).read(rounds), 1, rounds, none)
     return plan.params, chain.stats, arms.astype(int).tolist()
 

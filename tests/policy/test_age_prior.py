@@ -127,10 +127,11 @@ def test_costs_by_hand():
     stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
     weigh(params, stats, 1)
     divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
-    assert stats.cost_alone[1] == pytest.approx(math.log(3) + 101 * divergence)
+    held = 101**2 / (101 + 16 / 2)  # 101 decisions of one of two arms count as so many
+    assert stats.cost_alone[1] == pytest.approx(math.log(3) + held * divergence)
     share = 0.3 / 0.7  # of decisions that must pay the cap to lift 0.3 to 0.6
     regular = (1 + stats.weight[1] * 0.09 / stats.second[1]) / (1 + stats.weight[1])
-    assert stats.cost_hidden[1] == pytest.approx(params.surprise * regular - 101 * math.log(1 - share))
+    assert stats.cost_hidden[1] == pytest.approx(params.surprise * regular - held * math.log(1 - share))
 
 
 def test_a_new_arm_starts_from_the_prior():

@@ -1,27 +1,20 @@
 """Every policy of the catalog passes the published suite, and one that does not learn fails it."""
 
-from typing import Any
-
+import numpy as np
 import pytest
 
 from accrual.core.jit import njit
 from accrual.core.random import pair
+from accrual.live.ledger import Ledger
 from accrual.policy.base import Functions
 from accrual.policy.catalog import CATALOG
 from accrual.policy.ucb1 import UCB1, closed, decided
 from accrual.testing import PolicySuite
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "AgeUCB": {"alpha": 4},
-    "TPUCBEW": {"alpha": 4},
-    "TPUCBFR": {"alpha": 6},
-    "TPUCBFRG": {"alpha": 4, "spread": "begin"},
-}
-
 
 def _suite(name: str) -> type[PolicySuite]:
     def make_policy(self):
-        return CATALOG[name](**SETTINGS.get(name, {}))
+        return CATALOG[name].example()
 
     return type(f"Test{name}", (PolicySuite,), {"make_policy": make_policy, "__module__": __name__})
 
@@ -51,3 +44,14 @@ class SuiteOfHalfAtRandom(PolicySuite):
 def test_a_policy_that_explores_for_ever_is_not_sublinear():
     with pytest.raises(AssertionError):
         SuiteOfHalfAtRandom().test_regret_is_sublinear_on_an_easy_problem()
+
+
+@pytest.mark.parametrize("total", [2.0, 1e8, 1e17, 1e40])
+def test_thompson_sampling_has_a_finite_index_for_totals_above_the_cap(total):
+    """A total of more than about 1e16 caps leaves no variance beside the square of the mean."""
+    ledger = Ledger(CATALOG["ThompsonSampling"].example(), caps=[1.0, 1.0], window=2)
+    for now in range(1, 30):
+        (decision,) = ledger.decide(now)
+        ledger.observe(decision.id, total, age=0)
+    ledger.choose(30.0)
+    assert np.isfinite(ledger.values).all()

@@ -6,7 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from accrual.store.base import AddArm, BanditRow, Events, Kind, NewDecisions, NewPiece, StoreRequest
+from accrual.store.base import AddArm, BanditRow, NewDecisions, NewPiece, StoreRequest
+from accrual.store.event_schema import Events, Kind
 from accrual.store.sqlite import SQLiteStore
 
 # Where there is one, a folder in memory: to sync thousands of files on a real disk takes its time.

@@ -10,13 +10,13 @@ from accrual.store.base import (
     AddArm,
     Answer,
     CloseDecision,
-    Kind,
     NewDecisions,
     NewPiece,
     RetireArm,
     Status,
     StoreRequest,
 )
+from accrual.store.event_schema import Kind
 
 
 @dataclass

@@ -25,17 +25,8 @@ from accrual.live import catch_up_thread
 from accrual.live.commit import Ask, Decide
 from accrual.live.verify import learned, same_bits
 from accrual.store.backup import backup, restore
-from accrual.store.base import (
-    AddArm,
-    Answer,
-    CloseDecision,
-    Events,
-    Kind,
-    NewDecisions,
-    NewPiece,
-    RetireArm,
-    StoreRequest,
-)
+from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, RetireArm, StoreRequest
+from accrual.store.event_schema import Events, Kind
 from accrual.store.migrate import upgrade
 
 WINDOW = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 import signal
@@ -280,7 +281,7 @@ def test_every_panel(demo, seen):
         "Still expected",
         "Late pieces",
         "Duplicates",
-        "Fold lag",
+        "Not learned yet",
     ):
         assert number(page, name) >= 0
     truth = demo.get("/v1/demo").json()
@@ -356,17 +357,22 @@ def test_the_keyboard_reaches_why(demo, seen):
     assert scores.first.locator(".tag").inner_text() == "chosen"
 
 
+def axe(page: Page) -> list[tuple[str, str]]:
+    """What axe finds wrong with a page, and where."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [(violation["id"], violation["nodes"][0]["html"]) for violation in found]
+
+
 @in_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_serious_for_axe(demo, browser, scheme):
-    from axe_playwright_python.sync_playwright import Axe
-
     with watched(browser, color_scheme=scheme, reduced_motion="reduce") as seen:
         seen.page.goto(demo.url)
         expect(seen.page.locator("#why table")).to_be_visible()
         expect(seen.page.locator("#spread-chart canvas")).to_be_visible()
-        found = Axe().run(seen.page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        assert axe(seen.page) == []
         ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(15, 20, 26)") == (scheme == "dark")
         assert seen.errors == []
@@ -448,10 +454,10 @@ def test_of_many_arms_of_which_nothing_is_known_none_is_called_best(plain, seen)
     plain.post("/v1/bandits", {"name": "new", "arms": arms, "window": "60d"})
     plain.post("/v1/bandits/new/decisions", {"n": 200})
     page.goto(f"{plain.url}/#new")
-    expect(page.locator("#arms-note")).to_have_text("10 of 120 arms; nothing is known of any of them yet.")
+    expect(page.locator("#arms-note")).to_have_text("10 of 120 arms; none of them has an estimate yet.")
     expect(page.locator("#headline")).to_have_text("Too early to tell")
     expect(page.locator("#arms-rows .tag").filter(has_text="leads")).to_have_count(0)
-    expect(page.locator("#figures")).to_contain_text("nothing is known yet")
+    expect(page.locator("#figures")).to_contain_text("no arm has an estimate yet")
     expect(page.locator("#above-cap")).to_be_hidden()
 
 
@@ -486,6 +492,84 @@ def test_an_arm_has_one_number_in_the_table_and_under_why_while_it_is_early(plai
 
 
 @in_browser
+def test_a_bandit_that_nobody_has_used(plain, seen):
+    page = seen.page
+    plain.post(
+        "/v1/bandits", {"name": "unused", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": "60d"}
+    )
+    page.goto(f"{plain.url}/#unused")
+    expect(page.locator("#headline")).to_have_text("No decision yet")
+    expect(page.locator("#figures")).to_contain_text("no decision is pending")
+    expect(page.locator("#figures")).not_to_contain_text("a guess")
+    expect(page.locator("#share-of")).to_have_text("of decisions")
+    expect(page.locator("#why")).to_have_text("No decision has been made yet.")
+    expect(page.locator("#recent")).to_be_hidden()
+    expect(page.locator("#share-chart")).to_contain_text("Shown from 200 decisions on. There have been 0.")
+
+
+@in_browser
+def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
+    page = seen.page
+    plain.post("/v1/bandits", {"name": "single", "arms": [{"name": "jazz"}], "window": 20})
+    plain.post("/v1/bandits/single/decisions", {"n": 30})
+    plain.post("/v1/bandits/single/pieces", {"decision": 29, "value": 0.5, "age": 0})
+    page.goto(f"{plain.url}/#single")
+    expect(page.locator("#headline")).to_have_text("jazz is the only arm")
+    expect(page.locator("#arms-rows .tag").filter(has_text="leads")).to_have_count(0)
+    chosen = page.evaluate(
+        """async () => {
+          const { Palette } = await import("/dashboard/colours.js");
+          const arm = (i) => ({ name: `arm ${i}`, decisions: i, share: i < 10 ? 0.1 : 0 });
+          return new Palette().update([...Array(20).keys()].map(arm));
+        }"""
+    )
+    assert chosen == [f"arm {i}" for i in range(14, 20)]
+
+
+@in_browser
+def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
+    with serving(tmp_path) as service, watched(browser) as seen:
+        page = seen.page
+        for name, unit in (("shop", "€"), ("school", "lectures")):
+            body = BODY | {"name": name, "unit": unit, "arms": [{"name": 'a "b", c'}]}
+            assert service.post("/v1/bandits", body).status_code == 201
+            service.post(f"/v1/bandits/{name}/decisions", {"n": 3})
+            service.post(f"/v1/bandits/{name}/pieces", {"decision": 0, "value": 0.25, "age": 0})
+        page.goto(service.url)
+        rows = page.locator("#overview-rows tr")
+        expect(rows).to_have_count(2)
+        expect(rows.nth(0)).to_contain_text("€0.25")
+        expect(rows.nth(1)).to_contain_text("0.25 lectures")
+        assert axe(page) == []
+        page.get_by_role("link", name="school").click()
+        expect(page.locator("#headline")).to_be_visible()
+        expect(page.locator("#overview")).to_be_hidden()
+        expect(page.locator("#arms-note")).to_contain_text("Reward is in lectures.")
+        with page.expect_download() as loading:
+            page.get_by_role("button", name="Download the log").click()
+        with open(loading.value.path(), newline="", encoding="utf-8") as file:
+            events = list(csv.DictReader(file))
+        assert [event["kind"] for event in events] == ["add_arm", "decision", "decision", "decision", "piece"]
+        assert (events[1]["arm"], events[4]["value"], events[4]["decision"]) == ('a "b", c', "0.25", "0")
+        page.get_by_role("link", name="All bandits").click()
+        expect(rows).to_have_count(2)
+        expect(page.locator("#watch")).to_be_hidden()
+        assert seen.errors == []
+
+
+@in_browser
+def test_the_api_is_described_without_any_other_host(plain, seen):
+    page = seen.page
+    page.goto(f"{plain.url}/docs")
+    described = plain.get("/v1/openapi.json").json()
+    count = sum(len(methods) for methods in described["paths"].values())
+    expect(page.locator("#operations section")).to_have_count(count)
+    expect(page.locator("#operations")).to_contain_text("POST /v1/bandits/{bandit}/pieces")
+    expect(page.locator("#types")).to_contain_text("Equal parts of the window")
+    assert axe(page) == []
+
+
+@in_browser
 def test_a_key_stays_out_of_the_address(tmp_path, browser, capsys):
     keys = made(tmp_path, capsys, "read", "admin")
     with serving(tmp_path) as service, watched(browser) as seen:
@@ -501,7 +585,7 @@ def test_a_key_stays_out_of_the_address(tmp_path, browser, capsys):
         assert any("401" in error for error in seen.errors)  # the browser's own note of the refusal
         seen.errors.clear()
         page.locator("#key").fill(keys["read"])
-        page.get_by_role("button", name="Look").click()
+        page.get_by_role("button", name="Show the bandits").click()
         expect(page.locator("#headline")).to_have_text("No decision yet")
         page.reload()  # the tab remembers it
         expect(page.locator("#headline")).to_have_text("No decision yet")

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter
 from contextlib import closing
+from typing import NamedTuple
 
 import pytest
 from tests.postgres import server
@@ -33,8 +34,8 @@ from accrual.store.base import (
     StoreError,
     StoreRequest,
 )
+from accrual.store.event_schema import TABLES
 from accrual.store.keys import open_keys
-from accrual.store.readers import TABLES
 from accrual.store.recover import recover
 from accrual.store.sqlite import SQLiteStore
 from accrual.store.wal import lost
@@ -482,7 +483,10 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
     monkeypatch.undo()
     with closing(sqlite3.connect(old)) as connection:
         connection.execute("ATTACH ? AS new", [str(tmp_path / "new.db")])
-        for table, columns in {**TABLES, "block": ("bandit", "seq", "body")}.items():
+        for table, columns in {
+            **{table: row._fields for table, row in TABLES.items()},
+            "block": ("bandit", "seq", "body"),
+        }.items():
             newer = {"salt"} if table == "api_key" else {"salt", "digest"}
             names = ", ".join(f'"{name}"' for name in columns if name not in newer)
             connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
@@ -500,6 +504,45 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
     assert run(["db", "verify", f"sqlite:///{old}"]) == 0
 
 
-def test_every_row_has_a_checksum_of_all_its_columns():
-    for table, (_, columns) in checksums.SUMS.items():
-        assert columns == tuple(name for name in TABLES[table]), table
+# A row of each table, and its checksum as databases hold it that were made when there were no other columns.
+SUMS = {
+    "bandit": ((3, "plays", '{"ü": 1}', True), 1017225482),
+    "head": ((3, 9, 12.5, 4, 2), 3213439508),
+    "arm": ((3, 1, "rock", 2.5, 80.0), 3954371002),
+    "decision": ((3, 7, 9, 1, 12.5, 80.0, 5, "k", 2, 2**31 - 1), 2421421297),
+    "piece": ((3, 9, 7, "clé", -0.5, 1.25, True, 12.5, False), 1876661540),
+    "change": ((3, 9, 4, 1, 12.5), 610954610),
+    "api_key": (("k1", "shop", "read write", b"\0\1", 1.5, None), 3184570833),
+}
+
+
+@pytest.mark.parametrize("table", checksums.SUMS)
+def test_every_row_has_a_checksum_of_all_its_columns(table):
+    row, expected = SUMS[table]
+    added = len(TABLES[table]._fields) - len(row)
+    row = (*row, *[None] * added)  # columns that were added since are NULL in such a row
+    assert checksums.SUMS[table](row) == expected
+    other = {str: "x", bool: 0, int: 11, float: 11.5, bytes: b"x"}
+    for place, value in enumerate(row):
+        for changed in ({other[type(value)]} if value is not None else {11.5}) - {value}:
+            assert checksums.SUMS[table]((*row[:place], changed, *row[place + 1 :])) != expected, place
+
+
+def test_a_column_added_later_is_in_the_checksum_unless_it_is_null(monkeypatch):
+    class Longer(NamedTuple):
+        number: int
+        name: str | None
+        share: float | None
+        features: bytes | None
+
+    class Shorter(NamedTuple):
+        number: int
+        name: str | None
+
+    monkeypatch.setitem(TABLES, "piece", Shorter)
+    before = checksums._row_sum("piece")((1, "a"))
+    monkeypatch.setitem(TABLES, "piece", Longer)
+    row_sum = checksums._row_sum("piece")
+    rows = [(1, "a", 0.5, None), (1, "a", None, b"ab"), (1, "a", 0.5, b"ab"), (1, "a", 0.25, b"ab")]
+    assert row_sum((1, "a", None, None)) == before
+    assert len({before, *map(row_sum, rows)}) == 5

@@ -15,7 +15,6 @@ from accrual.store import sqlite
 from accrual.store.base import (
     AddArm,
     CloseDecision,
-    Events,
     NewDecisions,
     NewPiece,
     RetireArm,
@@ -23,6 +22,7 @@ from accrual.store.base import (
     StoreError,
     StoreRequest,
 )
+from accrual.store.event_schema import Events
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite import SQLiteStore
 
@@ -245,7 +245,7 @@ def test_a_full_disk_is_an_error_and_no_more(store):
 def test_a_failure_leaves_nothing_behind(store, monkeypatch):
     bandit = made(store)
     store.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)
-    monkeypatch.setattr(sqlite, "merged", lambda *_: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(sqlite, "events_of_rows", lambda *_: (_ for _ in ()).throw(MemoryError))
     with pytest.raises(MemoryError):
         store.append(
             bandit,

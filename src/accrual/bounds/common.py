@@ -25,7 +25,7 @@ def behind(problem: Problem) -> tuple[Array, Array]:
 
 
 def phi(problem: Problem, alpha: int) -> int:
-    """The rounds in a group, after checking that there is a whole number of them."""
+    """Give the rounds in a group, after checking that there is a whole number of them."""
     return divides("alpha", whole("alpha", alpha, 1), problem.window)
 
 

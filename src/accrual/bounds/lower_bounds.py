@@ -16,7 +16,7 @@ _OVER = 1e-9  # so much more than its cap may a group's mean be, by rounding alo
 
 
 def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """The lower bound for groups that pay with one common chance.
+    """Give the lower bound for groups that pay with one common chance.
 
     The class: group k of arm i pays ``spread(k) * R`` with chance p_i and otherwise nothing, the
     same p_i for all its groups, all groups independent. The policies: those uniformly efficient on
@@ -47,7 +47,7 @@ def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLi
 
 
 def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """The lower bound for groups that each pay with a chance of their own.
+    """Give the lower bound for groups that each pay with a chance of their own.
 
     The class: group k of arm i pays ``spread(k) * R`` with chance p_ik and otherwise nothing; the
     shares are known, every p_ik may be anything from 0 to 1, and all groups are independent. The
@@ -103,7 +103,7 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
 
 
 def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
-    """The lower bound for alpha-smooth rewards (Romano et al., 2022): `lower` with the even spread.
+    """Give the lower bound for alpha-smooth rewards (Romano et al., 2022): `lower` with the even spread.
 
     For problems in which the groups of an arm pay with one common chance it holds for both classes:
     with equal shares `lower_free_chances` is the same there.
@@ -122,7 +122,7 @@ def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
 
 
 def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """The paper's Theorem 1 as printed: `lower_smooth` times `theorem1_factor`.
+    """Give the paper's Theorem 1 as printed: `lower_smooth` times `theorem1_factor`.
 
     For policies uniformly efficient on one of the two classes it is a lower bound where it does not
     exceed that class's own bound, `lower` or `lower_free_chances`. Where it exceeds it, it is none:
@@ -159,7 +159,7 @@ def theorem1_factor(alpha: int, spread: SpreadLike) -> float:
 
 
 def _lai_robbins(problem: Problem) -> float:
-    """The sum of gap_i / KL_i: what ln T is multiplied by if a decision tells one observation."""
+    """Sum gap_i / KL_i, by which ln T is multiplied if a decision tells one observation."""
     gap, _ = behind(problem)
     most = max(problem.caps)
     best = min(float(problem.means.max()) / most, 1.0)
@@ -201,7 +201,7 @@ def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Array, Array
 
 
 def _paid(problem: Problem, alpha: int) -> Array:
-    """The mean that each arm pays in each of `alpha` groups, arms x groups."""
+    """Give the mean that each arm pays in each of `alpha` groups, arms x groups."""
     means = problem.group_means
     pieces = math.lcm(problem.groups, alpha) // problem.groups  # of each of the problem's groups
     fine = np.zeros((*means.shape, pieces))
@@ -213,7 +213,7 @@ def _paid(problem: Problem, alpha: int) -> Array:
 
 
 def _divergence(p: Array, shares: Array, rise: float) -> float:
-    """The least sum of kl(p_k, q_k) over q with sum_k shares_k (q_k - p_k) >= rise; infinite if none has.
+    """Give the least sum of kl(p_k, q_k) over q with sum_k shares_k (q_k - p_k) >= rise, or infinity.
 
     The minimum has (q_k - p_k) / (q_k (1 - q_k)) = price * shares_k with one price for all k: a
     quadratic equation for each q_k. The weighted sum of the q_k grows with the price, so the price is
@@ -242,7 +242,7 @@ def _divergence(p: Array, shares: Array, rise: float) -> float:
 
 
 def _raised(p: Array, pull: Array) -> Array:
-    """q - p for the q in [p, 1] with (q - p) / (q (1 - q)) = pull, without loss of digits."""
+    """Give q - p for the q in [p, 1] with (q - p) / (q (1 - q)) = pull, without loss of digits."""
     with np.errstate(divide="ignore", over="ignore"):
         linear = 1.0 / pull - (1.0 - 2.0 * p)
         root = np.sqrt(linear * linear + 4.0 * p * (1.0 - p))

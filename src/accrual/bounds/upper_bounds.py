@@ -19,7 +19,7 @@ _LOG_MOST = 700.0  # ln of a horizon that is still a floating-point number
 
 
 def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """The paper's Theorem 2: an upper bound on the regret of TP-UCB-FR-G.
+    """Give the paper's Theorem 2: an upper bound on the regret of TP-UCB-FR-G.
 
     It holds where the policy's spread is the truth: the `alpha` groups of a decision are
     independent and group k pays at most ``spread(k) * cap``. A spread that promises smaller groups
@@ -51,7 +51,7 @@ def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread:
 
 
 def upper_tpucbfr(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
-    """The upper bound of TP-UCB-FR (Romano et al., 2022): Theorem 2 with the even spread.
+    """Give the upper bound of TP-UCB-FR (Romano et al., 2022): Theorem 2 with the even spread.
 
     It holds for alpha-smooth rewards: `alpha` independent groups, each with the same cap.
 
@@ -65,7 +65,7 @@ def upper_tpucbfr(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve
 
 
 def upper_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
-    """The upper bound of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002, Theorem 1), with caps.
+    """Give the upper bound of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002, Theorem 1), with caps.
 
     Totals of arm i lie in [0, R_i] and its bonus is R_i sqrt(2 ln t / n). Hoeffding's inequality
     gives t^-4 for either arm being off by its own bonus, whatever the caps; so a suboptimal arm is
@@ -84,7 +84,7 @@ def upper_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
 
 
 def upper_delayed_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
-    """The upper bound of DelayedUCB1 (Joulani, György and Szepesvári, 2013): UCB1's, plus delay.
+    """Give the upper bound of DelayedUCB1 (Joulani, György and Szepesvári, 2013): UCB1's, plus delay.
 
     What is added is each arm's gap times the most of its decisions that may be pending at once.
     Every decision is pending for ``window - 1`` choices after its own: its last piece comes in the
@@ -104,7 +104,7 @@ def upper_delayed_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
 
 
 def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLike, second: SpreadLike) -> Any:
-    """Whether Theorem 2 with the spread `first` is below Theorem 2 with `second`.
+    """Tell whether Theorem 2 with the spread `first` is below Theorem 2 with `second`.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLik
 
 
 def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLike) -> float:
-    """The horizon from which the bound with `first` stays below the one with `second`.
+    """Give the horizon from which the bound with `first` stays below the one with `second`.
 
     As functions of the horizon the two cross at most once, so there is one such horizon or none:
     1 if `first` is below from the start, infinity if it does not end up below. (If it starts below
@@ -151,7 +151,7 @@ def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLi
 
 
 def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
-    """Whether `first` beats `second` on every problem and at every horizon beyond 1.
+    """Tell whether `first` beats `second` on every problem and at every horizon beyond 1.
 
     Theorem 2 grows with E[Y] and with the coincidence, so it is enough, and needed, that neither
     is larger for `first` and one is smaller. The even spread has the least coincidence of all:

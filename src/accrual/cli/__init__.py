@@ -22,10 +22,13 @@ def main() -> int:
         print(f"accrual {VERSION}")
         return 0
     signal.signal(signal.SIGINT, _interrupt)
-    sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(_Stdout(1, "w", closefd=False)),
-        encoding=sys.stdout.encoding, errors="replace", line_buffering=sys.stdout.isatty(),
-    )  # fmt: skip
+    if sys.stdout is None:  # the caller has closed it
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the process ends)
+    else:
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Stdout(1, "w", closefd=False)),
+            encoding=sys.stdout.encoding, errors="replace", line_buffering=sys.stdout.isatty(),
+        )  # fmt: skip
     from accrual.core.errors import MissingExtra, need
 
     try:
@@ -46,12 +49,18 @@ def main() -> int:
 class _Stdout(io.FileIO):
     """A stdout whose reader may stop reading, as `head` does; the command goes on and writes its files."""
 
+    _lost = False  # whether writing has failed
+
     def write(self, data: Any) -> int:
-        """Write, or drop what nobody reads any more."""
-        try:
-            return super().write(data)
-        except BrokenPipeError:
-            return len(data)
+        """Write, or drop what cannot be read any more; an error other than that is raised once."""
+        if not self._lost:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self._lost = True
+                if not isinstance(error, BrokenPipeError):
+                    raise
+        return len(data)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The commands, and what becomes of an error: one line on stderr and exit code 2."""
+"""The commands, and how errors are shown: one line on stderr and exit code 2."""
 
 from __future__ import annotations
 

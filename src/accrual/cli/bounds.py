@@ -87,12 +87,12 @@ def _curves(problem: Problem, alpha: int, spread: Spread) -> dict[str, Any]:
 def _verdict(values: dict[str, float]) -> str:
     """Say for which of the classes Theorem 1's printed bound is a lower bound."""
     classes = {_ONE: "one chance", _FREE: "free chances"}
-    said = [
+    classes_said = [
         f"{'no' if values[_PRINTED] > values[name] * (1 + 1e-9) else 'a'} lower bound for {word}"
         for name, word in classes.items()
         if name in values
     ]
-    return f"As printed it is {' and '.join(said)}."
+    return f"As printed it is {' and '.join(classes_said)}."
 
 
 def _draw(curves: dict[str, Any], horizon: int, path: Any) -> None:

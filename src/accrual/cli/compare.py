@@ -93,29 +93,30 @@ def compare(
     command += [f"--runs={runs}", f"--horizon={rounds}", f"--seed={seed}"]
     command += [] if rate is None else [f"--rate={rate:g}"]
     command += [] if device == "cpu" else [f"--device={device}"]
-    found = make_comparison(setup, result, compared, shlex.join(command), device)
+    comparison = make_comparison(setup, result, compared, shlex.join(command), device)
     result.save(out / "comparison.parquet")
-    rows = found.rows()
+    rows = comparison.rows()
     numbers = ([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()] for row in rows)
     write_csv(figures, [rows[0], *numbers])
-    page = write_report(out, found)
+    page = write_report(out, comparison)
     say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
-    *sentences, python = found.summary().splitlines()
+    *sentences, python = comparison.summary().splitlines()
     for line in sentences:
         say(line)
     typer.echo(f"{python}\n")  # in one piece, to be copied
-    _show(found, all_arms)
+    _show(comparison, all_arms)
     for note in comparison_setup.notes(setup):
         say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
 
 
-def _show(found: Comparison, all_arms: bool) -> None:
+def _show(comparison: Comparison, all_arms: bool) -> None:
     from accrual.experiments.comparison_setup import BASELINE
 
-    shown = found.arms if all_arms else found.arms[:ARMS_SHOWN]
-    title = "arms" if len(shown) == len(found.arms) else f"arms, the best {len(shown)} of {len(found.arms):,}"
+    shown = comparison.arms if all_arms else comparison.arms[:ARMS_SHOWN]
+    count = len(comparison.arms)
+    title = "arms" if len(shown) == count else f"arms, the best {len(shown)} of {count:,}"
     show_table(
         ["arm", "decisions", "mean", "95 %", "shrunk", "95 %", "best?"],
         [
@@ -142,7 +143,7 @@ def _show(found: Comparison, all_arms: bool) -> None:
                 f"{line.share.value:.1f} %",
                 *(_difference(line.more) if line.policy != BASELINE else ["", ""]),
             ]
-            for line in found.lines
+            for line in comparison.lines
         ],
         "what policies lose",
     )
@@ -155,7 +156,7 @@ def _show(found: Comparison, all_arms: bool) -> None:
                 cost.lost.between(),
                 *(_difference(cost.more) if row else ["", ""]),
             ]
-            for row, cost in enumerate(found.waiting.costs)
+            for row, cost in enumerate(comparison.waiting.costs)
         ],
         f"what waiting costs {BASELINE}",
     )

@@ -32,11 +32,11 @@ def _with_times(command: Callable[..., Any]) -> Callable[..., Any]:
 @_with_times
 def convert(
     times: Any,
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="transactions or sessions.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What TABLE holds: transactions or sessions.")],
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A file, or a folder of parts.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the log goes.")],
     arm: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose value in the first row is the arm.")
+        str | None, typer.Option(metavar="COLUMN", help="The column whose value in a first row is the arm.")
     ] = None,
     cut: Annotated[
         str | None,
@@ -59,8 +59,8 @@ def convert(
                 "sessions have columns of their own: --cut and --column are for transactions, and so is "
                 "how times are written"
             )
-        found = sessions.read(table, arm or "context_type")
-        decisions, pieces, end = sessions.tables(found)
+        by_arm = sessions.read(table, arm or "context_type")
+        decisions, pieces, end = sessions.tables(by_arm)
         notes = ["sessions take turns, arm by arm, one a round; a quarter of a song is a round"]
         again += f" --window {sessions.ROUNDS} --groups {sessions.SONGS} --end {end}"
     else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BAD_ROWS_FILE = "bad-rows.csv"
 
 
-class Place(str):
+class PathOrUrl(str):
     """A path, a pattern or a URL, as it was typed."""
 
     __slots__ = ()
@@ -40,18 +40,19 @@ Columns = Annotated[
 
 TIMES: dict[str, tuple[Any, Any]] = {
     "time_format": (
-        Annotated[str | None, typer.Option(metavar="TEXT", help="How times are written, as %d/%m/%Y.")],
+        Annotated[str | None, typer.Option(metavar="TEXT", help="How times are written, such as %d/%m/%Y.")],
         None,
     ),
     "time_unit": (
         Annotated[
-            str | None, typer.Option(metavar="UNIT", help="Of times since 1970: s, ms, us, ns; or number.")
+            str | None,
+            typer.Option(metavar="UNIT", help="Unit of times since 1970: s, ms, us, ns; or number."),
         ],
         None,
     ),
     "timezone": (
         Annotated[
-            str | None, typer.Option(metavar="NAME", help="Of times without one, such as Europe/Berlin.")
+            str | None, typer.Option(metavar="NAME", help="Time zone of times that have none: Europe/Berlin.")
         ],
         None,
     ),
@@ -60,20 +61,30 @@ TIMES: dict[str, tuple[Any, Any]] = {
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "log": (
         Annotated[
-            Place,
+            PathOrUrl,
             typer.Argument(
-                parser=Place, metavar="LOG", help="Decisions, or all in one table: a path, pattern or URL."
+                parser=PathOrUrl,
+                metavar="LOG",
+                help="Decisions, or all in one table: a path, pattern or URL.",
             ),
         ],
         ...,
     ),
     "pieces": (
-        Annotated[Place | None, typer.Argument(parser=Place, metavar="PIECES", help="The pieces, if apart.")],
+        Annotated[
+            PathOrUrl | None,
+            typer.Argument(
+                parser=PathOrUrl, metavar="PIECES", help="The pieces, if in a table of their own."
+            ),
+        ],
         None,
     ),
     "column": (Columns, None),
-    "window": (Annotated[str | None, typer.Option(metavar="TIME", help="Such as 60d, or a number.")], None),
-    "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Parts of the window.")], None),
+    "window": (
+        Annotated[str | None, typer.Option(metavar="TIME", help="The window, such as 60d, or a number.")],
+        None,
+    ),
+    "groups": (Annotated[int | None, typer.Option(metavar="COUNT", help="Equal parts of the window.")], None),
     "cap": (
         Annotated[
             list[str] | None,
@@ -82,21 +93,25 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "end": (
-        Annotated[str | None, typer.Option(metavar="TIME", help="Until when the log is complete.")],
+        Annotated[str | None, typer.Option(metavar="TIME", help="The time until which the log is complete.")],
         None,
     ),
     "age_unit": (
-        Annotated[str | None, typer.Option(metavar="UNIT", help="Of ages and windows: s, m, h, d, w or y.")],
+        Annotated[
+            str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, m, h, d, w or y.")
+        ],
         None,
     ),
     "bandit": (
-        Annotated[str | None, typer.Option(metavar="NAME", help="A live bandit, of the store at LOG.")],
+        Annotated[
+            str | None, typer.Option(metavar="NAME", help="The live bandit to read, where LOG is a store.")
+        ],
         None,
     ),
     **TIMES,
     "bad_rows": (
         Annotated[
-            str, typer.Option(metavar="WAY", help="refuse, or skip: leave them out, and list them in a file.")
+            str, typer.Option(metavar="WAY", help="Unreadable rows: refuse, or skip and list in a file.")
         ],
         "refuse",
     ),
@@ -112,8 +127,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 class LogOptions:
     """What the command line says of a log."""
 
-    log: Place
-    pieces: Place | None
+    log: PathOrUrl
+    pieces: PathOrUrl | None
     column: Sequence[str] | None
     window: str | None
     groups: int | None
@@ -147,12 +162,9 @@ class LogOptions:
     @property
     def reading(self) -> ReadingOptions:
         """How the log is to be read."""
-        return {
-            "end": self.end, "age_unit": self.age_unit, "bandit": self.bandit,
-            "time_format": self.time_format, "time_unit": self.time_unit, "timezone": self.timezone,
-            "bad_rows": self.bad_rows, "bad_rows_file": BAD_ROWS_FILE,
-            "strict": self.strict, "allow_negative": self.allow_negative,
-        }  # fmt: skip
+        fitting = ("log", "pieces", "column", "window", "groups", "cap")
+        given: Any = {name: value for name, value in vars(self).items() if name not in fitting}
+        return cast("ReadingOptions", {**given, "bad_rows_file": BAD_ROWS_FILE})
 
     def words(self) -> list[str]:
         """Write the options as words of a command line."""
@@ -184,7 +196,7 @@ class LogOptions:
         usual = {"log": self.log, "bad_rows": "refuse"}
         given = [name for name, value in vars(self).items() if value and value != usual.get(name)]
         if given:
-            raise InputError(f"{self.log} is fitted already; {_spelled(given[0])} is for a log")
+            raise InputError(f"{self.log} is what a fit wrote; {_spelled(given[0])} is for a log")
         return load(self.log)
 
 
@@ -195,32 +207,32 @@ def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def told(column: Sequence[str] | None) -> dict[str, str]:
     """Read ``--column ROLE=NAME`` options as a mapping of role to column name."""
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for text in column or ():
         role, equals, name = text.partition("=")
         if not (role and equals and name):
             raise InputError(f"--column must be written like arm=course, not {text!r}")
-        if role in found:
+        if role in roles:
             raise InputError(f"--column gives {role} twice")
-        found[role] = name
-    return found
+        roles[role] = name
+    return roles
 
 
 def _caps(cap: Sequence[str] | None) -> float | dict[str, float] | None:
     """Read ``--cap`` options: one cap for all arms, or caps by name."""
-    found: dict[str, float] = {}
+    caps: dict[str, float] = {}
     for text in cap or ():
         arm, _, number = text.rpartition("=")
         try:
             value = float(number)
         except ValueError:
             raise InputError(f"--cap must be written like 10 or jazz=10, not {text!r}") from None
-        if arm in found:
+        if arm in caps:
             raise InputError(f"--cap gives {f'{arm!r}' if arm else 'the cap of all arms'} twice")
-        found[arm] = value
-    if "" in found and len(found) > 1:
+        caps[arm] = value
+    if "" in caps and len(caps) > 1:
         raise InputError("--cap is one number for all arms, or ARM=NUMBER for each, not both")
-    return found.get("", found or None)
+    return caps.get("", caps or None)
 
 
 def _spelled(name: str) -> str:

@@ -39,11 +39,13 @@ Setting = Annotated[
 Horizon = Annotated[int, typer.Option(parser=count, metavar="ROUNDS", help="Rounds in a run.")]
 Runs = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="How many runs.")]
 Device = Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for an NVIDIA GPU.")]
-Seed = Annotated[int, typer.Option(metavar="NUMBER", help="Which random draws.")]
+Seed = Annotated[int, typer.Option(metavar="NUMBER", help="The seed of the random draws.")]
 Plot = Annotated[Path | None, typer.Option(metavar="PATH", help="Write a picture here (.png, .svg or .pdf).")]
 
-_Jobs = Annotated[int | None, typer.Option(metavar="COUNT", help="Cells at a time; all cores unless given.")]
-_Engine = Annotated[str, typer.Option(metavar="NAME", help="What computes the cells: local or ray.")]
+_Jobs = Annotated[
+    int | None, typer.Option(metavar="COUNT", help="Parts of the work at a time; all cores unless given.")
+]
+_Engine = Annotated[str, typer.Option(metavar="NAME", help="Where to compute: local or ray.")]
 _Address = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="A Ray cluster's head; without it Ray is started here."),

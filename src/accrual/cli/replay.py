@@ -22,11 +22,13 @@ def replay(
     ] = None,
     always: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARM", help="The policy that always chooses this arm; may be repeated."),
+        typer.Option(metavar="ARM", help="A policy that always chooses this arm; may be repeated."),
     ] = None,
     shares: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARM=SHARE,...", help="The policy of these shares; may be repeated."),
+        typer.Option(
+            metavar="ARM=SHARE,...", help="A policy that chooses arms with these shares; may be repeated."
+        ),
     ] = None,
     all_arms: Annotated[
         bool, typer.Option("--all-arms", help=f"Print every arm, not just {ARMS_SHOWN}.")
@@ -34,7 +36,9 @@ def replay(
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
     ] = False,
-    method: Annotated[str, typer.Option(metavar="NAME", help="rejection or weighting.")] = "rejection",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="For policies that learn: rejection or weighting.")
+    ] = "rejection",
     seed: Seed = 0,
 ) -> None:
     """Judge policies by a log collected at random."""
@@ -44,16 +48,16 @@ def replay(
     from accrual.experiments.replay_result import ReplayResult
 
     if source.log.suffix == ".json":
-        raise InputError(f"{source.log}: a replay walks through a log itself, not through what was fitted")
+        raise InputError(f"{source.log}: a replay needs the log itself, not what a fit wrote")
     with source.opened() as log:
         logged = from_log(log, source.fit(log), uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
-    found = ReplayResult(logged, lines, method)
-    for line in [*found.summary().splitlines(), ""]:
+    result = ReplayResult(logged, lines, method)
+    for line in [*result.summary().splitlines(), ""]:
         say(line)
     show_table(
-        ["policy", "method", "reward", "95 %", "vs the log", "95 %", "worth"],
+        ["policy", "method", "reward", "95 %", "vs the log", "95 %", "effective"],
         [
             [
                 line.policy,
@@ -63,12 +67,12 @@ def replay(
                 *([figure(line.more.value, 3, "+"), line.more.between()] if row else ["", ""]),
                 f"{line.effective:,.0f}",
             ]
-            for row, line in enumerate(found.lines)
+            for row, line in enumerate(result.lines)
         ],
         f"{source.log}: reward per decision",
     )
     # Of the three lines of a fixed policy one is enough here, and a column is a policy: arms may be many.
-    chosen = {line.policy: line.shares for line in found.lines}
+    chosen = {line.policy: line.shares for line in result.lines}
     order = sorted(range(len(logged.arms)), key=lambda arm: -max(share[arm] for share in chosen.values()))
     shown = sorted(order if all_arms else order[:ARMS_SHOWN])
     title = "share of the choices, %"

@@ -25,10 +25,14 @@ def simulate(
     extent: Extent,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated."),
+        typer.Option(
+            metavar="TEXT", help="A policy, such as 'TPUCBFRG(alpha=50, spread=begin)'; may be repeated."
+        ),
     ] = None,
     seed: Seed = 0,
-    threads: Annotated[int | None, typer.Option(metavar="COUNT", help="All cores unless given.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="COUNT", help="How many threads; all cores unless given.")
+    ] = None,
     plot: Plot = None,
     save: Annotated[
         list[Path] | None,

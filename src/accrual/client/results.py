@@ -37,6 +37,7 @@ class BanditInfo(NamedTuple):
     seed: int
     allow_negative: bool
     arms: list[str]
+    unit: str = ""  # of the reward, such as lectures or €; empty where none was given
 
 
 class ArmState(NamedTuple):

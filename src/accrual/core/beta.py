@@ -18,7 +18,7 @@ _LARGEST = 700.0  # exp beyond this overflows
 
 @njit
 def beta(a: float, b: float, key: tuple[int, int], round_: int, lane: int) -> float:
-    """A Beta(a, b) variate for (seed, run) `key`, round and lane."""
+    """Draw a Beta(a, b) variate for (seed, run) `key`, round and lane."""
     low = min(a, b)
     high = max(a, b)
     total = a + b

@@ -10,15 +10,15 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """Something the caller gave is wrong; the message says what would be right."""
+    """Raised where the caller gave something wrong; the message says what would be right."""
 
 
 class MissingExtra(ImportError):
-    """An optional dependency is not installed; the message names the install command."""
+    """Raised where an optional dependency is not installed; the message names the install command."""
 
 
 def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
-    """The error for a name that is not among `options`, with the nearest one suggested.
+    """Make the error for a name that is not among `options`, with the nearest one suggested.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """`value` as an int within [least, most], or an `InputError` that names it."""
+    """Give `value` as an int within [least, most], or raise an `InputError` that names it."""
     limit = f"from {least} to {most}" if most is not None else f"of at least {least}"
     try:
         number = int(value)
@@ -75,7 +75,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def divides(name: str, value: int, window: int) -> int:
-    """`window // value`, or an `InputError` that names the divisors nearby.
+    """Give `window // value`, or raise an `InputError` that names the divisors nearby.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Which group an age is in, and what it means that a decision was followed to the end of its window.
 
-Everybody asks here: the fit, the problem made of it, `compare`, `replay` and the live ledger. An age
+The fit, the problem made of it, `compare`, `replay` and the live ledger all use these functions. An age
 counts as having reached the start of a group from a billionth of itself before it, so that an age
 computed with floating-point numbers (0.29 of 1 in 100 groups) is where it would be on paper.
 """

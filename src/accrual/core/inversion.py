@@ -33,7 +33,7 @@ Array = npt.NDArray[np.float64]
 
 
 def table(quantile: Callable[[Array, bool], Array]) -> Array:
-    """Coefficients for `quantile`, cells x (degree + 1), lowest power first.
+    """Compute coefficients for `quantile`, cells x (degree + 1), lowest power first.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def table(quantile: Callable[[Array, bool], Array]) -> Array:
 
 @njit
 def invert(coefficients: Array, u: float) -> float:
-    """The quantile at `u` from one law's table."""
+    """Give the quantile at `u` from one law's table."""
     upper = u >= 0.5
     p = max(1.0 - u if upper else u, _LEAST)
     # p = 1/2 exactly belongs to the next octave, which the table does not have.

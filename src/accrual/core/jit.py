@@ -2,7 +2,7 @@
 
 `njit` compiles lazily and without signatures, so that the same function can be called from a CPU
 kernel, a CUDA kernel, the live bandit, or (with ``NUMBA_DISABLE_JIT=1``) plain Python.
-`kernel` does the same for the engine's loops and keeps their machine code on disk.
+`kernel` compiles the loops of the engines and of the live side, and keeps their machine code on disk.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _TURN = 2.0 * math.pi
 
 @njit
 def philox(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[Word, Word, Word, Word]:
-    """One Philox4x32-10 block: four words of counter and two of key, each a uint64 below 2**32."""
+    """Compute one Philox4x32-10 block: four words of counter and two of key, each a uint64 below 2**32."""
     for _ in range(10):
         p0 = _M0 * c0
         p1 = _M1 * c2
@@ -53,7 +53,7 @@ def philox(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[
 
 @njit
 def _unit(high: Word, low: Word) -> float:
-    """Two 32-bit words as a double in [0, 1) with 53 random bits."""
+    """Give two 32-bit words as a double in [0, 1) with 53 random bits."""
     return float(((high << _32) | low) >> _11) * _UNIT
 
 
@@ -75,7 +75,7 @@ def uniforms(seed: int, run: int, round_: int, stream: int, out: Floats) -> None
 
 @njit
 def pair(key: tuple[int, int], round_: int, lane: int, attempt: int) -> tuple[float, float]:
-    """Two uniforms of the policies' own stream for (seed, run) `key`; any lane, any attempt."""
+    """Draw two uniforms of the policies' own stream for (seed, run) `key`; any lane, any attempt."""
     seed, run = key
     a, b, c, d = philox(
         np.uint64(round_),
@@ -96,7 +96,7 @@ def normal(key: tuple[int, int], round_: int, lane: int) -> float:
 
 
 def draw(seed: int, run: int, round_: int, lanes: int, stream: int = REWARDS) -> Floats:
-    """The first `lanes` uniforms of one round.
+    """Draw the first `lanes` uniforms of one round.
 
     Examples
     --------

@@ -42,13 +42,13 @@ class Batches(NamedTuple):
 
 
 class Player(Protocol):
-    """Whoever makes a service's decisions."""
+    """What makes a service's decisions."""
 
     def choose(self, day: int, playing: Flags, batch: int) -> Ints:
-        """The arms of the day's decisions, of those that are `playing`."""
+        """Choose the arms of the day's decisions, of those that are `playing`."""
 
     def learn(self, arms: Ints, age: int, paid: Floats) -> None:
-        """One day's decisions are `age` days old; `paid` is what they had paid after 0, 1, ... days."""
+        """Learn that one day's decisions are `age` days old, and have `paid` so much after 0, 1, ... days."""
 
 
 class PolicyPlayer:
@@ -89,7 +89,7 @@ class PolicyPlayer:
 
 @functools.cache
 def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]:
-    """The two compiled loops of a policy: a day's choices, and what is learned of one day's decisions."""
+    """Compile the two loops of a policy: a day's choices, and learning from one day's decisions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     refreshed = refresh is not no_refresh
@@ -143,7 +143,7 @@ def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]
 def play_batches(
     service: Batches, players: Mapping[str, Any], runs: int | range, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """The regret of every day: players x runs x days, against the best arm in play.
+    """Give the regret of every day against the best arm in play: players x runs x days.
 
     A decision's pay depends on the seed, the run, the decision's number and its arm, so all players meet
     the same noise.

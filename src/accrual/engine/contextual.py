@@ -16,7 +16,7 @@ import numpy.typing as npt
 from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError
 from accrual.core.jit import kernel, machine_code
-from accrual.engine.cpu import Marks
+from accrual.engine.cpu import Checkpoints
 from accrual.environment.contextual import Source, Visits, World, age_of, count_pieces, pack, power_of
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
 from accrual.policy.contextual import ContextualPolicy, with_contexts
@@ -78,7 +78,7 @@ class Chain:
         self._loop = plan.loop
         self._last = 0
 
-    def advance(self, visits: Visits, start: int, length: int, marks: Marks) -> npt.NDArray[np.uint16]:
+    def advance(self, visits: Visits, start: int, length: int, marks: Checkpoints) -> npt.NDArray[np.uint16]:
         """Play rounds start .. start + length - 1 and return the arms chosen (until the next call)."""
         plan, window = self._plan, self._plan.world.window
         for array in self.memory[:3]:
@@ -121,7 +121,7 @@ class Run:
             visits = self._source.read(length)
             low, high = np.searchsorted(self._rounds, [start, start + length])
             for chain, regret in zip(self._chains, self.regret, strict=True):
-                chain.advance(visits, start, length, Marks(self._rounds[low:high], regret[low:high]))
+                chain.advance(visits, start, length, Checkpoints(self._rounds[low:high], regret[low:high]))
             yield length
 
     def pulls(self) -> Ints:
@@ -142,7 +142,7 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
     @kernel
     def advance(
         params: Any, stats: Any, world: World, reader: Reader, memory: Memory, visits: Visits,
-        span: tuple[int, int, int, int], marks: Marks,
+        span: tuple[int, int, int, int], marks: Checkpoints,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
         count = len(params.cap)

@@ -29,7 +29,7 @@ _ONE = np.uint64(1)
 _LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
 
 
-class Game(NamedTuple):
+class ProblemArrays(NamedTuple):
     """What the loop needs to know of a problem."""
 
     caps: Floats
@@ -40,7 +40,7 @@ class Game(NamedTuple):
     even: bool
 
 
-class Reader(NamedTuple):
+class LearningTimes(NamedTuple):
     """When a policy learns of a decision, and where in `Feed.paid` to look."""
 
     lag: int  # rounds from a decision until its total is known
@@ -49,21 +49,21 @@ class Reader(NamedTuple):
     part: Floats  # ... and the next, this far along
 
 
-class Memory(NamedTuple):
+class PendingArms(NamedTuple):
     """What a chain remembers of its pending decisions."""
 
     arms: npt.NDArray[np.uint16]  # of the window before the span, then of the span
     rate: Floats  # lanes x arms: what each arm's pending decisions pay per round
 
 
-class Marks(NamedTuple):
+class Checkpoints(NamedTuple):
     """The rounds of a span at whose end to note the regret."""
 
     rounds: Ints
     regret: Floats
 
 
-class Plan:
+class PolicyPlan:
     """One policy on one problem: all that is the same in every run."""
 
     def __init__(self, policy: Policy, problem: Problem, laws: PackedLaws) -> None:
@@ -73,8 +73,8 @@ class Plan:
         ages = policy.edges(problem.window)
         self.policy = policy
         self.params = policy.params(caps, problem.window)
-        self.game = Game(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
-        self.reader = Reader(
+        self.problem = ProblemArrays(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
+        self.times = LearningTimes(
             0 if policy.immediate else problem.window - 1,
             ages,
             *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
@@ -85,21 +85,21 @@ class Plan:
 class Chain:
     """One policy in one run: its statistics and its pending decisions."""
 
-    def __init__(self, plan: Plan, span: int, key: tuple[int, int]) -> None:
+    def __init__(self, plan: PolicyPlan, span: int, key: tuple[int, int]) -> None:
         self._plan = plan
         self._key = key  # seed and run
         self.stats = plan.policy.stats(plan.params)
-        arms, window = len(plan.game.caps), plan.game.window
-        self._memory = Memory(np.zeros(window + span, np.uint16), np.zeros((_LANES, arms)))
+        arms, window = len(plan.problem.caps), plan.problem.window
+        self._memory = PendingArms(np.zeros(window + span, np.uint16), np.zeros((_LANES, arms)))
         self._loop = plan.loop
         self._last = 0  # the length of the last span, at whose end the next one's past begins
 
-    def advance(self, feed: Feed, start: int, length: int, marks: Marks) -> npt.NDArray[np.uint16]:
+    def advance(self, feed: Feed, start: int, length: int, marks: Checkpoints) -> npt.NDArray[np.uint16]:
         """Play rounds start .. start + length - 1 and return the arms chosen (until the next call)."""
-        plan, arms, window = self._plan, self._memory.arms, self._plan.game.window
+        plan, arms, window = self._plan, self._memory.arms, self._plan.problem.window
         arms[:window] = arms[self._last : self._last + window]
         self._loop(
-            plan.params, self.stats, plan.game, plan.reader, self._memory, feed,
+            plan.params, self.stats, plan.problem, plan.times, self._memory, feed,
             (start, length, *self._key), marks,
         )  # fmt: skip
         self._loop = machine_code(self._loop)
@@ -108,7 +108,7 @@ class Chain:
 
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
-    """Where what is paid by each age lies among the cumulative pay at the group edges."""
+    """Find where the pay by each age lies among the cumulative pay at the group edges."""
     if even:
         cell = np.minimum(ages // phi, groups - 1)
         return cell, (ages - cell * phi) / phi
@@ -119,7 +119,7 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 @functools.cache
 def loop(functions: Functions, feedback: Feedback) -> Function:
-    """The compiled loop for a policy's functions."""
+    """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     totals = feedback == "totals"
@@ -129,13 +129,13 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
 
     @kernel
     def advance(
-        params: Any, stats: Any, game: Game, reader: Reader, memory: Memory, feed: Feed,
-        span: tuple[int, int, int, int], marks: Marks,
+        params: Any, stats: Any, problem: ProblemArrays, times: LearningTimes, memory: PendingArms,
+        feed: Feed, span: tuple[int, int, int, int], marks: Checkpoints,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
         arms, rate = memory
-        count = len(game.caps)
-        window = game.window
+        count = len(problem.caps)
+        window = problem.window
         groups = feed.changes.shape[2] - 1
         last = feed.paid.shape[2] - 1
         one_law = feed.changes.shape[1] == 1
@@ -175,38 +175,40 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     if one_law:  # the usual case, and there is nothing to look up
                         due = feed.changes[i, 0]
                         for j in range(groups + 1):
-                            a = arms[np.uint64(window + i - j * game.phi)]
+                            a = arms[np.uint64(window + i - j * problem.phi)]
                             rate[np.uint64(j & 3), a] += due[np.uint64(j)]
                     else:
                         for j in range(groups + 1):
-                            a = arms[np.uint64(window + i - j * game.phi)]
-                            rate[np.uint64(j & 3), a] += feed.changes[i, np.uint64(game.law[a]), np.uint64(j)]
+                            a = arms[np.uint64(window + i - j * problem.phi)]
+                            rate[np.uint64(j & 3), a] += feed.changes[
+                                i, np.uint64(problem.law[a]), np.uint64(j)
+                            ]
                     for k in range(count):
                         paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
-                        stats.observed[k] += game.caps[k] * paid
-                    if not game.even:
+                        stats.observed[k] += problem.caps[k] * paid
+                    if not problem.even:
                         rate[:] = 0.0
-                if totals and start + i > reader.lag:
-                    s = window + i - reader.lag
+                if totals and start + i > times.lag:
+                    s = window + i - times.lag
                     a = arms[s]
-                    closed(params, stats, a, game.caps[a] * feed.paid[s, game.law[a], last])
+                    closed(params, stats, a, problem.caps[a] * feed.paid[s, problem.law[a], last])
                 if grouped:
-                    for g in range(len(reader.ages)):
-                        if start + i < reader.ages[g]:  # they rise
+                    for g in range(len(times.ages)):
+                        if start + i < times.ages[g]:  # they rise
                             break
-                        made = np.uint64(window + i + 1 - reader.ages[g])
+                        made = np.uint64(window + i + 1 - times.ages[g])
                         a = arms[made]
-                        law = np.uint64(0) if one_law else np.uint64(game.law[a])
-                        c, d = np.uint64(reader.cell[g]), np.uint64(reader.cell[g + 1])
+                        law = np.uint64(0) if one_law else np.uint64(problem.law[a])
+                        c, d = np.uint64(times.cell[g]), np.uint64(times.cell[g + 1])
                         low, high = feed.paid[made, law, c], feed.paid[made, law, d]
-                        before = low + reader.part[g] * (feed.paid[made, law, c + _ONE] - low)
-                        after = high + reader.part[g + 1] * (feed.paid[made, law, d + _ONE] - high)
-                        finished(params, stats, a, g, game.caps[a] * before, game.caps[a] * after)
+                        before = low + times.part[g] * (feed.paid[made, law, c + _ONE] - low)
+                        after = high + times.part[g + 1] * (feed.paid[made, law, d + _ONE] - high)
+                        finished(params, stats, a, g, problem.caps[a] * before, problem.caps[a] * after)
 
                 if start + i == due_mark:
                     regret = 0.0
                     for k in range(count):
-                        regret += game.gaps[k] * stats.pulls[k]
+                        regret += problem.gaps[k] * stats.pulls[k]
                     marks.regret[mark] = regret
                     mark += 1
                     due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
@@ -219,7 +221,7 @@ class Task(NamedTuple):
 
     problem: Problem
     laws: PackedLaws
-    plans: Sequence[Plan]  # one for each policy
+    plans: Sequence[PolicyPlan]  # one for each policy
     rounds: Ints  # the checkpoints
     horizon: int
     seed: int
@@ -269,7 +271,7 @@ def play(
 class Run:
     """Several policies on one run's draws."""
 
-    def __init__(self, task: Task, plans: Sequence[Plan], run: int) -> None:
+    def __init__(self, task: Task, plans: Sequence[PolicyPlan], run: int) -> None:
         detail = any(plan.policy.feedback == "groups" for plan in plans)
         key = (task.seed, run)
         self._feed = RunFeed(task.problem, task.laws, *key, detail)
@@ -285,7 +287,7 @@ class Run:
             feed = self._feed.read(length)
             low, high = np.searchsorted(self._rounds, [start, start + length])
             for chain, regret in zip(self._chains, self.regret, strict=True):
-                chain.advance(feed, start, length, Marks(self._rounds[low:high], regret[low:high]))
+                chain.advance(feed, start, length, Checkpoints(self._rounds[low:high], regret[low:high]))
             yield length
 
     def pulls(self) -> Ints:

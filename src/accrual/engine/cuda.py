@@ -1,10 +1,9 @@
-"""The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA card.
+"""The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA GPU.
 
 Every policy in every run is a chain; chains whose policies share their functions are played by
-one kernel. Rounds are played span by span, so that
-memory does not grow with the horizon, a launch stays short, and Ctrl-C is heard. Neither the
-spans, nor how runs are shared out over several passes where memory is short, nor how chains are
-shared out over blocks changes a result.
+one kernel. Rounds are played span by span, so that memory does not grow with the horizon, a launch
+stays short, and Ctrl-C takes effect soon. Three things change no result: the spans, how runs are
+shared out over several passes where memory is short, and how chains are shared out over blocks.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from accrual.core.progress import Progress
 from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine import cuda_parts as parts
-from accrual.engine.cpu import Plan, Task
+from accrual.engine.cpu import PolicyPlan, Task
 from accrual.engine.cuda_kernels import cuda
 from accrual.environment.laws import LawArrays, PackedLaws
 from accrual.policy.base import no_survey
@@ -51,7 +50,7 @@ _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
 _NAP = 2e-3  # seconds between two looks at whether a span is over; another is under way then
 _DRAW_NEAR = 48 * 1024  # bytes: drawing is done in shared memory if half a usual block fits in so much
 _SAID = 200  # characters of what a library says of itself
-_SHARE = 0.5  # of the card's free memory that one simulation takes at most
+_SHARE = 0.5  # of the GPU's free memory that one simulation takes at most
 
 # Threads take turns: to wake the driver, from asking how much memory is free until it is taken, and
 # to launch for the first time, for each would compile the same kernels.
@@ -72,7 +71,7 @@ def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
             with _turn:
                 sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
                 part = runs[done : done + sizes.runs]
-                source = GpuFeed(problem, laws, sizes, (seed, part))
+                source = GpuRunFeeds(problem, laws, sizes, (seed, part))
                 teams = [Team([plans[p] for p in alike], rounds, source) for alike in _alike(plans)]
             finish(source, teams, horizon, progress)
             rows = slice(done, done + len(part))
@@ -96,15 +95,13 @@ def _ready() -> None:
             "toolkit that fit each other (pip install 'numba-cuda[cu13]'): or use 'cpu'"
         ) from error
     if not found:
-        card = "an NVIDIA card and its driver; none was found"
+        gpu = "an NVIDIA GPU and its driver; none was found"
         toolkit = "a CUDA toolkit; none was found: pip install 'numba-cuda[cu13]'"
-        raise InputError(
-            f"device 'cuda' needs {toolkit if cuda.cuda_error() is None else card}, or use 'cpu'"
-        )
+        raise InputError(f"device 'cuda' needs {toolkit if cuda.cuda_error() is None else gpu}, or use 'cpu'")
 
 
 class _Sizes(NamedTuple):
-    """What fits the card."""
+    """What fits the GPU."""
 
     span: int  # rounds of a launch at most
     runs: int  # at a time, at most
@@ -112,8 +109,10 @@ class _Sizes(NamedTuple):
     paid: int
 
 
-def _sizes(problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: Ints, runs: int) -> _Sizes:
-    """How to play so many runs; where they do not fit, as many as do, in shorter spans."""
+def _sizes(
+    problem: Problem, laws: PackedLaws, plans: Sequence[PolicyPlan], rounds: Ints, runs: int
+) -> _Sizes:
+    """Decide how to play so many runs: all at a time, or as many as fit, in shorter spans."""
     feedback = {plan.policy.feedback for plan in plans}
     changes = parts.AHEAD * (problem.groups // parts.AHEAD + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
@@ -125,18 +124,18 @@ def _sizes(problem: Problem, laws: PackedLaws, plans: Sequence[Plan], rounds: In
     span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
     a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
     if free < a_run:
-        raise InputError("one run does not fit half of the card's free memory; use device 'cpu'")
+        raise InputError("one run does not fit half of the GPU's free memory; use device 'cpu'")
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
-def _alike(plans: Sequence[Plan]) -> list[list[int]]:
-    """The places of the plans that one kernel can play together."""
+def _alike(plans: Sequence[PolicyPlan]) -> list[list[int]]:
+    """Group the plans that one kernel can play together; gives their places in the list."""
     found: dict[Any, list[int]] = {}
     for p, plan in enumerate(plans):
         stats = plan.policy.stats(plan.params)
         shapes = tuple((np.shape(field), np.asarray(field).dtype) for field in (*plan.params, *stats))
         key = (plan.policy.functions, plan.policy.feedback, type(plan.params), type(stats), shapes,
-               len(plan.reader.ages))  # fmt: skip
+               len(plan.times.ages))  # fmt: skip
         found.setdefault(key, []).append(p)
     return list(found.values())
 
@@ -148,18 +147,18 @@ def _zeros(size: int, dtype: Any, stream: Any) -> Any:
 
 
 def _to_device(array: Any, stream: Any) -> Any:
-    """`array` on the card, which takes no empty ones."""
+    """Copy `array` to the GPU, which takes no empty ones."""
     given = np.ascontiguousarray(array)
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
 
 
-class GpuFeed:
+class GpuRunFeeds:
     """Draws the feed of all runs, span after span."""
 
     def __init__(self, problem: Problem, laws: PackedLaws, sizes: _Sizes, key: tuple[int, range]) -> None:
         self.problem, self.sizes = problem, sizes
         self.seed, self.runs = key
-        # One for each simulation: a card has 32 queues, and streams in one queue wait for each other.
+        # One for each simulation: a GPU has 32 queues, and streams in one queue wait for each other.
         self.stream = cuda.stream()
         groups, rows, count = problem.groups, problem.window + sizes.span, laws.count
         self.one_law = count == 1
@@ -182,14 +181,14 @@ class GpuFeed:
         self._how = feeds.Sizes(groups, problem.window // groups, even, sizes.changes > 0)
         self._next = 1
 
-    def read(self, length: int) -> tuple[parts.Feed, parts.Span]:
+    def read(self, length: int) -> tuple[parts.GpuFeed, parts.Span]:
         """Draw the next `length` rounds (at most `sizes.span`)."""
         start = self._next
         self._pinned.reverse()
         past = np.maximum(np.arange(start, start + length) - 1.0, 1.0)
         self._pinned[0][:length] = np.log(past)
         self._log.copy_to_device(self._pinned[0], self.stream)
-        feed = parts.Feed(self._changes, self._paid, self._log, *self._shape)
+        feed = parts.GpuFeed(self._changes, self._paid, self._log, *self._shape)
         span = parts.Span(start, length, self.seed, self.runs[0], len(self.runs), 0)
         self._draw(self._laws, self._scratch, feed, span, self._how)
         self._next += length
@@ -199,41 +198,43 @@ class GpuFeed:
 class Team:
     """Chains that one kernel plays: policies of one kind, in every run."""
 
-    def __init__(self, plans: Sequence[Plan], rounds: Ints, source: GpuFeed) -> None:
-        policy, params, game = plans[0].policy, plans[0].params, plans[0].game
+    def __init__(self, plans: Sequence[PolicyPlan], rounds: Ints, source: GpuRunFeeds) -> None:
+        policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
         self.stream = source.stream
         self.policies, self._runs = len(plans), len(source.runs)
         self.chains = self.policies * self._runs
         self._rounds = rounds
-        arms = len(game.caps)
+        arms = len(problem.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
         named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
-        warps = min(-(-len(plans[0].reader.ages) // _WARP), _WARPS_MOST) if sums else 1
+        warps = min(-(-len(plans[0].times.ages) // _WARP), _WARPS_MOST) if sums else 1
         table = max(arms, (1 + max(len(sums), 2)) * warps * _WARP)
         pays = (bool(sums) and policy.functions.survey is no_survey) or self.chains <= _WIDE_MOST
         wide = policy.feedback == "groups" and pays and table <= _TABLE_MOST
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
         lanes = 1 if wide else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
         blocks = -(-self.chains // lanes)
-        rates, slots = arms * (policy.feedback == "pieces"), game.window + 1
+        rates, slots = arms * (policy.feedback == "pieces"), problem.window + 1
         arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
         near = _near(first[0], (table * wide, rates, slots), lanes, arm)
         self._params = self._stacked([plan.params for plan in plans])
         self.stats = type(first[0])(
             *(self._started(fields, (blocks, lanes)) for fields in zip(*first, strict=True))
         )
-        self._reader = parts.Reader(*self._stacked([plan.reader for plan in plans]))
+        self._times = parts.GpuLearningTimes(*self._stacked([plan.times for plan in plans]))
         self._work = parts.Work(
             _zeros(blocks * slots * lanes, arm, self.stream),
             _zeros(blocks * 4 * rates * lanes, np.float64, self.stream),
             near.starts,
         )
-        caps, gaps, law = (_to_device(array, self.stream) for array in (game.caps, game.gaps, game.law))
-        self._game = parts.Game(caps, gaps, law, game.window, game.phi, game.even)
+        caps, gaps, law = (
+            _to_device(array, self.stream) for array in (problem.caps, problem.gaps, problem.law)
+        )
+        self._problem = parts.GpuProblem(caps, gaps, law, problem.window, problem.phi, problem.even)
         self._marks = _to_device(rounds, self.stream)
         self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
-        kind = parts.Kind(
+        kind = parts.KernelSpec(
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
             source.one_law, near.rate, near.arms, arm, sums,
         )  # fmt: skip
@@ -241,7 +242,7 @@ class Team:
         self._grid = (blocks, _WARP * warps if wide else lanes, self.stream, near.size)
 
     def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
-        """Each field of all policies' tuples as one array, the policies first."""
+        """Stack each field of all policies' tuples as one array, the policies first."""
         return tuple(_to_device(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
 
     def _started(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
@@ -253,11 +254,13 @@ class Team:
         )  # fmt: skip
         return out
 
-    def advance(self, feed: parts.Feed, span: parts.Span) -> None:
+    def advance(self, feed: parts.GpuFeed, span: parts.Span) -> None:
         """Play a span."""
-        marks = parts.Marks(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
+        marks = parts.GpuCheckpoints(
+            self._marks, self._regret, int(np.searchsorted(self._rounds, span.start))
+        )
         self._kernel[self._grid](
-            self._params, tuple(self.stats), self._game, self._reader, self._work, feed,
+            self._params, tuple(self.stats), self._problem, self._times, self._work, feed,
             span._replace(chains=self.chains), marks,
         )  # fmt: skip
 
@@ -268,13 +271,13 @@ class Team:
         return regret.T.reshape(shape), self.of_chains(self.stats.pulls).reshape(shape)
 
     def of_chains(self, array: Any) -> Any:
-        """A statistic on the host, the chains first."""
+        """Copy a statistic to the host, the chains first."""
         host = array.copy_to_host(stream=self.stream)
         self.stream.synchronize()
         return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
-def finish(source: GpuFeed, teams: Sequence[Team], horizon: int, progress: Progress) -> None:
+def finish(source: GpuRunFeeds, teams: Sequence[Team], horizon: int, progress: Progress) -> None:
     """Play to the horizon; while one span is under way, the next is asked for."""
     under_way: list[tuple[int, Any]] = []
     start, length = 1, min(_SPAN_LEAST, source.sizes.span)
@@ -320,7 +323,7 @@ class _Near(NamedTuple):
 
 
 def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any]) -> _Near:
-    """The table, and what else fits: the rates of all arms, the ring of arms, statistics of one axis."""
+    """Place in shared memory the table and what else fits: rates, the ring of arms, flat statistics."""
     table, arms, slots = sizes
     size = 8 * table
 

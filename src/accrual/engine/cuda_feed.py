@@ -9,7 +9,7 @@ import numpy as np
 
 from accrual.core.random import REWARDS, uniforms
 from accrual.engine.cuda_kernels import cuda, device_kernel
-from accrual.engine.cuda_parts import Feed, Span
+from accrual.engine.cuda_parts import GpuFeed, Span
 
 _FLOAT = np.dtype(np.float64)
 _REGISTERS = 64
@@ -26,14 +26,14 @@ class Sizes(NamedTuple):
 
 @functools.cache
 def draw_kernel(draw_law: Any, near: bool) -> Any:
-    """The kernel that draws the feed of a span: a thread takes one decision of one run after another.
+    """Make the kernel that draws the feed of a span, in which a thread takes one decision after another.
 
     What it draws lies in shared memory if that is `near` enough, otherwise in `scratch`: uniforms, and
     what they pay, which with one law takes their place.
     """
 
     @functools.partial(device_kernel, registers=_REGISTERS)
-    def draw(laws: Any, scratch: Any, feed: Feed, span: Span, sizes: Sizes) -> None:
+    def draw(laws: Any, scratch: Any, feed: GpuFeed, span: Span, sizes: Sizes) -> None:
         thread = cuda.grid(1)
         groups, phi, even, wants_changes = sizes
         width = groups + groups % 2
@@ -88,7 +88,7 @@ def draw_kernel(draw_law: Any, near: bool) -> Any:
 
 @functools.cache
 def fill_kernel() -> Any:
-    """The kernel that gives every chain its policy's first statistics."""
+    """Make the kernel that gives every chain its policy's first statistics."""
 
     @device_kernel
     def fill(first: Any, out: Any, runs: int, chains: int) -> None:
@@ -106,7 +106,7 @@ def fill_kernel() -> Any:
 
 @functools.cache
 def clear_kernel() -> Any:
-    """The kernel that sets an array, made flat, to 0."""
+    """Make the kernel that sets an array, made flat, to 0."""
 
     @device_kernel
     def clear(out: Any) -> None:

@@ -18,14 +18,15 @@ from accrual.core.errors import need
 from accrual.core.jit import njit
 from accrual.engine.cuda_parts import (
     AHEAD,
-    Feed,
-    Game,
-    Kind,
-    Marks,
-    Reader,
+    GpuCheckpoints,
+    GpuFeed,
+    GpuLearningTimes,
+    GpuProblem,
+    KernelSpec,
     Span,
     Work,
     add_four,
+    adder_of,
     ask,
     back,
     group_reader,
@@ -34,7 +35,7 @@ from accrual.engine.cuda_parts import (
 )
 from accrual.policy.base import Function, Moment, no_refresh, no_survey
 
-# Simulations side by side in threads have a queue each, up to the most a card has.
+# Simulations side by side in threads have a queue each, up to the most a GPU has.
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 need("numba_cuda", "cuda")  # numba has a cuda of its own, older and without upkeep
 if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that numpy 2.5 has dropped
@@ -60,7 +61,9 @@ def device_kernel(function: F, registers: int | None = None) -> F:
 
 
 def _enter(fields: tuple[Any, ...]) -> Function:
-    """``enter(arrays, starts, block, lane)``: a chain's own statistics, those kept near brought there."""
+    """Make ``enter(arrays, starts, block, lane)``, which gives a chain's statistics.
+
+    Those that are kept in shared memory are copied there."""
     last = len(fields) - 1
     dtype = fields[last]
 
@@ -92,7 +95,7 @@ def _enter(fields: tuple[Any, ...]) -> Function:
 
 
 def _leave(fields: tuple[Any, ...]) -> Function:
-    """``leave(arrays, stats, block, lane)``: put back what `_enter` brought near."""
+    """Make ``leave(arrays, stats, block, lane)``, which copies back what ``enter`` put into shared memory."""
     last = len(fields) - 1
     moved = fields[last] is not None
 
@@ -115,24 +118,24 @@ def _leave(fields: tuple[Any, ...]) -> Function:
 
 
 @functools.cache
-def chain_kernel(kind: Kind) -> Any:
-    """The kernel that plays a span of rounds, for policies of one kind."""
-    functions = kind.functions
+def chain_kernel(spec: KernelSpec) -> Any:
+    """Make the kernel that plays a span of rounds, for policies of one kind."""
+    functions = spec.functions
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
-    totals = kind.feedback == "totals"
-    pieces = kind.feedback == "pieces"
-    grouped = kind.feedback == "groups"
+    totals = spec.feedback == "totals"
+    pieces = spec.feedback == "pieces"
+    grouped = spec.feedback == "groups"
     refreshed = refresh is not no_refresh
-    one_law, near, ring_near, arm_type = kind.one_law, kind.near, kind.ring_near, kind.arm
-    make_params, make_stats = kind.params, kind.stats
+    one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
+    make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
-    pick, enter, leave = pick_from(kind.param_count), _enter(kind.fields), _leave(kind.fields)
+    pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
 
     @device_kernel
     def advance(
-        all_params: Any, all_stats: Any, game: Game, reader: Reader, work: Work, feed: Feed,
-        span: Span, marks: Marks,
+        all_params: Any, all_stats: Any, problem: GpuProblem, times: GpuLearningTimes, work: Work,
+        feed: GpuFeed, span: Span, marks: GpuCheckpoints,
     ) -> None:  # fmt: skip
         starts = work.starts
         lanes = np.int64(cuda.blockDim.x)
@@ -145,15 +148,15 @@ def chain_kernel(kind: Kind) -> Any:
         number: Any = span.run + run
         params = make_params(*pick(all_params, policy))
         stats = make_stats(*enter(all_stats, starts, block, lane))
-        count = len(game.caps)
-        even = game.even
+        count = len(problem.caps)
+        even = problem.even
         # Places are unsigned, so that numba need not ask whether they count from the end, and steps
         # between them are known in advance, so that none is multiplied out in the loops below; the inner
         # ones are of `while`, for which the compiler makes shorter code than for a `range`.
         many = np.uint64(count)
         step = np.uint64(lanes)
-        ring = np.uint64(game.window + 1) * step
-        phi = np.uint64(game.phi) * step
+        ring = np.uint64(problem.window + 1) * step
+        phi = np.uint64(problem.phi) * step
         runs = np.uint64(span.runs)
         rows, one, four = np.uint64(feed.rows), np.uint64(1), np.uint64(4)
         law_step = np.uint64(feed.columns) * runs
@@ -164,8 +167,8 @@ def chain_kernel(kind: Kind) -> Any:
         if ring_near:
             arms = cuda.shared.array(0, arm_type)
             at = np.uint64(starts.arms + lane)
-            for s in range(game.window + 1):
-                arms[at + np.uint64(s) * step] = work.arms[(block * (game.window + 1) + s) * lanes + lane]
+            for s in range(problem.window + 1):
+                arms[at + np.uint64(s) * step] = work.arms[(block * (problem.window + 1) + s) * lanes + lane]
         else:
             arms = work.arms
             at = np.uint64(block) * ring + np.uint64(lane)
@@ -184,8 +187,8 @@ def chain_kernel(kind: Kind) -> Any:
 
         places, past = (at0, at1, at2, at3), (at, phi, ring, step)
 
-        lag = np.uint64(reader.lag[policy])
-        slot = np.uint64(span.start % (game.window + 1)) * step
+        lag = np.uint64(times.lag[policy])
+        slot = np.uint64(span.start % (problem.window + 1)) * step
         row = np.uint64(span.start % feed.rows)
         far = np.uint64(AHEAD) * runs
         c = row * row_step + own
@@ -238,14 +241,14 @@ def chain_kernel(kind: Kind) -> Any:
                         c = row * row_step + own
                         for j in range(feed.columns):
                             a = np.uint64(arms[at + s0])
-                            law = np.uint64(game.law[a])
+                            law = np.uint64(problem.law[a])
                             rate[at0 + np.uint64(j & 3) * part + a * step] += feed.changes[c + law * law_step]
                             c += runs
                             s0 = back(s0, phi, ring)
                     u = k0 = np.uint64(0)
                     while u < many:
                         paid = (rate[at0 + k0] + rate[at1 + k0]) + (rate[at2 + k0] + rate[at3 + k0])
-                        stats.observed[u] += game.caps[u] * paid
+                        stats.observed[u] += problem.caps[u] * paid
                         if not even:
                             rate[at0 + k0] = 0.0
                             rate[at1 + k0] = 0.0
@@ -259,19 +262,19 @@ def chain_kernel(kind: Kind) -> Any:
                     a = np.uint64(arms[at + s])
                     c = made * paid_row_step + paid_law_step - runs + own
                     if not one_law:
-                        c += np.uint64(game.law[a]) * paid_law_step
-                    closed(params, stats, np.int64(a), game.caps[a] * feed.paid[c])
+                        c += np.uint64(problem.law[a]) * paid_law_step
+                    closed(params, stats, np.int64(a), problem.caps[a] * feed.paid[c])
                 if grouped:
                     ahead = group(
-                        game, reader, feed, arms, (policy, 0, t), (at, slot, step, ring), (row, own, runs)
+                        problem, times, feed, arms, (policy, 0, t), (at, slot, step, ring), (row, own, runs)
                     )
-                    for g in range(reader.ages.shape[1]):
+                    for g in range(times.ages.shape[1]):
                         a, before, after = ahead
                         if a < 0:
                             break
                         ahead = group(
-                            game,
-                            reader,
+                            problem,
+                            times,
                             feed,
                             arms,
                             (policy, g + 1, t),
@@ -283,7 +286,7 @@ def chain_kernel(kind: Kind) -> Any:
                 if t == due_mark:
                     regret = 0.0
                     for k in range(count):
-                        regret += game.gaps[k] * stats.pulls[k]
+                        regret += problem.gaps[k] * stats.pulls[k]
                     marks.regret[mark, chain] = regret
                     mark += 1
                     due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
@@ -297,8 +300,8 @@ def chain_kernel(kind: Kind) -> Any:
 
         leave(all_stats, stats, block, lane)
         if ring_near:
-            for s in range(game.window + 1):
-                work.arms[(block * (game.window + 1) + s) * lanes + lane] = arms[at + np.uint64(s) * step]
+            for s in range(problem.window + 1):
+                work.arms[(block * (problem.window + 1) + s) * lanes + lane] = arms[at + np.uint64(s) * step]
         if near and pieces:
             for k in range(4 * count):
                 work.rate[(block * 4 * count + k) * lanes + lane] = rate[at0 + np.uint64(k) * step]
@@ -306,71 +309,30 @@ def chain_kernel(kind: Kind) -> Any:
     return advance
 
 
-def _adder(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
-    """Functions on an arm's sums, which are these places of the statistics.
-
-    ``get(stats, arm)`` reads them, ``set(stats, arm, values)`` writes them, and ``add(values, table, at,
-    step)`` adds to each what the table has for it, `step` apart.
-    """
-    last = len(places) - 1
-    place = places[last]
-
-    @njit
-    def get(stats: Any, arm: int) -> Any:
-        return (stats[place][arm],)
-
-    @njit
-    def put(stats: Any, arm: int, values: Any) -> None:
-        stats[place][arm] = values[last]
-
-    @njit
-    def add(values: Any, table: Any, at: Any, step: Any) -> Any:
-        return (values[last] + table[at + np.uint64(last) * step],)
-
-    if last == 0:
-        return get, put, add
-    get_before, put_before, add_before = _adder(places[:last])
-
-    @njit
-    def gets(stats: Any, arm: int) -> Any:
-        return get_before(stats, arm) + get(stats, arm)
-
-    @njit
-    def puts(stats: Any, arm: int, values: Any) -> None:
-        put_before(stats, arm, values)
-        put(stats, arm, values)
-
-    @njit
-    def adds(values: Any, table: Any, at: Any, step: Any) -> Any:
-        return add_before(values, table, at, step) + add(values, table, at, step)
-
-    return gets, puts, adds
-
-
 @functools.cache
-def wide_kernel(kind: Kind) -> Any:
-    """The kernel for few chains that learn from groups: each has a block to itself.
+def wide_kernel(spec: KernelSpec) -> Any:
+    """Make the kernel for few chains that learn from groups: each has a block to itself.
 
     Its threads share out what they can: the arms, for an index reads and does not write; the groups
     that finish in a round, where the policy has `cell_update`, after which each arm's sums are one thread's,
     which adds up group after group as the CPU does; otherwise the reading of the feed alone. What a
     policy's other functions do, one thread does in order.
     """
-    functions = kind.functions
+    functions = spec.functions
     index, survey, decided = functions.index, functions.survey, functions.decided
     finished, cell_update, refresh = functions.finished, functions.cell_update, functions.refresh
-    side_by_side, note = bool(kind.sums), put_into(max(len(kind.sums), 1))
-    get, put, add = _adder(kind.sums or (0,))
+    side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
+    get, put, add = adder_of(spec.sums or (0,))
     surveyed = survey is not no_survey
     refreshed = refresh is not no_refresh
-    ring_near, arm_type, make_params, make_stats = kind.ring_near, kind.arm, kind.params, kind.stats
-    group = group_reader(kind.one_law)
-    pick, enter, leave = pick_from(kind.param_count), _enter(kind.fields), _leave(kind.fields)
+    ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
+    group = group_reader(spec.one_law)
+    pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
 
     @device_kernel
     def advance(
-        all_params: Any, all_stats: Any, game: Game, reader: Reader, work: Work, feed: Feed,
-        span: Span, marks: Marks,
+        all_params: Any, all_stats: Any, problem: GpuProblem, times: GpuLearningTimes, work: Work,
+        feed: GpuFeed, span: Span, marks: GpuCheckpoints,
     ) -> None:  # fmt: skip
         threads, thread = np.int64(cuda.blockDim.x), np.int64(cuda.threadIdx.x)
         chain = np.int64(cuda.blockIdx.x)
@@ -379,21 +341,21 @@ def wide_kernel(kind: Kind) -> Any:
         number: Any = span.run + run
         params = make_params(*pick(all_params, policy))
         stats = make_stats(*enter(all_stats, work.starts, chain, 0))
-        count = len(game.caps)
-        many, one, ring = np.uint64(count), np.uint64(1), np.uint64(game.window + 1)
+        count = len(problem.caps)
+        many, one, ring = np.uint64(count), np.uint64(1), np.uint64(problem.window + 1)
         runs, rows, own = np.uint64(span.runs), np.uint64(feed.rows), np.uint64(run)
         table = cuda.shared.array(0, _FLOAT)
         here = np.uint64(0)  # the table comes first
         if ring_near:
             arms = cuda.shared.array(0, arm_type)
             at = np.uint64(work.starts.arms)
-            for s in range(thread, game.window + 1, threads):
-                arms[at + np.uint64(s)] = work.arms[chain * (game.window + 1) + s]
+            for s in range(thread, problem.window + 1, threads):
+                arms[at + np.uint64(s)] = work.arms[chain * (problem.window + 1) + s]
         else:
             arms = work.arms
             at = np.uint64(chain) * ring
 
-        slot = np.uint64(span.start % (game.window + 1))
+        slot = np.uint64(span.start % (problem.window + 1))
         row = np.uint64(span.start % feed.rows)
         mark = marks.next
         due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
@@ -438,9 +400,9 @@ def wide_kernel(kind: Kind) -> Any:
                     decided(params, stats, arm)
                 cuda.syncthreads()
 
-                for start in range(0, reader.ages.shape[1], threads):
+                for start in range(0, times.ages.shape[1], threads):
                     a, before, after = group(
-                        game, reader, feed, arms, (policy, start + thread, t), (at, slot, one, ring),
+                        problem, times, feed, arms, (policy, start + thread, t), (at, slot, one, ring),
                         (row, own, runs),
                     )  # fmt: skip
                     u = here + np.uint64(thread)
@@ -453,7 +415,7 @@ def wide_kernel(kind: Kind) -> Any:
                             more = cell_update(params, stats, arm, start + thread, before, after)
                             note(table, u, step, more)
                         cuda.syncthreads()
-                        found = np.uint64(min(threads, reader.ages.shape[1] - start))
+                        found = np.uint64(min(threads, times.ages.shape[1] - start))
                         for k in range(thread, count, threads):
                             totals = get(stats, k)
                             u = here
@@ -486,7 +448,7 @@ def wide_kernel(kind: Kind) -> Any:
                     if thread == 0:
                         regret = 0.0
                         for k in range(count):
-                            regret += game.gaps[k] * stats.pulls[k]
+                            regret += problem.gaps[k] * stats.pulls[k]
                         marks.regret[mark, chain] = regret
                     mark += 1
                     due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
@@ -497,7 +459,7 @@ def wide_kernel(kind: Kind) -> Any:
         if thread == 0:
             leave(all_stats, stats, chain, 0)
         if ring_near:
-            for s in range(thread, game.window + 1, threads):
-                work.arms[chain * (game.window + 1) + s] = arms[at + np.uint64(s)]
+            for s in range(thread, problem.window + 1, threads):
+                work.arms[chain * (problem.window + 1) + s] = arms[at + np.uint64(s)]
 
     return advance

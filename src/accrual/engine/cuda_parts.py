@@ -13,7 +13,7 @@ from accrual.policy.base import Feedback, Function, Functions
 AHEAD = 8  # columns of the feed that are read at a time
 
 
-class Game(NamedTuple):
+class GpuProblem(NamedTuple):
     """What a chain needs to know of a problem."""
 
     caps: Any
@@ -24,8 +24,8 @@ class Game(NamedTuple):
     even: bool
 
 
-class Reader(NamedTuple):
-    """`engine.cpu.Reader`, for every policy."""
+class GpuLearningTimes(NamedTuple):
+    """`engine.cpu.LearningTimes`, for every policy."""
 
     lag: Any  # policies
     ages: Any  # policies x groups
@@ -50,7 +50,7 @@ class Work(NamedTuple):
     starts: Starts
 
 
-class Feed(NamedTuple):
+class GpuFeed(NamedTuple):
     """`environment.feed.Feed` for all runs, as rings of `rows` rounds; the arrays are flat.
 
     ``changes`` is rows x laws x `columns` x runs: what changes in round t (row t % rows) from the
@@ -79,7 +79,7 @@ class Span(NamedTuple):
     chains: int  # policies x runs, the run counting faster
 
 
-class Marks(NamedTuple):
+class GpuCheckpoints(NamedTuple):
     """Where to note the regret."""
 
     rounds: Any
@@ -87,7 +87,7 @@ class Marks(NamedTuple):
     next: int  # the first mark that is not yet past
 
 
-class Kind(NamedTuple):
+class KernelSpec(NamedTuple):
     """What a chain kernel is compiled for."""
 
     functions: Functions
@@ -108,7 +108,7 @@ class Kind(NamedTuple):
 
 
 def pick_from(count: int) -> Function:
-    """``pick(arrays, policy)``: the row of `policy` of each of `count` arrays."""
+    """Make ``pick(arrays, policy)``, which gives the row of `policy` of each of `count` arrays."""
     last = count - 1
 
     @njit
@@ -127,7 +127,7 @@ def pick_from(count: int) -> Function:
 
 
 def put_into(count: int) -> Function:
-    """``put(table, at, step, values)``: `count` values into the table, `step` apart."""
+    """Make ``put(table, at, step, values)``, which writes `count` values to a table, `step` apart."""
     last = count - 1
 
     @njit
@@ -146,15 +146,56 @@ def put_into(count: int) -> Function:
     return puts
 
 
+def adder_of(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
+    """Make three functions on an arm's sums, which are these places of the statistics.
+
+    ``get(stats, arm)`` reads them, ``set(stats, arm, values)`` writes them, and ``add(values, table, at,
+    step)`` adds to each what the table has for it, `step` apart.
+    """
+    last = len(places) - 1
+    place = places[last]
+
+    @njit
+    def get(stats: Any, arm: int) -> Any:
+        return (stats[place][arm],)
+
+    @njit
+    def put(stats: Any, arm: int, values: Any) -> None:
+        stats[place][arm] = values[last]
+
+    @njit
+    def add(values: Any, table: Any, at: Any, step: Any) -> Any:
+        return (values[last] + table[at + np.uint64(last) * step],)
+
+    if last == 0:
+        return get, put, add
+    get_before, put_before, add_before = adder_of(places[:last])
+
+    @njit
+    def gets(stats: Any, arm: int) -> Any:
+        return get_before(stats, arm) + get(stats, arm)
+
+    @njit
+    def puts(stats: Any, arm: int, values: Any) -> None:
+        put_before(stats, arm, values)
+        put(stats, arm, values)
+
+    @njit
+    def adds(values: Any, table: Any, at: Any, step: Any) -> Any:
+        return add_before(values, table, at, step) + add(values, table, at, step)
+
+    return gets, puts, adds
+
+
 @njit
 def back(place: Any, by: Any, size: Any) -> Any:
-    """The place so far back in a ring."""
+    """Give the place that lies `by` before `place` in a ring."""
     return place - by if place >= by else place + size - by
 
 
 @njit
 def ask(changes: Any, c: Any, runs: Any) -> Any:
-    """The next `AHEAD` changes."""
+    """Read the next `AHEAD` changes."""
     c2 = c + runs + runs
     c4 = c2 + runs + runs
     c6 = c4 + runs + runs
@@ -189,35 +230,43 @@ def add_four(rate: Any, at: Any, arms: Any, ring: Any, slot: Any, due: Any) -> A
 
 @functools.cache
 def group_reader(one_law: bool) -> Function:
-    """``group(...)``: who has finished a group in this round, and what they had paid at its edges.
+    """Make ``group(...)``, which finds who finishes a group in this round: arm, and pay at its edges.
 
     The arm is -1 where no such decision was made. Reading it needs nothing that `finished` writes,
     so the next group's numbers are on their way while one is learned from.
     """
 
     @njit
-    def group(game: Game, reader: Reader, feed: Feed, arms: Any, which: Any, ring: Any, place: Any) -> Any:
+    def group(
+        problem: GpuProblem,
+        times: GpuLearningTimes,
+        feed: GpuFeed,
+        arms: Any,
+        which: Any,
+        ring: Any,
+        place: Any,
+    ) -> Any:
         policy, g, t = which
         at, slot, step, size = ring
         row, own, runs = place
-        if g >= reader.ages.shape[1]:
+        if g >= times.ages.shape[1]:
             return -1, 0.0, 0.0
         u = np.uint64(g)
         p = np.uint64(policy)
-        age = reader.ages[p, u]
+        age = times.ages[p, u]
         if t < age:  # they rise
             return -1, 0.0, 0.0
         made = np.uint64(age - 1)
         s = back(slot, made * step, size)
         made = back(row, made, np.uint64(feed.rows))
         a = np.uint64(arms[at + s])
-        law = np.uint64(0) if one_law else np.uint64(game.law[a])
+        law = np.uint64(0) if one_law else np.uint64(problem.law[a])
         first = (made * np.uint64(feed.laws) + law) * np.uint64(feed.paid_columns)
-        c = (first + np.uint64(reader.cell[p, u])) * runs + own
-        d = (first + np.uint64(reader.cell[p, u + np.uint64(1)])) * runs + own
+        c = (first + np.uint64(times.cell[p, u])) * runs + own
+        d = (first + np.uint64(times.cell[p, u + np.uint64(1)])) * runs + own
         low, high = feed.paid[c], feed.paid[d]
-        before = low + reader.part[p, u] * (feed.paid[c + runs] - low)
-        after = high + reader.part[p, u + np.uint64(1)] * (feed.paid[d + runs] - high)
-        return np.int64(a), game.caps[a] * before, game.caps[a] * after
+        before = low + times.part[p, u] * (feed.paid[c + runs] - low)
+        after = high + times.part[p, u + np.uint64(1)] * (feed.paid[d + runs] - high)
+        return np.int64(a), problem.caps[a] * before, problem.caps[a] * after
 
     return group

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.engine.cpu import Chain, Marks, Plan
+from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.policy.base import Policy
@@ -60,9 +60,9 @@ def record(
     """
     laws = pack(problem)
     source = RunFeed(problem, laws, seed, run)
-    chain = Chain(Plan(policy, problem, laws), source.span, (seed, run))
+    chain = Chain(PolicyPlan(policy, problem, laws), source.span, (seed, run))
     caps = np.array(problem.caps)
-    none = Marks(np.zeros(0, np.int64), np.zeros(0))
+    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
     arms: list[Ints] = []
     pieces: list[Floats] = []
     start = 1

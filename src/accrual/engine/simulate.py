@@ -98,7 +98,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
         else:
             _refuse_contextual(labelled)
             laws = pack(problem)
-            plans = [cpu.Plan(policy, problem, laws) for policy in labelled.values()]
+            plans = [cpu.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
             task = cpu.Task(problem, laws, plans, rounds, horizon, seed, numbers)
             if device == "cuda":
                 from accrual.engine.cuda import play
@@ -154,7 +154,7 @@ def _runs(runs: int | range) -> range:
 
 
 def log_rounds(horizon: int, count: int = 500) -> list[int]:
-    """About `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
+    """Give about `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
 
     Examples
     --------

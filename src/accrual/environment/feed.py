@@ -69,7 +69,7 @@ class RunFeed:
         self._length = 0
 
     def read(self, length: int) -> Feed:
-        """The feed of the next `length` rounds (at most `span`)."""
+        """Draw the feed of the next `length` rounds (at most `span`)."""
         # What earlier decisions still owe moves to the front; the rest is written afresh.
         done, window = self._length, self._window
         self._changes[: window + 1] = self._changes[done : done + window + 1]

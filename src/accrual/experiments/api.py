@@ -128,17 +128,17 @@ def replay(
 
 def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -> dict[str, Policy | Fixed]:
     """Give policies by their labels, for `judge_all`."""
-    found: dict[str, Policy | Fixed] = {}
+    labelled: dict[str, Policy | Fixed] = {}
     for one in given:
         if not isinstance(one, str | Policy | Mapping):
             raise InputError(f"a policy must be a name, a policy or shares of arms, not {one!r}")
         policy: Policy | Fixed | None = one if isinstance(one, Policy) else fixed(one, log.arms)
         if policy is None:
             policy = parse(str(one))
-        if policy.label in found:
+        if policy.label in labelled:
             raise InputError(f"policy {policy.label} is given twice")
-        found[policy.label] = policy
-    return found
+        labelled[policy.label] = policy
+    return labelled
 
 
 @contextmanager

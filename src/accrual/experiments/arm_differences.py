@@ -220,11 +220,11 @@ class Posterior:
         cell = dice.choice(len(chance), size=count, p=chance / chance.sum())
         centre = self._centre[cell] + dice.standard_normal(count) / np.sqrt(self._sure[cell])
         centre = np.maximum(centre, 1e-3 * self._centre[cell] + 1e-300)
-        found = np.tile(centre[:, None], (1, len(self._paid)))
+        drawn = np.tile(centre[:, None], (1, len(self._paid)))
         for row in np.flatnonzero(cell):
             shape = 1.0 / _GRID[cell[row] - 1] ** 2
-            found[row] = dice.standard_gamma(shape + self._paid) / (shape / centre[row] + self._exposure)
-        return found
+            drawn[row] = dice.standard_gamma(shape + self._paid) / (shape / centre[row] + self._exposure)
+        return drawn
 
 
 def _likelihood(expected: Floats, paid: Floats, c: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import statistics
 import time
@@ -12,7 +11,7 @@ from accrual.core.progress import no_progress_bar
 from accrual.engine.simulate import simulate
 from accrual.experiments.paper import setting1, setting2
 from accrual.policy.base import Policy
-from accrual.policy.catalog import CATALOG, make
+from accrual.policy.catalog import CATALOG
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.tpucbfr import TPUCBFR
 from accrual.policy.tpucbfrg import TPUCBFRG
@@ -82,13 +81,6 @@ def report() -> list[tuple[str, str]]:
     ]
     rows += [
         (f"Setting 1, {policy.label} alone, one core", measure(one, [policy], 30_000, repeats=3))
-        for policy in map(_usual, CATALOG)
+        for policy in (kind.example(50) for kind in CATALOG.values())
     ]
     return [(name, f"{cost:,.0f} ns per policy-round") for name, cost in rows]
-
-
-def _usual(name: str) -> Policy:
-    """Give a policy of the catalog with the settings the headline gives it."""
-    takes = inspect.signature(CATALOG[name]).parameters
-    usual = {"alpha": 50, "spread": "begin"}
-    return make(name, **{key: value for key, value in usual.items() if key in takes})

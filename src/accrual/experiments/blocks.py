@@ -1,4 +1,4 @@
-"""The paper's blocks as cells: problems and policies from their names in `settings`."""
+"""The paper's blocks as cells: problems and policies from their names in `paper_settings`."""
 
 from __future__ import annotations
 

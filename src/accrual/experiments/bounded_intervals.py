@@ -1,4 +1,4 @@
-"""Intervals that stay where a value can lie: a click rate is never below 0, a share never above 1."""
+"""Intervals within what a value can be: a click rate is never below 0, a share never above 1."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A live view of the cells: how far, how fast, how long still; plain lines where no terminal is.
+"""Show on stderr how many cells are done, how fast, and how long the others will take.
 
-Speed is in millions of policy-rounds a second.
+Without a terminal these are plain lines. Speed is in millions of policy-rounds a second.
 """
 
 from __future__ import annotations

@@ -163,25 +163,25 @@ def gather_results(cells: Sequence[Cell], out: Path) -> Result:
 
     Every policy must have cells for the same runs. A cell that is missing or damaged is refused.
     """
-    found = []
+    stored = []
     for cell in cells:
         path = out / rows.CELLS / cell.name
         try:
-            found.append(rows.read_cell(path))
+            stored.append(rows.read_cell(path))
         except FileNotFoundError:
             raise InputError(f"{path} is missing; run the command again") from None
-    found.sort(key=lambda part: part.runs.start)
+    stored.sort(key=lambda part: part.runs.start)
     parts: dict[str, list[tuple[Any, Any]]] = {label: [] for cell in cells for label in cell.policies}
-    for part in found:
+    for part in stored:
         for label, regret, pulls in zip(part.learners, part.regret, part.pulls, strict=True):
             parts[label].append((regret, pulls))
     first = cells[0]
     return Result(
         labels=tuple(parts),
-        rounds=found[0].rounds,
+        rounds=stored[0].rounds,
         regret=np.array([np.concatenate([regret for regret, _ in part]) for part in parts.values()]),
         pulls=np.array([np.concatenate([pulls for _, pulls in part]) for part in parts.values()]),
-        runs=range(found[0].runs.start, found[-1].runs.stop),
+        runs=range(stored[0].runs.start, stored[-1].runs.stop),
         meta={
             "seed": first.identity["seed"],
             "horizon": first.horizon,

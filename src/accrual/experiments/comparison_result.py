@@ -1,4 +1,4 @@
-"""What a comparison on a fitted problem says."""
+"""The result of comparing policies on a fitted problem: figures, intervals, tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lines(
     base = final[result.labels.index(baseline)]
     mine = best[np.arange(final.shape[1]) // play.each]
     shares = 100.0 * (result.pulls * mine[None]).sum(axis=2) / result.pulls.sum(axis=2)
-    found = [
+    unsorted = [
         PolicyLine(
             label,
             interval(final[p], play, _POSITIVE),
@@ -71,7 +71,7 @@ def lines(
         for p, label in enumerate(result.labels)
         if label not in (WAITING, AT_ONCE)
     ]
-    return sorted(found, key=lambda line: line.regret.value)
+    return sorted(unsorted, key=lambda line: line.regret.value)
 
 
 class Play(NamedTuple):
@@ -136,7 +136,7 @@ class Cost(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What waiting costs: one learner with three kinds of sight."""
+    """What waiting costs: one learner, told of rewards in three ways."""
 
     costs: tuple[Cost, ...]  # every total at once, pieces as they come, totals when their window has closed
     # How much of what waiting for totals costs is saved by using pieces, in percent, at most 100; None where
@@ -176,7 +176,7 @@ def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
     top = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-12)
     chance = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    found = [
+    unsorted = [
         ArmLine(
             arm.name, arm.decisions, arm.mean,
             Interval(float(drawn[:, a].mean()), float(low[a]), float(high[a])), float(chance[a]),
@@ -184,7 +184,7 @@ def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
         for a, arm in enumerate(setup.fitted.known)
         if arm.mean is not None
     ]  # fmt: skip
-    return sorted(found, key=lambda line: -line.mean.value)
+    return sorted(unsorted, key=lambda line: -line.mean.value)
 
 
 @dataclass(frozen=True)

@@ -112,10 +112,10 @@ def set_up(fitted: Fitted, rate: float | None = None, seed: int = 0) -> Comparis
     pace = fitted.rate if rate is None else rate
     rounds = fitted.window * pace
     slower = max(1.0, rounds / window_most(len(fitted.known)))
-    found = scale(rounds / slower, fitted.groups, len(fitted.known))
-    problem = fitted.to_problem(found.window, found.window // found.part)
+    rounds_scale = scale(rounds / slower, fitted.groups, len(fitted.known))
+    problem = fitted.to_problem(rounds_scale.window, rounds_scale.window // rounds_scale.part)
     return ComparisonSetup(
-        problem, PossibleProblems(fitted.known, problem, seed), found, pace, slower, fitted
+        problem, PossibleProblems(fitted.known, problem, seed), rounds_scale, pace, slower, fitted
     )
 
 
@@ -124,10 +124,10 @@ def horizon_notes(setup: ComparisonSetup, horizon: int) -> list[str]:
     fitted = setup.fitted
     time, window = horizon / setup.rate, fitted.window
     long, full = (show_length(one, fitted.unit == "seconds", like=window) for one in (time, window))
-    said = [f"{horizon:,} decisions = {long} at {_pace(setup)}; window {full}."]
+    sentences = [f"{horizon:,} decisions = {long} at {_pace(setup)}; window {full}."]
     if setup.slower > 1:
         pending = fitted.window * setup.rate
-        said.append(
+        sentences.append(
             f"They are simulated {setup.slower:.3g} times slower, as so long a window is costly: "
             f"{setup.problem.window:,} decisions are pending at a time instead of {pending:,.0f}, and a run "
             f"lasts {horizon / setup.problem.window:.3g} windows instead of {time / window:.3g}. So policies "
@@ -135,11 +135,11 @@ def horizon_notes(setup: ComparisonSetup, horizon: int) -> list[str]:
             "of all those of policies that wait."
         )
     if time < window:
-        said.append(
+        sentences.append(
             f"At that pace no decision closes within {horizon:,}: a policy that waits for totals would not "
             "learn anything in that time."
         )
-    return said
+    return sentences
 
 
 def _pace(setup: ComparisonSetup) -> str:
@@ -152,7 +152,7 @@ def notes(setup: ComparisonSetup) -> list[str]:
     """Say in sentences what was simulated."""
     fitted, (window, _, part) = setup.fitted, setup.scale
     timed = fitted.unit == "seconds"
-    said = [
+    sentences = [
         f"A window of {show_length(fitted.window, timed)} is {window:,} rounds, at {_pace(setup)}"
         + (f" slowed down {setup.slower:.3g} times." if setup.slower > 1 else "."),
         "Every piece pays in the round of its own age."
@@ -167,22 +167,22 @@ def notes(setup: ComparisonSetup) -> list[str]:
     left_out = [arm.name for arm in fitted.arms if arm.mean is None]
     if left_out:
         more = f" and {len(left_out) - 8} more" if len(left_out) > 8 else ""
-        said.append(f"Left out, as none of their decisions has closed: {', '.join(left_out[:8])}{more}.")
+        sentences.append(f"Left out, as none of their decisions has closed: {', '.join(left_out[:8])}{more}.")
     raised = [
         name
         for name, cap, arm in zip(setup.problem.arms, setup.problem.caps, fitted.known, strict=True)
         if arm.cap is not None and cap > arm.cap.used * (1 + 1e-9)
     ]
     if raised:
-        said.append(f"Caps raised to the largest total in the sample: {', '.join(raised[:8])}.")
+        sentences.append(f"Caps raised to the largest total in the sample: {', '.join(raised[:8])}.")
     true = np.array([arm.mean.value for arm in fitted.known if arm.mean is not None])
     excess = float((setup.problem.means - true).max()) / max(float(true.max()), 1e-300)
     if excess > 0.005:
-        said.append(
+        sentences.append(
             "Totals below 0 cannot be simulated and count as 0, which raises means by up to "
             f"{100 * excess:.2g} % of the largest."
         )
-    return said
+    return sentences
 
 
 def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
@@ -203,16 +203,16 @@ def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict
         "AgeUCB": AgeUCB(alpha, proved=False, independent=False),
         "DelayedUCB1": DelayedUCB1(),
     }
-    found: dict[str, Policy] = {BASELINE: usual[BASELINE]}
+    labelled: dict[str, Policy] = {BASELINE: usual[BASELINE]}
     for name in names or USUAL:
         policy = name if isinstance(name, Policy) else usual[name] if name in usual else parse(name)
         label = f"TPUCBFRG({alpha}, fitted)" if name == "TPUCBFRG" else policy.label
-        if label in found and policy != usual[BASELINE]:
+        if label in labelled and policy != usual[BASELINE]:
             raise InputError(f"policy {label} is given twice")
-        found[label] = policy
-    for policy in found.values():  # one that does not fit says so before anything is played
+        labelled[label] = policy
+    for policy in labelled.values():  # one that does not fit says so before anything is played
         policy.params(np.array(setup.problem.caps), setup.problem.window)
-    return found
+    return labelled
 
 
 def usual_horizon(setup: ComparisonSetup) -> int:
@@ -243,7 +243,7 @@ def cells(
     """
     whole("horizon", horizon, len(setup.problem.caps), ROUND_MOST)
     each = runs_of_draw(runs, device)
-    found = []
+    parts = []
     for draw, first in enumerate(range(0, runs, each)):
         drawn = setup.possible.draw(draw)
         last = min(first + each, runs)
@@ -251,7 +251,7 @@ def cells(
             (drawn.problem, {**compared, WAITING: _TOTALS}), (drawn.at_once, {AT_ONCE: _TOTALS})
         ):  # fmt: skip
             (one,) = cut("compare", problem, learners, horizon, last - first, each, seed)
-            found.append(
+            parts.append(
                 replace(one, runs=range(first, last), identity={**one.identity, "runs": [first, last]})
             )
-    return on_device(found, device)
+    return on_device(parts, device)

@@ -8,17 +8,18 @@ from accrual.experiments.comparison_result import Comparison
 from accrual.experiments.comparison_setup import BASELINE, horizon_notes
 
 
-def conclusions(found: Comparison) -> list[str]:
+def conclusions(comparison: Comparison) -> list[str]:
     """Say whether arms differ, which policy loses least, what waiting costs, and what was simulated."""
-    horizon = int(found.result.rounds[-1])
+    horizon = int(comparison.result.rounds[-1])
     return [
-        *_arms(found), *_policy(found), _waiting(found), *horizon_notes(found.setup, horizon),
-        f"To play {found.best.policy} live: {found.live}",
+        *_arms(comparison), *_policy(comparison), _waiting(comparison),
+        *horizon_notes(comparison.setup, horizon),
+        f"To play {comparison.best.policy} live: {comparison.live}",
     ]  # fmt: skip
 
 
-def _arms(found: Comparison) -> list[str]:
-    signal, first = found.setup.possible.signal, found.arms[0]
+def _arms(comparison: Comparison) -> list[str]:
+    signal, first = comparison.setup.possible.signal, comparison.arms[0]
     p = f"p = {signal.p:.3f}" if signal.p > 1 / (RESAMPLES + 1) else f"p ≤ {signal.p:.3f}"
     test = f"resampling test of equal means over {signal.arms:,} arms: {p}"
     size = (
@@ -28,10 +29,10 @@ def _arms(found: Comparison) -> list[str]:
     if not signal.found:
         return [
             f"No sign that arms differ in what they pay ({test}). {size}, and with probability "
-            f"{found.setup.possible.posterior.alike:.2f} not at all: a ranking of arms, or of policies, "
+            f"{comparison.setup.possible.posterior.alike:.2f} not at all: a ranking of arms, or of policies, "
             "would mostly rank luck. A longer log would tell."
         ]
-    rivals = sorted((line for line in found.arms if line.best > 0.05), key=lambda line: -line.best)
+    rivals = sorted((line for line in comparison.arms if line.best > 0.05), key=lambda line: -line.best)
     if first.best >= 0.95:
         best = f"{first.arm!r} pays best (probability {_chance(first.best)})"
         sure = f"{best}: {first.mean} a decision"
@@ -43,25 +44,25 @@ def _arms(found: Comparison) -> list[str]:
     return [f"Arms differ in what they pay ({test}). {size}. {sure}."]
 
 
-def _policy(found: Comparison) -> list[str]:
-    best = found.best
-    said = (
+def _policy(comparison: Comparison) -> list[str]:
+    best = comparison.best
+    sentence = (
         f"{best.policy} loses least of the policies that can be played: {best.lost} per 1,000 "
         f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for "
         "that arm."
     )
-    if found.rivals:
-        said += f" It cannot be told from {', '.join(found.rivals)}."
-    return [said]
+    if comparison.rivals:
+        sentence += f" It cannot be told from {', '.join(comparison.rivals)}."
+    return [sentence]
 
 
-def _waiting(found: Comparison) -> str:
-    at_once, pieces, totals = found.waiting.costs
+def _waiting(comparison: Comparison) -> str:
+    at_once, pieces, totals = comparison.waiting.costs
     per = (
         f"{BASELINE} loses {figure(at_once.lost.value)} per 1,000 decisions if it sees totals at once, "
         f"{figure(pieces.lost.value)} with pieces, {figure(totals.lost.value)} if it waits for totals"
     )
-    saved = found.waiting.saved
+    saved = comparison.waiting.saved
     if saved is None:
         return f"What pieces save of the cost of waiting cannot be told from chance ({per})."
     return (

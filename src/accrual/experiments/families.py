@@ -1,4 +1,4 @@
-"""Kinds of problems on which policies fail, each with its numbers left open.
+"""Kinds of problems on which policies fail, as functions of their numbers.
 
 The gallery plays one set of numbers of every kind; `benchmarks/default_policy.py` has another set, on
 which the constants of the default policy were chosen.

@@ -92,7 +92,7 @@ class Judged(NamedTuple):
     reward: Interval  # per decision
     more: Interval  # than the log
     used: int  # decisions of arms that the policy chooses
-    effective: float  # what they are worth, in decisions of equal weight
+    effective: float  # how many decisions of equal weight they count as
 
 
 def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
@@ -102,7 +102,7 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     effective = mass**2 / float((weight**2).sum()) if mass else 0.0
     if effective < LEAST:
         raise InputError(
-            f"too little to judge {policy.label} by: the log's {count:,} decisions are worth {effective:.0f} "
+            f"too little to judge {policy.label} by: the log's {count:,} decisions count as {effective:.0f} "
             f"of its own, where {LEAST} are needed (the log seldom chose its arms, or at very uneven "
             "propensities)"
         )

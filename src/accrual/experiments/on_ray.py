@@ -234,5 +234,5 @@ def _hushed() -> Iterator[None]:
 
 def brief(error: Exception) -> str:
     """Shorten an error of Ray's to one line; a task's error ends with the worker's own."""
-    said = str(error).strip()
-    return " ".join(said.splitlines()[-1:] if "Traceback" in said else said.split())[:300]
+    text = str(error).strip()
+    return " ".join(text.splitlines()[-1:] if "Traceback" in text else text.split())[:300]

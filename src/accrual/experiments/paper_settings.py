@@ -192,10 +192,10 @@ def select(only: Sequence[str]) -> list[PaperSetting]:
     chosen: set[str] = set()
     for word in only:
         stem = word.strip().rstrip("/")
-        found = {id for id in PAPER_SETTINGS if id == stem or id.startswith(f"{stem}/")}
-        if not found:
+        matching = {id for id in PAPER_SETTINGS if id == stem or id.startswith(f"{stem}/")}
+        if not matching:
             tops = dict.fromkeys(id.split("/")[0] for id in PAPER_SETTINGS)
             options = [*tops, *(id for id in PAPER_SETTINGS if id not in tops)]
             raise unknown("setting", word, options) if stem else InputError("a setting's id is empty")
-        chosen |= found
+        chosen |= matching
     return [setting for id, setting in PAPER_SETTINGS.items() if id in chosen]

@@ -42,7 +42,7 @@ class ReplayLine(NamedTuple):
     reward: Interval  # per decision
     more: Interval  # than the log
     used: int  # decisions that the figure rests on
-    effective: float  # what they are worth, in decisions of equal weight
+    effective: float  # how many decisions of equal weight they count as
     shares: tuple[float, ...]  # of each arm in what the policy chose
 
 
@@ -87,13 +87,13 @@ def judge_all(
             if isinstance(given, Fixed):
                 lines += [ReplayLine(label, *one, tuple(given.shares.tolist())) for one in judge(log, given)]
                 continue
-            found = []
+            passes = []
             for number, one in enumerate(logs):
-                found.append(_play(one, given, method, (seed, number)))
+                passes.append(_play(one, given, method, (seed, number)))
                 bar.advance(len(log.at))
                 if number == 0:
-                    _enough(found[0], label, method, log)
-            lines.append(_line(label, method, log, found, base))
+                    _enough(passes[0], label, method, log)
+            lines.append(_line(label, method, log, passes, base))
     return lines
 
 
@@ -183,8 +183,8 @@ def _play(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) 
     )
 
 
-def _enough(found: _Pass, label: str, method: Method, log: ReplayLog) -> None:
-    if found.effective < LEAST:
+def _enough(own_pass: _Pass, label: str, method: Method, log: ReplayLog) -> None:
+    if own_pass.effective < LEAST:
         closed = int(log.closed.sum())
         if method == "rejection":
             why = (
@@ -194,15 +194,15 @@ def _enough(found: _Pass, label: str, method: Method, log: ReplayLog) -> None:
         else:
             why = "the log seldom chose what the policy would, or at very uneven propensities"
         raise InputError(
-            f"too little to judge {label} by: {found.used:,} of {closed:,} closed decisions can be used, "
-            f"worth {found.effective:.0f}, where {LEAST} are needed ({why})"
+            f"too little to judge {label} by: {own_pass.used:,} of {closed:,} closed decisions can be used, "
+            f"which count as {own_pass.effective:.0f}, where {LEAST} are needed ({why})"
         )
 
 
-def _line(label: str, method: str, log: ReplayLog, found: list[_Pass], base: list[float]) -> ReplayLine:
+def _line(label: str, method: str, log: ReplayLog, passes: list[_Pass], base: list[float]) -> ReplayLine:
     """Make a line of passes and means that are the log's own first, then those of the resampled logs."""
-    own, other = np.array([one.value for one in found]), np.array(base)
-    first, wider = found[0], t_factor(REPEATS - 1)
+    own, other = np.array([one.value for one in passes]), np.array(base)
+    first, wider = passes[0], t_factor(REPEATS - 1)
     return ReplayLine(
         label,
         method,

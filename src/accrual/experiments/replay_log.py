@@ -1,4 +1,4 @@
-"""A log as a replay walks through it."""
+"""A log in order of time, as a replay goes through it."""
 
 from __future__ import annotations
 

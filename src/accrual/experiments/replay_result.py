@@ -42,9 +42,9 @@ class ReplayResult:
         own = self.lines[0]
         cut = int((~self.log.whole).sum())
         still_open = int((self.log.whole & ~self.log.closed).sum())
-        said = [f"The log paid {own.reward} a decision, over {len(self.log.at):,} decisions."]
+        sentences = [f"The log paid {own.reward} a decision, over {len(self.log.at):,} decisions."]
         if cut or still_open:
-            said.append(
+            sentences.append(
                 f"{cut:,} decisions were cut short and {still_open:,} were open at its end: they count as "
                 "far as they were followed, and not as if nothing more had come."
             )
@@ -52,10 +52,10 @@ class ReplayResult:
             if line.method in ("IPS", "self-normalised"):
                 continue  # the table has them; one figure is enough to read
             paid = f"{line.policy} would have paid {line.reward} a decision"
-            said.append(f"{paid} ({line.method}): {_versus(line)}.")
+            sentences.append(f"{paid} ({line.method}): {_versus(line)}.")
         if any(line.method == self.method for line in self.lines):
-            said.append(_READ[self.method])
-        return "\n".join(said)
+            sentences.append(_READ[self.method])
+        return "\n".join(sentences)
 
     def rows(self) -> list[dict[str, Any]]:
         """Give a dict for each line: reward and difference to the log, with their 95 % intervals."""

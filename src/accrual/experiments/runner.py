@@ -160,8 +160,10 @@ def compute(cell: Cell, store: Path) -> None:
             cell.problem, cell.policies, cell.horizon, cell.runs, cell.identity["seed"], cell.device,
             checkpoints=cell.identity["checkpoints"], threads=1,
         )  # fmt: skip
-    found = rows.CellRows(cell.identity, result.labels, cell.runs, result.rounds, result.regret, result.pulls)
-    rows.write_cell(store / cell.name, found)
+    cell_rows = rows.CellRows(
+        cell.identity, result.labels, cell.runs, result.rounds, result.regret, result.pulls
+    )
+    rows.write_cell(store / cell.name, cell_rows)
 
 
 def _started(executor: Executor, todo: Sequence[Cell], store: Path) -> Generator[Cell, None, None]:
@@ -173,8 +175,8 @@ def _started(executor: Executor, todo: Sequence[Cell], store: Path) -> Generator
 def _stored(store: Path, cell: Cell) -> bool:
     """Tell whether the cell is on disk; refuse a damaged file."""
     try:
-        found = rows.read_cell(store / cell.name)
-        if found.identity != cell.identity:
+        stored = rows.read_cell(store / cell.name)
+        if stored.identity != cell.identity:
             raise rows.DamagedCell(f"{store / cell.name} is damaged (it is another cell's)")
     except FileNotFoundError:
         return False

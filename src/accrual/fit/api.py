@@ -1,4 +1,4 @@
-"""`accrual.fit(...)`: a log to what it says, in one call."""
+"""`accrual.fit(...)`: find out in one call how a log's reward arrives."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which column is what: as told, or guessed from the names; and what can be read from it."""
+"""Find which column of a table has which role: as told, or guessed from the names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-from accrual.core.errors import InputError, unknown
+from accrual.core.errors import InputError, only
 from accrual.fit.source import TableSource
 
 DECISION_ROLES = ("id", "arm", "at", "propensity", "window")
@@ -29,6 +29,9 @@ _GUESSES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # In a joined table a row is a piece: "time" is its decision's, and "id" may be its own.
 _JOINED = {**_GUESSES, "id": _GUESSES["decision"], "piece_at": _GUESSES["piece_at"][: -len(_TIMES)]}
+DECISION_GUESSES = {role: _GUESSES[role] for role in DECISION_ROLES}
+PIECE_GUESSES = {role: _GUESSES[role] for role in PIECE_ROLES}
+JOINED_GUESSES = {role: _JOINED[role] for role in ROLES if role != "decision"}
 _MEANINGS = {
     "id": "the decision's id", "arm": "what was chosen", "at": "the decision's time",
     "decision": "the decision's id", "value": "what a piece pays", "piece_at": "a piece's time, or else age",
@@ -42,43 +45,44 @@ ZONED = re.compile(r"^TIMESTAMP(_NS|_MS|_S)? WITH TIME ZONE$")
 
 
 def assign(
-    source: TableSource, roles: Iterable[str], told: Mapping[str, str], joined: bool = False
+    source: TableSource, guesses: Mapping[str, tuple[str, ...]], told: Mapping[str, str]
 ) -> dict[str, int]:
     """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
 
-    A piece has an age or a time. Where one is told the other is not looked for.
+    `guesses` are the roles, with the names that a column of each may have. A piece has an age or a time;
+    where one is told the other is not looked for.
     """
     names = [_plain(name) for name in source.names]
-    found = {role: _exact(source, told[role], role) for role in roles if role in told}
-    if {"age", "piece_at"} <= set(found):
+    columns = {role: column_named(source, told[role], role) for role in guesses if role in told}
+    if {"age", "piece_at"} <= set(columns):
         raise InputError(f"{source.label}: name a column for age or for piece_at, not for both")
     other = {"age": "piece_at", "piece_at": "age"}
-    for role in roles:
+    for role, likely in guesses.items():
         if other.get(role) in told:
             continue
-        for guess in (_JOINED if joined else _GUESSES)[role]:
-            if role not in found and guess in names and names.index(guess) not in found.values():
-                found[role] = names.index(guess)
-    return found
+        for guess in likely:
+            if role not in columns and guess in names and names.index(guess) not in columns.values():
+                columns[role] = names.index(guess)
+    return columns
 
 
-def ambiguous(source: TableSource, found: Mapping[str, int]) -> str:
+def ambiguous(source: TableSource, columns: Mapping[str, int]) -> str:
     """Say that both an age and a time of pieces were guessed; nothing where that is not so."""
-    if not {"age", "piece_at"} <= set(found):
+    if not {"age", "piece_at"} <= set(columns):
         return ""
-    age, moment = (source.names[found[role]] for role in ("age", "piece_at"))
+    age, moment = (source.names[columns[role]] for role in ("age", "piece_at"))
     return (
         f"{source.label}: column {age!r} may be a piece's age, and column {moment!r} its time: "
         f"say --column {_option('age', age)} or --column {_option('piece_at', moment)}"
     )
 
 
-def lacking(source: TableSource, found: Mapping[str, int], roles: Iterable[str]) -> str:
+def lacking(source: TableSource, columns: Mapping[str, int], roles: Iterable[str]) -> str:
     """Say what a table lacks of `roles`, with the options to type; nothing where it lacks nothing."""
-    missing = [role for role in roles if role not in found]
+    missing = [role for role in roles if role not in columns]
     if not missing:
         return ""
-    what = " and ".join(f"{role} ({_MEANINGS[role]})" for role in missing)
+    what = " and ".join(f"{role} ({_MEANINGS[role]})" if role in _MEANINGS else role for role in missing)
     names = ", ".join(
         repr(name) if name else f"#{i + 1} (no name)" for i, name in enumerate(source.names[:30])
     )
@@ -91,10 +95,8 @@ def _option(role: str, name: str) -> str:
     return f"'{text}'" if re.search(r"[^\w=.-]", text) else text
 
 
-def check_told(told: Mapping[str, str]) -> None:
-    for role in told:
-        if role not in ROLES:
-            raise unknown("column role", role, ROLES)
+def check_told(told: Mapping[str, str], roles: Iterable[str] = ROLES) -> None:
+    only("column role", told, roles)
 
 
 def number_expression(source: TableSource, column: int, role: str) -> str:
@@ -130,7 +132,7 @@ def is_whole(source: TableSource, column: int) -> bool:
     return bool(re.match(r"^(U?(TINY|SMALL|BIG)INT|INTEGER|U?INT(8|16|32|64))$", source.types[column]))
 
 
-def _exact(source: TableSource, name: str, role: str) -> int:
+def column_named(source: TableSource, name: str, role: str) -> int:
     """Give the column of a name, or of a position written like #3."""
     place = re.fullmatch(r"#([1-9]\d*)", name)
     if place and name not in source.names:
@@ -141,10 +143,10 @@ def _exact(source: TableSource, name: str, role: str) -> int:
         return int(place[1]) - 1
     matches = [i for i, own in enumerate(source.names) if own == name]
     if len(matches) != 1:
-        found = ", ".join(map(repr, source.names[:30]))
+        have = ", ".join(map(repr, source.names[:30]))
         count = "no" if not matches else f"{len(matches)}"
         hint = f"; write #{matches[0] + 1} for the first of them" if matches else ""
-        raise InputError(f"{source.label}: {count} column {name!r} (for {role}); it has {found}{hint}")
+        raise InputError(f"{source.label}: {count} column {name!r} (for {role}); it has {have}{hint}")
     return matches[0]
 
 

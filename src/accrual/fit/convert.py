@@ -1,4 +1,4 @@
-"""Other tables, made into logs of decisions and pieces."""
+"""Write a log that was made of another table."""
 
 from __future__ import annotations
 

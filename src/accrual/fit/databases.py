@@ -182,8 +182,8 @@ def _copy_sqlite(url: _Url, table: str, path: Path) -> None:
             names = [column[0] for column in cursor.description]
             kinds = []
             for name in names:
-                found = connection.execute(f"SELECT DISTINCT typeof({_quoted(name)}) FROM ({query})")
-                kinds.append({row[0] for row in found} - {"null"})
+                cell_types = connection.execute(f"SELECT DISTINCT typeof({_quoted(name)}) FROM ({query})")
+                kinds.append({row[0] for row in cell_types} - {"null"})
             wanted = [
                 _quoted(name) if kind <= {"integer", "real"} and kind else f"CAST({_quoted(name)} AS TEXT)"
                 for name, kind in zip(names, kinds, strict=True)

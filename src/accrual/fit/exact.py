@@ -1,4 +1,4 @@
-"""Sums that do not depend on the order of what is added, to the bit.
+"""Sums that are the same to the bit, whatever the order of what is added.
 
 Numbers are added as whole multiples of a power of two, in two integers: one for what is large, one
 for the remainder. Adding integers is exact, so a log that is cut into parts and added up part by

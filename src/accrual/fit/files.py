@@ -1,4 +1,4 @@
-"""The files that a path stands for: one, a folder of parts, a pattern, or what an archive holds."""
+"""Find the files that a path stands for: one file, a folder of parts, a pattern, or an archive's files."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def find_files(given: str, folder: Path) -> list[File]:
     """Give the files that a path or a pattern stands for; what must be unpacked goes to `folder`."""
     path = Path(given)
     if path.is_dir():
-        found = [(file, _keys(file.relative_to(path))) for file in _parts(path)]
-        if not found:
+        paths = [(file, _keys(file.relative_to(path))) for file in _parts(path)]
+        if not paths:
             raise InputError(f"{given}: the folder has no files")
     elif path.exists():
-        found = [(path, ())]
+        paths = [(path, ())]
     else:
-        found = [
+        paths = [
             (Path(name), ()) for name in sorted(glob.glob(given, recursive=True)) if Path(name).is_file()
         ]
-        if not found:
+        if not paths:
             what = "no file fits the pattern" if glob.has_magic(given) else "there is no such file or folder"
             raise InputError(f"{given}: {what}")
-    files = [file for each, keys in found for file in _unpacked(each, keys, folder)]
+    files = [file for each, keys in paths for file in _unpacked(each, keys, folder)]
     names = {tuple(name for name, _ in file.keys) for file in files}
     if len(names) > 1:
         raise InputError(f"{given}: its folders must all have the same names before the sign =")
@@ -69,15 +69,15 @@ def find_files(given: str, folder: Path) -> list[File]:
 
 def _parts(path: Path) -> list[Path]:
     """List all files of a folder; of folders in it only those that Hive names, such as day=2024-01-05."""
-    found: list[Path] = []
+    files: list[Path] = []
     for each in sorted(path.iterdir()):
         if each.name.startswith((".", "_")):
             continue
         if each.is_file():
-            found.append(each)
+            files.append(each)
         elif each.is_dir() and "=" in each.name:
-            found += _parts(each)
-    return found
+            files += _parts(each)
+    return files
 
 
 def _keys(path: Path) -> tuple[tuple[str, str], ...]:

@@ -85,21 +85,21 @@ def fit_log(
     plan = FinalPassPlan(
         len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions
     )
-    found = merged(log.each(final_pass, plan))
-    recommended, arrived = recommend(found.course.of(0), bins.edges, fine, ends, cut.recommended)
-    pooled = GroupEstimate(found.sums.together())
+    final = merged(log.each(final_pass, plan))
+    recommended, arrived = recommend(final.course.of(0), bins.edges, fine, ends, cut.recommended)
+    pooled = GroupEstimate(final.sums.together())
     if pooled.total <= 0.0:
         _nothing_inside(log, window, length)
-    sums = [found.sums.of(a) for a in range(len(log.arms))]
-    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(found.sums.closed >= 2).tolist()}
+    sums = [final.sums.of(a) for a in range(len(log.arms))]
+    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(final.sums.closed >= 2).tolist()}
     if len(known) < 2:
         raise InputError(
             "fewer than two arms have two decisions that were followed for the whole window of "
             f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
         )
     means = [_mean(known.get(a), pooled, log.signed) for a in range(len(log.arms))]
-    caps = _caps(log, found, cap)
-    samples = draw_samples(log, found.closed, length, [m.value if m else None for m in means], size)
+    caps = _caps(log, final, cap)
+    samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
     arms = [
         Arm(
             name, int(one.completed.sum()), int(one.seen[-1]), mean, caps[a] if mean else None,
@@ -113,7 +113,7 @@ def fit_log(
         groups=parts,
         rate=log.rate,
         open=log.counts.decisions - closed,
-        late=found.late,
+        late=final.late,
         log=log.describe(),
         spread=_shares(pooled, log.signed),
         arrived={"ages": tuple(bins.edges.tolist())}
@@ -126,7 +126,7 @@ def fit_log(
 
 
 def _curve(log: LogFacts, last: float) -> ArrivalCurve:
-    """Trace how reward comes in up to an age; complains of values that cannot be computed with."""
+    """Trace how reward comes in up to an age; refuse values that cannot be computed with."""
     if log.largest_value > _VALUE_MOST:
         raise InputError(
             f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
@@ -209,20 +209,20 @@ def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | No
 def _warnings(
     log: LogFacts, arms: list[Arm], pooled: GroupEstimate, known: dict[int, GroupEstimate]
 ) -> list[str]:
-    said = []
+    warnings = []
     if any(arm.cap and arm.cap.given is None for arm in arms):
-        said.append(
+        warnings.append(
             "a cap cannot be learned from a log: the next decision may pay more than any before; "
             "give your own if you know one"
         )
     unknown_arms = [arm.name for arm in arms if arm.mean is None]
     if unknown_arms:
-        said.append(
+        warnings.append(
             f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
             f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
         )
     if log.counts.identical:
-        said.append(
+        warnings.append(
             f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
             "payments may be alike (a key would tell)"
         )
@@ -230,8 +230,8 @@ def _warnings(
     mixed = weights @ np.array([one.group_means for one in known.values()])
     shift = np.abs(mixed / mixed.sum() - pooled.group_means / pooled.total).max() if mixed.sum() > 0 else 0.0
     if shift > _SHIFTED:
-        said.append(
+        warnings.append(
             "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
             "differently at different ages: go by the arms' own"
         )
-    return said
+    return warnings

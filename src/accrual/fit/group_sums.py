@@ -51,15 +51,15 @@ def add_grouped(
     for i in range(len(done)):
         a, r = arm[i], done[i]
         count[a, r] += 1
-        found = 0
+        paying = 0
         for g in range(r):
             x = pay[i, g]
             if x != 0.0:  # most groups of most decisions pay nothing
-                some[found] = g
-                found += 1
+                some[paying] = g
+                paying += 1
                 _add(paid, a, r, g, x * first[a], second)
                 _add(square, a, r, g, x * x * both[a], second)
-        for j in range(found):
+        for j in range(paying):
             x = pay[i, some[j]]
-            for k in range(j, found):
+            for k in range(j, paying):
                 _add(product, a, some[j], some[k], x * pay[i, some[k]] * both[a], second)

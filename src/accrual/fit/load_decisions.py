@@ -1,4 +1,4 @@
-"""The decisions of a log into its tables."""
+"""Read the decisions of a log into its tables."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _check_unique(log: Log, tables: Tables, cells: dict[str, CheckedColumn]) -> 
 
 
 def check_arms(arms: tuple[str, ...], tables: Tables) -> None:
-    """Complain of a log with too few arms, or with so many that they cannot be arms."""
+    """Refuse a log with too few arms, or with so many that they cannot be arms."""
     where = (
         f"{tables.decisions.label}: column {tables.decisions.names[tables.decision_columns['arm']]!r} (arm)"
     )

@@ -1,4 +1,4 @@
-"""The pieces of a log into its tables, joined with their decisions, and the log's end."""
+"""Read the pieces of a log into its tables, joined with their decisions."""
 
 from __future__ import annotations
 
@@ -186,8 +186,8 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
             counts.repeats += int(repeat.sum())
             counts.conflicts += int((repeat & ~alike).sum())
             if repeat.any():
-                found = pyarrow.table({"place": place[repeat]})
-                writer.register("found", found)
+                here = pyarrow.table({"place": place[repeat]})
+                writer.register("found", here)
                 writer.execute("INSERT INTO repeated SELECT place FROM found")
         counts.identical += int((same[0] & alike & (key == 0)).sum())
     if counts.conflicts and reading.strict:

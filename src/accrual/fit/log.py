@@ -1,4 +1,4 @@
-"""Opening a log: where everything that can be wrong with one is found and said."""
+"""Open a log, and refuse in one line what is wrong with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from accrual.core.errors import InputError
-from accrual.fit.columns import DECISION_ROLES, PIECE_ROLES, ROLES, ambiguous, assign, check_told, lacking
+from accrual.fit.columns import (
+    DECISION_GUESSES,
+    JOINED_GUESSES,
+    PIECE_GUESSES,
+    ambiguous,
+    assign,
+    check_told,
+    lacking,
+)
 from accrual.fit.databases import fetch, is_url
 from accrual.fit.load_decisions import load_decisions
 from accrual.fit.load_pieces import load_pieces
@@ -82,9 +90,9 @@ def open_log(
     [(0, 0.0, 0.5), (0, 3.0, 0.25), (2, 2.0, 1.0)]
     """
     reading = Reading.made(columns, options)
-    log, tables, found = load(decisions, pieces, reading)
+    log, tables, contents = load(decisions, pieces, reading)
     try:
-        whole = merge_contents([found])
+        whole = merge_contents([contents])
         check_contents(whole, tables)
         describe_whole(log, whole, [cut_at_end(log, whole, reading)])
     except BaseException:
@@ -121,20 +129,18 @@ def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading)
     if pieces is None:
         ids = {"id": told["decision"]} if "decision" in told and "id" not in told else {}
         one = {role: name for role, name in told.items() if role != "decision"}
-        found = assign(first, [role for role in ROLES if role != "decision"], one | ids, joined=True)
-        found["decision"] = found.get("id", -1)
-        tables = Tables(first, first, found, found)
+        columns = assign(first, JOINED_GUESSES, one | ids)
+        columns["decision"] = columns.get("id", -1)
+        tables = Tables(first, first, columns, columns)
     else:
         second = open_source(log.connection, pieces, "pieces", folder, labels.get("pieces"))
-        ours = {role: name for role, name in told.items() if role in DECISION_ROLES}
-        theirs = {role: name for role, name in told.items() if role in PIECE_ROLES}
         tables = Tables(
-            first, second, assign(first, DECISION_ROLES, ours), assign(second, PIECE_ROLES, theirs)
+            first, second, assign(first, DECISION_GUESSES, told), assign(second, PIECE_GUESSES, told)
         )
     paid_when = () if "age" in tables.piece_columns else ("piece_at",)
     lacks = [lacking(first, tables.decision_columns, ("id", "arm", "at"))]
     if tables.joined:
-        lacks = [lacking(first, found, ("id", "arm", "at", "value", *paid_when))]
+        lacks = [lacking(first, columns, ("id", "arm", "at", "value", *paid_when))]
     else:
         lacks.append(lacking(tables.pieces, tables.piece_columns, ("decision", "value", *paid_when)))
     lacks.append(ambiguous(tables.pieces, tables.piece_columns))
@@ -161,9 +167,9 @@ def _fetched(decisions: Any, pieces: Any, folder: Path, reading: Reading) -> tup
     for role in ("decisions", "pieces"):
         if not is_url(given[role]):
             continue
-        found = fetch(given[role], role, folder, reading.bandit)
-        if role == "decisions" and "pieces" in found and pieces is not None:
+        copies = fetch(given[role], role, folder, reading.bandit)
+        if role == "decisions" and "pieces" in copies and pieces is not None:
             raise InputError("the address has pieces of its own: leave out PIECES")
-        given |= {name: one.path for name, one in found.items()}
-        labels |= {name: one.label for name, one in found.items()}
+        given |= {name: one.path for name, one in copies.items()}
+        labels |= {name: one.label for name, one in copies.items()}
     return given["decisions"], given["pieces"], labels

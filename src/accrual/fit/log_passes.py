@@ -1,7 +1,7 @@
-"""The passes over a log that a fit makes; each can be made over parts of it and the findings merged.
+"""The passes that a fit makes over a log; each can be made over parts of it, whose findings merge.
 
-What they find of a part are counts, exact sums, largest values and the smallest hashes. None of it
-depends on how the log was cut or in what order its parts are merged.
+They find counts, exact sums, largest values and smallest hashes, none of which depends on how the
+log was cut into parts or in what order the parts are merged.
 """
 
 from __future__ import annotations
@@ -79,21 +79,21 @@ class ArrivalCurve:
 def trace_curve(log: Log, grid: Grid, scale: float, arms: int) -> ArrivalCurve:
     """Give the mean cumulative function of all decisions."""
     cells = len(grid)
-    found = ArrivalCurve(
+    curve = ArrivalCurve(
         grid, scale, np.zeros(cells + 1, np.int64), np.zeros(cells, np.int64), np.zeros(arms)
     )  # fmt: skip
     for block in decision_blocks(log):
         done = grid.place(block.followed)
-        found.finished += np.bincount(done, minlength=cells + 1)
+        curve.finished += np.bincount(done, minlength=cells + 1)
         total = np.zeros(len(done))
         for decision, age, value in block.pieces:
             at = grid.place(age)
             np.add.at(total, decision, np.abs(value))
             # A cell that the log's end cut off is left out; so is what came after the own window.
             fine = at < done[decision]
-            np.add.at(found.paid, at[fine], np.rint(value[fine] * scale).astype(np.int64))
-        np.maximum.at(found.largest, block.arm, total)
-    return found
+            np.add.at(curve.paid, at[fine], np.rint(value[fine] * scale).astype(np.int64))
+        np.maximum.at(curve.largest, block.arm, total)
+    return curve
 
 
 @dataclass
@@ -183,21 +183,21 @@ class FinalPassPlan:
 def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
     """Add up over the groups of the window, by arm, and over the bins of the course of arrival."""
     largest, most = plan.largest, plan.largest.max(keepdims=True)
-    found = FinalPass(
+    totals = FinalPass(
         Sums(len(plan.groups), largest, plan.decisions), Sums(len(plan.bins), most, plan.decisions),
         np.full(plan.arms, -np.inf), 0, Totals(plan.arms, plan.sample),
     )  # fmt: skip
     for block in decision_blocks(log):
         (paid, course), late = paid_in(block, plan.groups, plan.bins)
-        found.late += late
+        totals.late += late
         total = paid[:, :-1].sum(axis=1)
-        np.maximum.at(found.largest, block.arm, total)
+        np.maximum.at(totals.largest, block.arm, total)
         done = plan.groups.place(block.followed)
         closed = np.flatnonzero(done == len(plan.groups))
-        found.closed.add(block.hash[closed], block.arm[closed], total[closed], block.at[closed])
-        found.sums.add(paid, done, block.arm)
-        found.course.add(course, plan.bins.place(block.followed), np.zeros_like(block.arm))
-    return found
+        totals.closed.add(block.hash[closed], block.arm[closed], total[closed], block.at[closed])
+        totals.sums.add(paid, done, block.arm)
+        totals.course.add(course, plan.bins.place(block.followed), np.zeros_like(block.arm))
+    return totals
 
 
 class Mergeable(Protocol):

@@ -1,4 +1,4 @@
-"""How a column of times is read: as told, or recognised from what it holds, which is then said."""
+"""Find how a column of times is read: as told, or recognised from its cells, which is then noted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TimeOptions:
     zone: str | None = None
 
     def check(self, connection: Any) -> None:
-        """Complain of a unit or a time zone that there is not, or of a format and a unit together."""
+        """Refuse a unit or a time zone that there is not, or of a format and a unit together."""
         if self.unit is not None and self.unit not in TIME_UNITS:
             raise unknown("unit of time", self.unit, TIME_UNITS)
         if self.unit is not None and self.format is not None:
@@ -225,16 +225,16 @@ class TimeColumn:
         return [row[0] for row in run(self._connection, query, self._source).fetchall()]
 
     def _castable(self, text: str) -> bool:
-        said = TableSource(self._source.label, (), (), "", {"text": text})
+        given = TableSource(self._source.label, (), (), "", {"text": text})
         query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
-        return bool(run(self._connection, query, said).fetchone()[0])
+        return bool(run(self._connection, query, given).fetchone()[0])
 
     def _parses(self, style: str, cells: list[str]) -> bool:
-        said = TableSource(self._source.label, (), (), "", {"texts": cells})
+        given = TableSource(self._source.label, (), (), "", {"texts": cells})
         query = (
             f"SELECT bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL) FROM (SELECT unnest($texts) AS x)"
         )
-        return bool(run(self._connection, query, said).fetchone()[0])
+        return bool(run(self._connection, query, given).fetchone()[0])
 
     @property
     def style(self) -> str:

@@ -1,4 +1,4 @@
-"""What is odd about a log: said in a line each, with what to do, and never mended in silence."""
+"""Find what is odd about a log; each oddity is one line with what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log in parts, each read and added up by itself, wherever that is: the fit is the same to the bit."""
+"""A log in parts, each read and added up on its own machine; the fit is the same to the bit."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Part:
     def open(self) -> Opened:
         """Say what the part holds."""
         if self._opened is None:
-            self._log, tables, found = load(*self._given)
-            self._opened = Opened(found, tables, {name: getattr(self._log, name) for name in _TRAITS})
+            self._log, tables, contents = load(*self._given)
+            self._opened = Opened(contents, tables, {name: getattr(self._log, name) for name in _TRAITS})
         return self._opened
 
     def cut_at_end(self, whole: LogContents) -> EndedCounts:
@@ -99,7 +99,7 @@ class PartedLog(LogFacts):
 
 
 def part_readings(reading: Reading, parts: int) -> list[Reading]:
-    """Give the readings of so many parts; complains of what only a whole log can do."""
+    """Give the readings of so many parts; refuse what only a whole log can do."""
     if reading.skips:
         raise InputError(
             "rows that cannot be read can be skipped only on one machine: leave out --engine ray"

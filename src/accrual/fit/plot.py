@@ -1,4 +1,4 @@
-"""What a fit found, as a picture: the spread of every arm, and the course of arrival."""
+"""Draw what a fit found: the spread of every arm, and how much of the reward has come by each age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both tables of a log are read with: cells and what they must hold, and the row that breaks it.
+"""How the tables of a log are read: the options, and columns with what their cells must hold.
 
 Cells are read so that what cannot be read becomes NULL. Looking for a NULL is cheap; only when one
 is found is the source searched again for the row to name.
@@ -126,20 +126,18 @@ class CheckedColumn:
     among: str = "true"
 
     def expect(self, log: Log, table: str, name: str) -> None:
-        """Complain of the first row whose cell is not `good`, if `table`'s column `name` has one."""
+        """Refuse the first row whose cell is not `good`, if `table`'s column `name` has one."""
         if log.query(f"SELECT 1 FROM {table} WHERE {self._bad(name)} LIMIT 1"):
             self.expect_source(log)
             column = self.source.names[self.column]
             raise InputError(f"{self.source.label}: column {column!r} ({self.role}) must be {self.needed}")
 
     def expect_source(self, log: Log) -> None:
-        """Complain of the first row of the source whose cell is not `good`."""
+        """Refuse the first row of the source whose cell is not `good`."""
         for label, row, text in self.bad_rows(log, " LIMIT 1"):
-            found = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
+            what = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
             column = self.source.names[self.column]
-            raise InputError(
-                f"{label}: row {row}: column {column!r} ({self.role}) {found}, not {self.needed}"
-            )
+            raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, not {self.needed}")
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
         """Give file, row (from 1) and text of each cell of the source that is not `good`."""
@@ -164,7 +162,7 @@ class CheckedColumn:
 def check_zones(
     log: Log, source: TableSource, aware: bool | None, naive: bool | None, zone_told: str | None = None
 ) -> None:
-    """Note what was done about time zones, or complain of a mixture."""
+    """Note what was done about time zones, or refuse a mixture."""
     if aware and naive:
         raise InputError(
             f"{source.label}: some times have a time zone and some have none; give all of them one, or none"

@@ -1,4 +1,4 @@
-"""What a fit found, and `problem.json`, the file that keeps it: summary first, samples last."""
+"""What a fit found, and `problem.json`, the file that keeps it."""
 
 from __future__ import annotations
 

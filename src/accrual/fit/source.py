@@ -178,7 +178,7 @@ def _first_line(found: File, kind: str) -> str:
 
 
 def _look_through(file: str, stream: BinaryIO | gzip.GzipFile) -> None:
-    """Complain of what DuckDB would take long to notice; a file is read at the speed of the disk."""
+    """Refuse what DuckDB would take long to notice; a file is read at the speed of the disk."""
     lines = 1
     while block := stream.read(LINE_MOST):
         if b"\0" in block:
@@ -232,8 +232,8 @@ def _explained(label: str, sources: Sequence[TableSource], error: str) -> str:
     line = next((line.split("Line: ")[1] for line in lines if "CSV Error on Line: " in line), "")
     counts = next((line for line in lines if line.startswith("Expected Number of Columns")), "")
     if counts:
-        expected, found = (part.split()[0] for part in counts.split(": ")[1:3])
-        what = f"{found} columns where the header has {expected}"
+        expected, given = (part.split()[0] for part in counts.split(": ")[1:3])
+        what = f"{given} columns where the header has {expected}"
     else:
         what = (
             next((said for sign, said in _SIGNS.items() if sign in error), "") or lines[0].split(": ", 1)[-1]

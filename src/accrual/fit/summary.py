@@ -85,7 +85,7 @@ def _arrival(fitted: Fitted) -> str:
 def _waiting(fitted: Fitted) -> str:
     advice = fitted.recommended
     low, high = time(fitted, advice.window.low), time(fitted, advice.window.high)
-    said = (
+    advised = (
         f"a window of {time(fitted, advice.window.value)} catches 99 % of that "
         f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
     )
@@ -95,10 +95,10 @@ def _waiting(fitted: Fitted) -> str:
     watched = time(fitted, advice.watched)
     if advice.faded:
         more = f"another {share} % ({least} to {most}) may come after {watched}"
-        return f"{said}; {more}, if reward goes on fading"
+        return f"{advised}; {more}, if reward goes on fading"
     return (
-        f"{said}; but this is too short: the reward has not faded by age {watched}, up to which at least a "
-        f"tenth of the decisions were followed, and {share} % of it ({least} to {most}) may come later"
+        f"{advised}; but this is too short: the reward has not faded by age {watched}, up to which at least "
+        f"a tenth of the decisions were followed, and {share} % of it ({least} to {most}) may come later"
     )
 
 
@@ -110,14 +110,14 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
     """
     ranked = sorted(arms, key=lambda arm: -_mean(arm).value)
     best = ranked[0]
-    said = f"{best.name}, {_mean(best)} a decision"
+    pays = f"{best.name}, {_mean(best)} a decision"
     rivals = [arm for arm in ranked[1:] if _chance(_mean(best), _mean(arm)) * (len(arms) - 1) >= LEVEL]
     if not rivals:
         second = f"{ranked[1].name}, {_mean(ranked[1])}"
-        return f"{said}; every other arm pays less (95 % sure), the next {second}"
+        return f"{pays}; every other arm pays less (95 % sure), the next {second}"
     names = ", ".join(arm.name for arm in rivals[:5]) + (" and others" if len(rivals) > 5 else "")
     count = f"{len(rivals)} of the {len(ranked) - 1} others"
-    return f"perhaps {said}; but the log cannot tell it from {count} ({names})"
+    return f"perhaps {pays}; but the log cannot tell it from {count} ({names})"
 
 
 def _mean(arm: Arm) -> Interval:

@@ -47,56 +47,27 @@ class Counts:
 
 
 class LogFacts(ABC):
-    """What is known of a whole log.
-
-    Attributes
-    ----------
-    arms : tuple of str
-    timestamps : bool
-        Times are seconds since 1970 in UTC; otherwise plain numbers, as they were.
-    zone : {"given", "assumed", ""}
-        Whether timestamps had time zones.
-    time_unit : {"s", "ms", "us", "ns", ""}
-        What decisions' times count since 1970, where they are such numbers.
-    time_style : str
-        The format by which decisions' times are read, where there is one.
-    moment_sql : str
-        How a time that is written as the decisions' times are is read: SQL for ``$1``.
-    first, end : float
-        The first decision's time, and the time up to which (not including it) the log is complete.
-    resolution : float
-        What all times are multiples of: 1 for whole numbers, a day for dates; 0 where that is not known.
-    columns : dict
-        Role to column name.
-    counts : Counts
-    notes : list of str
-        What was guessed or assumed.
-    odd : list of str
-        What is odd about the log, and what to do about it.
-    has_propensity, has_window : bool
-    longest_window : float or None
-    signed : bool
-        Whether some value is negative.
-    largest_value : float
-        Of the pieces, in size.
-    rate : float
-        Decisions per unit of time, from the first to the last.
-    arm_numbers : ndarray
-        The place in `arms` of each arm of the table `decided`.
-    """
+    """What is known of a whole log."""
 
     def __init__(self) -> None:
         self.arms: tuple[str, ...] = ()
-        self.timestamps = False
-        self.zone = self.time_unit = self.time_style = self.moment_sql = ""
-        self.first = self.end = self.resolution = 0.0
-        self.columns: dict[str, str] = {}
+        self.timestamps = False  # times are seconds since 1970 in UTC; otherwise plain numbers, as they were
+        self.zone = ""  # whether timestamps had time zones: "given", "assumed", or "" for plain numbers
+        self.time_unit = ""  # what decisions' times count since 1970, where they are such numbers
+        self.time_style = ""  # the format by which decisions' times are read, where there is one
+        self.moment_sql = ""  # SQL that reads ``$1``, a time that is written as the decisions' times are
+        self.first = 0.0  # the first decision's time
+        self.end = 0.0  # the time up to which (not including it) the log is complete
+        self.resolution = 0.0  # what all times are multiples of, such as a day; 0 where that is not known
+        self.columns: dict[str, str] = {}  # role to column name
         self.counts = Counts()
-        self.notes: list[str] = []
-        self.odd: list[str] = []
-        self.has_propensity = self.has_window = self.signed = False
-        self.rate = self.largest_value = 0.0
-        self.arm_numbers = np.zeros(0, np.int64)
+        self.notes: list[str] = []  # what was guessed or assumed
+        self.odd: list[str] = []  # what is odd about the log, and what to do about it
+        self.has_propensity = self.has_window = False
+        self.signed = False  # whether some value is negative
+        self.rate = 0.0  # decisions per unit of time, from the first to the last
+        self.largest_value = 0.0  # of the pieces, in size
+        self.arm_numbers = np.zeros(0, np.int64)  # the place in `arms` of each arm of the table `decided`
         self.longest_window: float | None = None
 
     @property

@@ -8,7 +8,6 @@ number: of the amount, that of the whole first purchase.
 from __future__ import annotations
 
 import math
-import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from accrual.core.errors import InputError, unknown
-from accrual.fit.columns import number_expression, text_expression
+from accrual.core.errors import InputError
+from accrual.fit.columns import (
+    assign,
+    check_told,
+    column_named,
+    lacking,
+    number_expression,
+    text_expression,
+)
 from accrual.fit.moments import TimeColumn, TimeOptions, quoted
 from accrual.fit.reading import CheckedColumn, check_zones
 from accrual.fit.source import TableSource, open_source, run
@@ -109,12 +115,17 @@ def convert(
 def _convert(
     log: Log, source: TableSource, arm: str | AmountRanges, told: dict[str, str], times: TimeOptions
 ) -> tuple[Any, Any, list[str]]:
-    found = _assign(source, told)
+    check_told(told, _GUESSES)
+    columns = assign(source, _GUESSES, told)
+    if lacks := lacking(source, columns, _GUESSES):
+        raise InputError(lacks)
     notes = [
         "columns guessed from their names: "
-        + ", ".join(f"{role} = {source.names[column]}" for role, column in found.items() if role not in told)
+        + ", ".join(
+            f"{role} = {source.names[column]}" for role, column in columns.items() if role not in told
+        )
     ]
-    _read(log, source, found, arm, times)
+    _read(log, source, columns, arm, times)
     rows, nobody = log.query("SELECT count(*), count(*) FILTER (customer IS NULL) FROM raw")[0]
     if rows == nobody:
         raise InputError(f"{source.label}: it has no row with a customer")
@@ -124,7 +135,7 @@ def _convert(
         "CREATE TABLE first AS SELECT customer, min(tick) AS tick FROM raw "
         "WHERE customer IS NOT NULL GROUP BY customer"
     )
-    _name(log, source, found, arm)
+    _name(log, source, columns, arm)
     at = "tick::DOUBLE"
     if log.timestamps:
         at = "make_timestamp(tick::BIGINT)" + (" AT TIME ZONE 'UTC'" if log.zone == "given" else "")
@@ -141,51 +152,24 @@ def _convert(
     return decisions, pieces, [note for note in [*log.notes, *notes] if not note.endswith(": ")]
 
 
-def _assign(source: TableSource, told: Mapping[str, str]) -> dict[str, int]:
-    plain = [re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in source.names]
-    found = {}
-    for role in told:
-        if role not in _GUESSES:
-            raise unknown("column role", role, _GUESSES)
-    for role, guesses in _GUESSES.items():
-        if role in told:
-            found[role] = column_of(source, told[role], role)
-            continue
-        places = [plain.index(guess) for guess in guesses if guess in plain]
-        if not places:
-            raise InputError(
-                f"{source.label}: no column for {role}; it has {', '.join(map(repr, source.names[:30]))}; "
-                f"name one with {role}=COLUMN"
-            )
-        found[role] = places[0]
-    return found
-
-
-def column_of(source: TableSource, name: str, role: str) -> int:
-    """Give the one column of that name."""
-    if source.names.count(name) != 1:
-        raise InputError(f"{source.label}: {unknown(f'column ({role})', name, source.names[:30])}")
-    return list(source.names).index(name)
-
-
 def _read(
-    log: Log, source: TableSource, found: Mapping[str, int], arm: str | AmountRanges, times: TimeOptions
+    log: Log, source: TableSource, columns: Mapping[str, int], arm: str | AmountRanges, times: TimeOptions
 ) -> None:
     """Make the table `raw`: row, customer, tick, amount, and what the arm is made of."""
-    moments = TimeColumn(log.connection, source, found["time"], "time", times)
+    moments = TimeColumn(log.connection, source, columns["time"], "time", times)
     log.timestamps = moments.timestamps
     if moments.kind:
-        log.notes.append(f"{source.names[found['time']]} (time): {moments.kind}")
-    customer = text_expression(source, found["customer"], "customer")
+        log.notes.append(f"{source.names[columns['time']]} (time): {moments.kind}")
+    customer = text_expression(source, columns["customer"], "customer")
     someone = f"{customer} IS NOT NULL"
     cells = {
-        "tick": CheckedColumn(source, found["time"], "time", moments.tick, moments.needed, among=someone),
+        "tick": CheckedColumn(source, columns["time"], "time", moments.tick, moments.needed, among=someone),
         "amount": CheckedColumn(
-            source, found["amount"], "amount", number_expression(source, found["amount"], "amount"),
+            source, columns["amount"], "amount", number_expression(source, columns["amount"], "amount"),
             "a finite number", "isfinite({x})", among=someone,
         ),
     }  # fmt: skip
-    column = column_of(source, arm.column if isinstance(arm, AmountRanges) else arm, "arm")
+    column = column_named(source, arm.column if isinstance(arm, AmountRanges) else arm, "arm")
     made_of = (
         number_expression(source, column, "cut")
         if isinstance(arm, AmountRanges)
@@ -208,9 +192,9 @@ def _read(
     check_zones(log, source, aware, naive, times.zone)
 
 
-def _name(log: Log, source: TableSource, found: Mapping[str, int], arm: str | AmountRanges) -> None:
+def _name(log: Log, source: TableSource, columns: Mapping[str, int], arm: str | AmountRanges) -> None:
     """Make the table `decided`: customer, tick, arm."""
-    whole = isinstance(arm, AmountRanges) and column_of(source, arm.column, "arm") == found["amount"]
+    whole = isinstance(arm, AmountRanges) and column_named(source, arm.column, "arm") == columns["amount"]
     log.query(
         f"CREATE TABLE valued AS SELECT first.customer, first.tick, "
         f"{'sum(amount)' if whole else 'arg_min(made_of, row)'} AS made_of FROM raw JOIN first "

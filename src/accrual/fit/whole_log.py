@@ -1,4 +1,4 @@
-"""From what was found in a log, or in each of its parts, to what is known of the whole of it.
+"""From what each part of a log holds to what is known of the whole log.
 
 Parts are made by a hash of the decision's id, so a decision and its pieces are in one of them. What
 is found are counts, least and greatest values and names, which merge in any order.
@@ -104,17 +104,17 @@ def merge_contents(parts: Sequence[LogContents]) -> LogContents:
     )
 
 
-def check_contents(found: LogContents, tables: Tables) -> None:
-    """Complain of a log from which nothing can be learned."""
-    if not found.counts.decisions:
+def check_contents(contents: LogContents, tables: Tables) -> None:
+    """Refuse a log from which nothing can be learned."""
+    if not contents.counts.decisions:
         raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
-    check_arms(found.arms, tables)
-    if found.counts.pieces:
+    check_arms(contents.arms, tables)
+    if contents.counts.pieces:
         return
-    if not found.counts.orphans:
+    if not contents.counts.orphans:
         raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
     column = tables.pieces.names[tables.piece_columns["decision"]]
-    why = "they differ by spaces or capitals" if found.facts.alike else "is it the right one?"
+    why = "they differ by spaces or capitals" if contents.facts.alike else "is it the right one?"
     where = f"{tables.pieces.label}: column {column!r} (decision)"
     raise InputError(f"{where} has no id that is a decision's; {why}")
 
@@ -147,19 +147,19 @@ def cut_at_end(log: Log, whole: LogContents, reading: Reading) -> EndedCounts:
     )  # fmt: skip
 
 
-def describe_whole(known: LogFacts, found: LogContents, parts: Sequence[EndedCounts]) -> None:
+def describe_whole(known: LogFacts, contents: LogContents, parts: Sequence[EndedCounts]) -> None:
     """Write down what is known of a whole log."""
-    known.arms, known.resolution = found.arms, found.resolution
-    known.notes, known.zone = found.notes, found.zone
+    known.arms, known.resolution = contents.arms, contents.resolution
+    known.notes, known.zone = contents.notes, contents.zone
     known.counts = dataclasses.replace(
-        found.counts,
+        contents.counts,
         decisions=sum(part.decisions for part in parts),
         pieces=sum(part.pieces for part in parts),
         after_end=sum(part.after_end for part in parts),
         unfollowed=sum(part.unfollowed for part in parts),
     )
     unit = known.unit
-    known.first, known.end = found.first / unit, parts[0].end / unit
+    known.first, known.end = contents.first / unit, parts[0].end / unit
     if not known.counts.decisions:
         raise InputError(f"no decision lies before the end, {known.moment(known.end)}")
     if not known.counts.pieces:
@@ -170,18 +170,18 @@ def describe_whole(known: LogFacts, found: LogContents, parts: Sequence[EndedCou
     span = max(part.last for part in parts) / unit - known.first + known.resolution
     count = known.counts.decisions - (known.resolution == 0.0)  # without steps, the gaps between them
     known.rate = count / span if span > 0.0 else float(count)
-    known.odd = oddities(known, found.facts)
+    known.odd = oddities(known, contents.facts)
 
 
 def _resolution(log: Log) -> float:
     """Find what all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
-    found = 0.0
+    resolution = 0.0
     for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
         for table, name, size in (("decided", "tick", step * log.unit), ("paid", "age", step)):
             if log.query(f"SELECT 1 FROM {table} WHERE {name} <> floor({name} / {size}) * {size} LIMIT 1"):
-                return found
-        found = step
-    return found
+                return resolution
+        resolution = step
+    return resolution
 
 
 def _given_end(log: Log, given: float | str) -> float:

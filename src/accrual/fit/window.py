@@ -1,4 +1,4 @@
-"""How far to look, which window to recommend, and into how many groups to cut it."""
+"""Choose how far to look, which window to recommend, and into how many groups to cut it."""
 
 from __future__ import annotations
 

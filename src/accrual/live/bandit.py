@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import operator
 import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Unpack, overload
+from typing import Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
+from accrual.live.asks import (
+    UNKNOWN_DECISION,
+    arm_number,
+    decision_number,
+    is_finite,
+    refuse_decisions_after_arms,
+)
 from accrual.live.catch_up_thread import CatchUpThread, Staleness
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import Ask, Commits, Decide, salt_of
@@ -44,7 +49,7 @@ _VALUE_MOST = 1e50  # the squares of larger ones soon add up to no number at all
 
 _REFUSED = {
     Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
-    Status.UNKNOWN: "no decision has the id {id!r}; nothing was stored",
+    Status.UNKNOWN: UNKNOWN_DECISION,
     Status.FUTURE: "decision {id} has not reached the age of that piece; nothing was stored",
     Status.EARLY: "that piece is from before decision {id} was made; nothing was stored",
 }
@@ -76,7 +81,7 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `clock`, `skew`: see `Options`.
+        `seed`, `allow_negative`, `clock`, `skew`, `unit`: see `Options`.
 
     Examples
     --------
@@ -105,7 +110,7 @@ class Bandit:
         only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
-            arms, window, groups, policy, seed, options.get("allow_negative", False)
+            arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", "")
         )
         name_of("a bandit", name)
         place, owned = _opened(store)
@@ -298,12 +303,16 @@ class Bandit:
         Parameters
         ----------
         asks : sequence
+            Every `Decide` comes before any `AddArm` and `RetireArm`, for arms are chosen before anything of
+            the transaction is stored.
         pieces_checked : bool
             Whether every piece comes from `piece`, so that it need not be checked again.
         """
         checked = [
             ask if pieces_checked and isinstance(ask, NewPiece) else self._checked(ask) for ask in asks
         ]
+        if len(checked) > 1:
+            refuse_decisions_after_arms(checked)
         return self._commits.submit(checked) if checked else []
 
     def _checked(self, ask: Ask) -> Ask:
@@ -315,10 +324,14 @@ class Bandit:
                 name_of("a decision", ask.key)
             return Decide(whole("n", ask.n, 1, _MOST), ask.key)
         if isinstance(ask, AddArm):
-            name_of("an arm", ask.name)
-            self._arm_fits(ask.cap, ask.window)
-            return AddArm(ask.name, float(ask.cap), float(ask.window))
-        return CloseDecision(_index(ask.decision)) if isinstance(ask, CloseDecision) else ask
+            arm = ask._replace(name=name_of("an arm", ask.name), cap=cap_of(ask.cap))
+            self._arm_fits(arm.cap, arm.window)
+            return arm._replace(window=float(arm.window))
+        if isinstance(ask, RetireArm):
+            return RetireArm(arm_number(ask.arm))
+        if isinstance(ask, CloseDecision):
+            return CloseDecision(decision_number(ask.decision))
+        raise InputError(f"submit takes Decide, NewPiece, CloseDecision, AddArm and RetireArm, not {ask!r}")
 
     def close_decision(self, id: int) -> bool:
         """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
@@ -327,7 +340,7 @@ class Bandit:
         as that of a decision of which nobody knows whether more will come: were it counted now, decisions
         that end early would be counted before those that go on, and every arm look worse than it is.
         """
-        number = _index(id)
+        number = decision_number(id)
         (answer,) = self._commits.submit((CloseDecision(number),))
         if answer.status is Status.UNKNOWN:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
@@ -380,7 +393,7 @@ class Bandit:
 
     def explain(self, id: int) -> Explanation:
         """Why decision `id` got its arm: every arm's index, and what it is made of, at that moment."""
-        number = _index(id)
+        number = decision_number(id)
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
@@ -445,7 +458,7 @@ class Bandit:
         self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
     ) -> NewPiece:
         """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
-        if not _finite(value):
+        if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if abs(float(value)) > _VALUE_MOST:
             raise InputError(f"a piece's value must be at most {_VALUE_MOST:g} in size, not {value!r}")
@@ -456,16 +469,16 @@ class Bandit:
         if age is not None:
             if at is not None:
                 raise InputError("say when a piece came by age= or by at=, not both")
-            if not _finite(age) or age < 0:
+            if not is_finite(age) or age < 0:
                 raise InputError(f"a piece's age must be 0 or more, not {age!r}")
             age = float(age)
         elif at is not None:
-            if not _finite(at):
+            if not is_finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             at = float(at)
         if key is not None:
             name_of("a piece", key)
-        return NewPiece(id if type(id) is int else _index(id), float(value), age, at, key)
+        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key)
 
 
 def _opened(store: str | Store | None) -> tuple[Store, bool]:
@@ -473,13 +486,6 @@ def _opened(store: str | Store | None) -> tuple[Store, bool]:
     if store is None:
         return MemoryStore(), True
     return (open_store(store), True) if isinstance(store, str) else (store, False)
-
-
-def _index(id: Any) -> int:
-    try:
-        return operator.index(id)
-    except TypeError:
-        raise InputError(_REFUSED[Status.UNKNOWN].format(id=id)) from None
 
 
 def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:
@@ -491,10 +497,3 @@ def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:
         if row is None:
             raise
         return row
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except (TypeError, OverflowError):
-        return False

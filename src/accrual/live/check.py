@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from accrual.live.ledger import Ledger
-from accrual.store.base import Events, Kind, StoreDamaged
+from accrual.store.base import StoreDamaged
+from accrual.store.event_schema import Events, Kind
 
 _CLOSE = int(Kind.CLOSE)
 

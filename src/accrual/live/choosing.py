@@ -44,9 +44,9 @@ class Choosing(NamedTuple):
 
 
 @njit
-def moment_of(state: KernelState, made: int, salt: int) -> Moment:
+def moment_of(made: int, seed: int, salt: int) -> Moment:
     """Return the moment of the decision after `made` others."""
-    return Moment(made + 1, math.log(max(made, 1)), state.rules.seed, salt)
+    return Moment(made + 1, math.log(max(made, 1)), seed, salt)
 
 
 @njit

@@ -18,6 +18,7 @@ from accrual.store.base import AddArm
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
+UNIT_MOST = 40  # characters
 CAP_LEAST, CAP_MOST = 1e-50, 1e50
 
 
@@ -33,12 +34,15 @@ class Options(TypedDict, total=False):
         PostgreSQL server; while it leaps by more than an hour, nothing is stored. Rounds need none.
     skew : float
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
+    unit : str
+        What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
     """
 
     seed: int
     allow_negative: bool
     clock: Callable[[], float]
     skew: float
+    unit: str
 
 
 class Config(NamedTuple):
@@ -51,6 +55,7 @@ class Config(NamedTuple):
     policy: Policy
     seed: int
     allow_negative: bool
+    unit: str = ""  # of the reward, for people
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """One for the first arms, with this policy or another."""
@@ -66,7 +71,8 @@ class Config(NamedTuple):
     def written(self) -> dict[str, Any]:
         """As the store keeps it."""
         text = policy_text(self.policy)
-        return {
+        unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
+        return unit | {
             "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
             "rounds": self.rounds,
             "window": self.window,
@@ -85,6 +91,7 @@ def checked(
     policy: Policy | str | None,
     seed: int,
     allow_negative: bool,
+    unit: str = "",
 ) -> Config:
     """A configuration from what a user gives."""
     rounds, length = window_of(window)
@@ -110,6 +117,7 @@ def checked(
         AgeIMED() if policy is None else policy,
         whole("seed", seed, 0, SEED_MOST),
         bool(allow_negative),
+        unit_of(unit),
     )
     config.ledger()  # the policy may have something to say
     return config
@@ -132,6 +140,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         policy,
         written["seed"],
         written["allow_negative"],
+        written.get("unit", ""),
     )
 
 
@@ -142,7 +151,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
         wanted["arms"] = written["arms"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
-        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative")
+        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit")
         if _short(key, wanted) != _short(key, written)
     ]
     if differing:
@@ -158,6 +167,8 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
         return "[" + ", ".join(f"{name} (cap {cap:.15g})" for name, cap, _ in written["arms"]) + "]"
     if key == "window":
         return window_text(written["rounds"], written["window"])
+    if key == "unit":
+        return repr(written.get(key, ""))
     return str(written[key])
 
 
@@ -210,11 +221,24 @@ def name_of(what: str, name: Any) -> str:
     raise InputError(f"the name or key of {what} must be text of 1 to {NAME_MOST} characters, not {shown}")
 
 
+def unit_of(unit: Any) -> str:
+    """Check the unit of a bandit's reward.
+
+    Examples
+    --------
+    >>> unit_of("lectures")
+    'lectures'
+    """
+    if isinstance(unit, str) and len(unit) <= UNIT_MOST and (unit.isprintable() or not unit):
+        return unit
+    raise InputError(f"unit must be printable text of up to {UNIT_MOST} characters, not {unit!r}")
+
+
 def cap_of(cap: Any) -> float:
     """An arm's cap, checked."""
     try:
         number = float(cap)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not CAP_LEAST <= number <= CAP_MOST:  # beyond, squares of shares of a cap are no numbers any more
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")

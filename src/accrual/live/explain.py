@@ -11,7 +11,8 @@ from accrual.live.log_follower import LogFollower
 from accrual.policy.age import AgePolicy
 from accrual.policy.base import Moment
 from accrual.policy.estimate import TURN
-from accrual.store.base import DecisionRow, Store
+from accrual.store.base import Store
+from accrual.store.event_schema import DecisionRow
 
 
 class Reason(NamedTuple):

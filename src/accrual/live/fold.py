@@ -18,7 +18,7 @@ from accrual.live.learning import learning
 from accrual.live.pending import NEXT, close, has_room
 from accrual.policy.base import Feedback, Function, Functions
 from accrual.policy.contextual import with_contexts
-from accrual.store.base import Kind
+from accrual.store.event_schema import Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
@@ -59,7 +59,7 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
             return False
         for i in range(n):
             made = state.pending.counts[NEXT]
-            moment = moment_of(state, made, salt)
+            moment = moment_of(made, state.rules.seed, salt)
             choice = prepare(state, book, now, moment)
             choice = choose_arm(state, book, now, moment, choice) if arm == CHOOSE else arm
             state.arms[i] = choice
@@ -91,7 +91,7 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
                     break
                 made = state.pending.counts[NEXT]
                 # The value of a decision's event is the salt of the worker that made it.
-                prepare(state, book, ats[i], moment_of(state, made, int(values[i])))
+                prepare(state, book, ats[i], moment_of(made, state.rules.seed, int(values[i])))
                 record(state, book, ats[i], made, arms[i], ages[i])
             i += 1
         return i
@@ -115,7 +115,7 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
         for i in range(n):
             time = now + step * i
             pass_time(state, book, time)
-            moment = moment_of(state, made + i, salt)
+            moment = moment_of(made + i, state.rules.seed, salt)
             choice = choose_arm(state, book, time, moment, prepare(state, book, time, moment))
             state.arms[i] = choice
             if i < n - 1:
@@ -133,7 +133,8 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
     @kernel
     def observe(held: Any, id_: int, value: float, age: float) -> bool:
         """Take in a piece; return whether it is learned from."""
-        return learn(held.value, id_, value, age)
+        learned: bool = learn(held.value, id_, value, age)
+        return learned
 
     @kernel
     def observe_many(held: Any, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:

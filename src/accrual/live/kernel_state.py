@@ -72,4 +72,5 @@ class Book(NamedTuple):
 @njit
 def visit_of(state: KernelState, id_: int) -> int:
     """Return the place in `visits` of a decision that is being made or tried."""
-    return min(id_ - state.visits_from[0], len(state.visits) - 1)  # a plain policy has but one, of no width
+    place: int = min(id_ - state.visits_from[0], len(state.visits) - 1)
+    return place  # a plain policy has but one visit, of no width

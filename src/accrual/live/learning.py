@@ -86,15 +86,14 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                     leave(state.pending, number)
 
     @njit
-    def amend(state: KernelState, row: Any, number: int, group: int, value: float) -> None:
+    def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float, x: Floats) -> None:
         """Correct a group that was finished without this piece, and all that were finished since."""
-        paid, x = state.pending.paid, state.pending.contexts[number]
         before = 0.0
         for g in range(row["group"]):
-            after = before + paid[number, g]
+            after = before + paid[g]
             if g >= group:
                 earlier = value if g > group else 0.0
-                amended(state.params, state.stats, row["arm"], g, before, after, earlier, value, x)
+                amended(params, stats, row["arm"], g, before, after, earlier, value, x)
             before = after
         row["done"] += value
 
@@ -118,7 +117,10 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         if grouped:
             group = int(np.searchsorted(state.rules.edges, age, side="right"))
             if group < row["group"]:
-                amend(state, row, number, group, value)
+                amend(
+                    state.params, state.stats, row, pending.paid[number], group, value,
+                    pending.contexts[number],
+                )  # fmt: skip
             pending.paid[number, group] += value
         return True
 

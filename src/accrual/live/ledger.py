@@ -27,7 +27,7 @@ from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended
 from accrual.policy.contextual import ContextualPolicy
-from accrual.store.base import Events, Kind
+from accrual.store.event_schema import Events, Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -537,7 +537,10 @@ class Ledger:
 
 
 def _positive(what: str, value: float) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{what} must be a positive number, not {value!r}")
     return number

@@ -13,19 +13,13 @@ from accrual.live import snapshot
 from accrual.live.check import check_events
 from accrual.live.ledger import Ledger
 from accrual.store.base import (
-    AddArm,
     Answer,
-    CloseDecision,
-    Events,
-    Kind,
-    NewDecisions,
-    NewPiece,
-    Status,
     Store,
     StoreDamaged,
     StoreRequest,
 )
-from accrual.store.event_schema import Event, columns
+from accrual.store.event_schema import PACKED, Events, columns, seq_of, unpack
+from accrual.store.new_events import events_of_answers
 
 _CHUNK = 1 << 17  # events read at a time
 _OFTEN = 20_000  # events between two resting places in memory, ...
@@ -35,9 +29,6 @@ _PLACES = 3
 _LARGE = 1 << 24  # bytes: of a ledger beyond that, memory holds no copies; the store's snapshot must do
 
 log = logging.getLogger("accrual.live")
-
-_DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
-_ADD_ARM, _RETIRE_ARM = int(Kind.ADD_ARM), int(Kind.RETIRE_ARM)
 
 
 class LogFollower:
@@ -59,7 +50,7 @@ class LogFollower:
         self._bandit = bandit
         self._make = make
         self._step = step
-        self._one = columns([(0, 0, 0.0, 0, 0, 0.0, 0.0)])
+        self._one = unpack(np.zeros(1, PACKED))
         self._places: deque[tuple[int, snapshot.Arrays]] = deque(maxlen=_PLACES)
         self._begin()
         self.catch_up()
@@ -114,28 +105,12 @@ class LogFollower:
         self._whole = True
         self._rest()
 
-    def take(self, items: Sequence[StoreRequest], answers: Sequence[Answer]) -> None:
+    def take(self, requests: Sequence[StoreRequest], answers: Sequence[Answer]) -> None:
         """Fold what has just been appended, and what others have appended before it."""
-        rows: list[Event] = []
-        for item, answer in zip(items, answers, strict=True):
-            status, seq, at, number, arms, _, age, _ = answer
-            if status is not Status.STORED:
-                continue
-            if isinstance(item, NewPiece):
-                rows.append((seq, _PIECE, at, item.decision, -1, item.value, age))
-            elif isinstance(item, NewDecisions):
-                salt = float(item.salt)
-                for i, (arm, window) in enumerate(zip(arms, item.windows, strict=True)):
-                    rows.append((seq + i, _DECISION, at + self._step * i, number + i, arm, salt, window))
-            elif isinstance(item, CloseDecision):
-                rows.append((seq, _CLOSE, at, item.decision, -1, 0.0, 0.0))
-            elif isinstance(item, AddArm):
-                rows.append((seq, _ADD_ARM, at, -1, number, item.cap, item.window))
-            else:
-                rows.append((seq, _RETIRE_ARM, at, -1, item.arm, 0.0, 0.0))
+        rows = events_of_answers(requests, answers, self._step)
         if not rows:
             return
-        if rows[0][0] != self.position + 1 or rows[-1][0] != self.position + len(rows):
+        if seq_of(rows[0]) != self.position + 1 or seq_of(rows[-1]) != self.position + len(rows):
             self.catch_up()
             return
         if len(rows) == 1:  # the common case, and the cheap way to have it in columns

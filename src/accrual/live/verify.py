@@ -12,7 +12,8 @@ from accrual.live.check import check_events
 from accrual.live.ledger import Ledger
 from accrual.live.pending import CLOSED
 from accrual.policy.age_imed import AgeIMED
-from accrual.store.base import BanditRow, Events, Store, StoreDamaged
+from accrual.store.base import BanditRow, Store, StoreDamaged
+from accrual.store.event_schema import Events
 
 _CHUNK = 1 << 17  # events read at a time
 

@@ -39,6 +39,7 @@ class Params(NamedTuple):
     share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
     outlier: float  # what it costs to hold that an arm is like no other, in nats
     surprise: float  # what it costs to hold that an arm hides totals near the cap
+    few: float  # n decisions of an arm count as n^2 / (n + few)
 
 
 class Stats(NamedTuple):

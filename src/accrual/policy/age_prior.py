@@ -35,6 +35,7 @@ from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
+_FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few are not held firmly
 _UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
 
 
@@ -78,6 +79,8 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
     count /= 1.0 + count * unseen
     alone /= 1.0 + alone * unseen
+    count *= count / (count + params.few)
+    alone *= alone / (alone + params.few)
     stats.cost[arm] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
     gap = max(target - own, 0.0)
     stats.cost_alone[arm] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
@@ -240,6 +243,7 @@ class AgePrior(Policy):
             share=arms / (arms + 10.0),
             outlier=math.log(arms + 1.0),
             surprise=float(self.surprise) + arms / 6.0,
+            few=_FEW / arms,
         )
 
     def stats(self, params: Params) -> Stats:

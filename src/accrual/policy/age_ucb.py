@@ -107,6 +107,10 @@ class AgeUCB(Policy):
     feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(index=index, finished=finished, amended=amended)
 
+    @classmethod
+    def example(cls, groups: int = 4) -> AgeUCB:
+        return cls(alpha=groups)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
         object.__setattr__(self, "spread", as_spread(self.spread))

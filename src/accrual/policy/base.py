@@ -138,6 +138,17 @@ class Policy(ABC):
     contextual: ClassVar[bool] = False
     kept: ClassVar[tuple[str, ...]] = ()
 
+    @classmethod
+    def example(cls, groups: int = 4) -> Policy:
+        """Return an instance with usual settings: the published suite and the benchmarks run it.
+
+        Parameters
+        ----------
+        groups : int
+            For a policy that must be told its number of groups; it divides the window.
+        """
+        return cls()
+
     @property
     def immediate(self) -> bool:
         """Whether a total is known in the round of its decision (feedback ``"totals"``)."""

@@ -10,43 +10,15 @@ from typing import Any
 import numpy as np
 
 from accrual.core.errors import InputError, unknown
-from accrual.policy.age_imed import AgeIMED
-from accrual.policy.age_kl import AgeKL
-from accrual.policy.age_lin_ts import AgeLinTS
-from accrual.policy.age_prior import AgePrior
-from accrual.policy.age_ts import AgeTS
-from accrual.policy.age_ucb import AgeUCB
+from accrual.policy import catalog_rows
 from accrual.policy.base import Policy
-from accrual.policy.delayed_ucb1 import DelayedUCB1
-from accrual.policy.imed import IMED
-from accrual.policy.klucb import KLUCB
-from accrual.policy.lin_ts import LinTS
-from accrual.policy.lin_ucb import LinUCB
-from accrual.policy.thompson import ThompsonSampling
-from accrual.policy.tpucbew import TPUCBEW
-from accrual.policy.tpucbfr import TPUCBFR
-from accrual.policy.tpucbfrg import TPUCBFRG
-from accrual.policy.ucb1 import UCB1
 from accrual.spread import Spread, as_spread
 
-CATALOG: dict[str, type[Policy]] = {
-    "UCB1": UCB1,
-    "DelayedUCB1": DelayedUCB1,
-    "TPUCBEW": TPUCBEW,
-    "TPUCBFR": TPUCBFR,
-    "TPUCBFRG": TPUCBFRG,
-    "KLUCB": KLUCB,
-    "IMED": IMED,
-    "ThompsonSampling": ThompsonSampling,
-    "AgePrior": AgePrior,
-    "AgeIMED": AgeIMED,
-    "AgeTS": AgeTS,
-    "AgeKL": AgeKL,
-    "AgeUCB": AgeUCB,
-    "AgeLinTS": AgeLinTS,
-    "LinTS": LinTS,
-    "LinUCB": LinUCB,
+_BY_NAME: dict[str, type[Policy]] = {
+    name: kind for name, kind in vars(catalog_rows).items() if isinstance(kind, type)
 }
+CATALOG = {name: kind for name, kind in _BY_NAME.items() if not kind.contextual}
+CONTEXTUAL = {name: kind for name, kind in _BY_NAME.items() if kind.contextual}
 
 
 def make(name: str, **settings: Any) -> Policy:
@@ -57,9 +29,9 @@ def make(name: str, **settings: Any) -> Policy:
     >>> make("TPUCBFR", alpha=50).label
     'TPUCBFR(50)'
     """
-    if name not in CATALOG:
-        raise unknown("policy", name, CATALOG)
-    kind = CATALOG[name]
+    if name not in _BY_NAME:
+        raise unknown("policy", name, _BY_NAME)
+    kind = _BY_NAME[name]
     takes = inspect.signature(kind).parameters
     for key in settings:
         if key not in takes:
@@ -107,9 +79,9 @@ def parse(text: str) -> Policy:
 
 
 def _settings(name: str) -> list[str]:
-    if name not in CATALOG:
-        raise unknown("policy", name, CATALOG)
-    return list(inspect.signature(CATALOG[name]).parameters)
+    if name not in _BY_NAME:
+        raise unknown("policy", name, _BY_NAME)
+    return list(inspect.signature(_BY_NAME[name]).parameters)
 
 
 def _value(node: ast.expr) -> Any:

@@ -19,6 +19,9 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     if n == 0:
         return in_turn(stats.pulls[arm])
     m, _ = regularised(n, stats.mean[arm], 0.0, params.k0, 1.0)
+    if m >= 1.0 or stats.variance[arm] <= 0.0:
+        # Totals above the cap: there is no Beta of this mean. Rounding may have left no variance either.
+        return float(params.cap[arm] * m)
     count = (n + params.k0) * m * (1.0 - m) / stats.variance[arm]
     draw = beta(m * count, (1.0 - m) * count, (moment.seed, moment.run), moment.round, arm)
     return float(params.cap[arm] * draw)

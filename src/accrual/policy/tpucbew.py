@@ -103,6 +103,10 @@ class TPUCBEW(Policy):
         summed_fields=("mean", "width", "unseen"),
     )
 
+    @classmethod
+    def example(cls, groups: int = 4) -> TPUCBEW:
+        return cls(alpha=groups)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
 

@@ -28,6 +28,10 @@ class TPUCBFR(TPUCBFRG):
 
     spread: SpreadLike = field(default_factory=Uniform, init=False, repr=False)
 
+    @classmethod
+    def example(cls, groups: int = 4) -> TPUCBFR:
+        return cls(alpha=groups)
+
     @property
     def label(self) -> str:
         return f"TPUCBFR({self.alpha})"

@@ -78,6 +78,10 @@ class TPUCBFRG(Policy):
     feedback: ClassVar[Feedback] = "pieces"
     functions: ClassVar[Functions] = Functions(index=index, decided=decided)
 
+    @classmethod
+    def example(cls, groups: int = 4) -> TPUCBFRG:
+        return cls(alpha=groups, spread="begin")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
         object.__setattr__(self, "spread", as_spread(self.spread))

@@ -1,4 +1,4 @@
-"""From a folder of rows to a folder with a report in it."""
+"""Write the report on the paper from a folder of rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def build(folder: Path) -> Report:
     """Write ``report.html``, ``tables.csv`` and ``figures/`` from the rows in `folder`."""
     data = stored.load(folder)
     drawn = pictures(data)
-    said = statements(data)
+    checked = statements(data)
     figures = folder / FIGURES
     figures.mkdir(exist_ok=True)
     names = {f"{picture.name}.{ending}" for picture in drawn for ending in ("svg", "png")}
@@ -44,5 +44,5 @@ def build(folder: Path) -> Report:
         rows.write(figures / f"{picture.name}.png", picture.png)
     rows.write(folder / TABLES, csv_text(data).encode())
     tools = {name: version(name) for name in ("matplotlib", "pyarrow")}
-    rows.write(folder / PAGE, page(data, drawn, said, tools).encode())
-    return Report(folder / PAGE, printed(data), disagreements(data), said)
+    rows.write(folder / PAGE, page(data, drawn, checked, tools).encode())
+    return Report(folder / PAGE, printed(data), disagreements(data), checked)

@@ -120,9 +120,9 @@ def _waiting(compared: Comparison, drawn: Picture) -> str:
     )
     head = "<th>what is seen</th><th>policy</th><th>lost per 1000</th><th>against at once</th>"
     return (
-        f"<p>One learner ({BASELINE}), given three kinds of sight. The first cannot be had; the "
-        "difference between the other two is what it is worth to use pieces before a decision is "
-        f"complete.</p>{figure(drawn)}{table(head, body)}"
+        f"<p>One learner ({BASELINE}), told of rewards in three ways. The first is not possible in "
+        "practice; the difference between the other two is what is gained by using pieces before a decision "
+        f"is complete.</p>{figure(drawn)}{table(head, body)}"
     )
 
 
@@ -139,8 +139,8 @@ def _arrival(compared: Comparison, drawn: Picture) -> str:
 
 
 def _simulated(compared: Comparison) -> str:
-    said = "".join(f"<li>{escape(note)}</li>" for note in notes(compared.setup))
-    return f"<ul>{said}</ul><pre><code>{escape(compared.command)}</code></pre>"
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes(compared.setup))
+    return f"<ul>{items}</ul><pre><code>{escape(compared.command)}</code></pre>"
 
 
 _LIMITS = (
@@ -201,7 +201,7 @@ def _costs(compared: Comparison) -> Picture:
 
     caption = "What is lost against playing the best arm alone, with 95 % intervals."
     return render(
-        "waiting", "One learner with three kinds of sight", caption, draw,
+        "waiting", "One learner, told of rewards in three ways", caption, draw,
         Shape(2.7, len(costs), left=1.1, left_narrow=0.95),
     )  # fmt: skip
 

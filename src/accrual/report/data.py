@@ -1,4 +1,4 @@
-"""The stored rows of a folder, ready to ask."""
+"""Read the stored rows of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures, each in a wide cut for a page or a slide and a narrow one for a phone."""
+"""Draw pictures in two formats: wide for a page or a slide, narrow for a phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page is made of: one self-contained document, with its figures inside it."""
+"""Parts of every report page, which is one self-contained document with its figures inside."""
 
 from __future__ import annotations
 

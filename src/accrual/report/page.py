@@ -18,7 +18,7 @@ _ALTERNATIVES = ("zipf", "boltzmann", "hypergeometric")
 _SYNTHETIC = '<strong class="synthetic">synthetic data</strong>'
 
 
-def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict[str, str]) -> str:
+def page(data: Data, pictures: list[Picture], checked: list[Statement], tools: dict[str, str]) -> str:
     """Write the whole page as HTML."""
     drawn = {picture.name: picture for picture in pictures}
     sections = [
@@ -28,7 +28,7 @@ def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict
         ("spotify", "Spotify", _spotify(data, drawn)),
         ("alternatives", "Other spreads", "".join(_group(data, drawn, name) for name in _ALTERNATIVES)),
         ("audit", "Theorem 1 audited", _audit(data, drawn)),
-        ("statements", "What the paper says in words", _statements(said)),
+        ("statements", "What the paper says in words", _statements(checked)),
         (
             "spreads",
             "The spreads",
@@ -40,17 +40,17 @@ def page(data: Data, pictures: list[Picture], said: list[Statement], tools: dict
     ]
     title = "The paper, reproduced: generalized temporally-partitioned rewards"
     heading = "Bandits with generalized temporally-partitioned rewards: the paper, reproduced"
-    return document(title, heading, _opening(data, said), sections)
+    return document(title, heading, _opening(data, checked), sections)
 
 
-def _opening(data: Data, said: list[Statement]) -> str:
+def _opening(data: Data, checked: list[Statement]) -> str:
     compared = printed(data)
     agree = sum(one.agrees is True for one in compared)
     tiles = [
         (f"{agree} of {len(compared)}", "printed regrets agree")
         if compared
         else ("none", "printed regrets to compare"),
-        (f"{sum(one.holds for one in said)} of {len(said)}", "statements of the text hold"),
+        (f"{sum(one.holds for one in checked)} of {len(checked)}", "statements of the text hold"),
         (f"{data.manifest['runs']:,}", f"runs of {data.manifest['horizon']:,} rounds"),
         (f"{len(lines(data))}", f"learners in {len(data.settings)} settings"),
     ]
@@ -220,12 +220,12 @@ def _audit(data: Data, drawn: dict[str, Picture]) -> str:
     )
 
 
-def _statements(said: list[Statement]) -> str:
+def _statements(checked: list[Statement]) -> str:
     body = "".join(
         f'<tr><td class="text">{escape(one.text)}</td><td class="text">{escape(one.found)}</td>'
         + ('<td class="yes">holds</td>' if one.holds else '<td class="no">does not hold</td>')
         + "</tr>"
-        for one in said
+        for one in checked
     )
     head = '<th class="text">the paper, in our words</th><th class="text">the rows</th><th></th>'
     return table(head, body)

@@ -1,4 +1,4 @@
-"""What the paper says in words, held against the rows."""
+"""Check what the paper says in words against the rows."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def _gain(better: LearnerRows, base: LearnerRows) -> float:
 
 
 def _learner(setting: SettingRows, kind: str) -> LearnerRows:
-    found = setting.kind(kind)
-    assert found is not None, f"{setting.id} has no learner {kind}"
-    return found
+    learner = setting.kind(kind)
+    assert learner is not None, f"{setting.id} has no learner {kind}"
+    return learner
 
 
 def _coincidence(data: Data) -> Iterator[Statement]:
     shares = {curve.label: curve.y for curve in data.spreads.get("spread/named50", [])}
     if shares:
         ic = {name: float(y @ y) for name, y in shares.items()}
-        found = {"extreme_begin": 0.51, "very_end": 0.14, "begin": 0.05, "end": 0.05}
+        printed = {"extreme_begin": 0.51, "very_end": 0.14, "begin": 0.05, "end": 0.05}
         yield Statement(
             "At 50 groups the index of coincidence is about 0.51 for extreme_begin, 0.14 for very_end and "
             "0.05 for begin and end.",
-            ", ".join(f"{name} {ic[name]:.3f}" for name in found),
-            all(abs(ic[name] - value) < 0.0051 for name, value in found.items()),
+            ", ".join(f"{name} {ic[name]:.3f}" for name in printed),
+            all(abs(ic[name] - value) < 0.0051 for name, value in printed.items()),
         )
 
 
@@ -265,12 +265,12 @@ def _spotify(data: Data) -> Iterator[Statement]:
     if setting:
         claimed = ("begin", "begin_middle", "very_begin", "TPUCBFR", "extreme_begin")
         final = {name: _learner(setting, name).final for name in claimed}
-        found = tuple(sorted(claimed, key=lambda name: final[name]))
+        order = tuple(sorted(claimed, key=lambda name: final[name]))
         yield Statement(
             "Spotify: begin is best, then begin_middle, very_begin, TPUCBFR, and extreme_begin is worst."
             + (" (SYNTHETIC data here.)" if setting.data == "synthetic" else ""),
-            " < ".join(f"{name} {final[name]:.3g}" for name in found),
-            found == claimed,
+            " < ".join(f"{name} {final[name]:.3g}" for name in order),
+            order == claimed,
         )
 
 

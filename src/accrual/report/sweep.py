@@ -155,8 +155,8 @@ def _curves(ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
     rows = sorted({line.point.row for line in case if line.point.place})
     numeric = all(isinstance(value, int | float) for value in values)
     for rank, row in enumerate(rows):
-        found = {repr(line.point.place[name]): line for line in case if line.point.row == row}
-        mine = [found[repr(value)] for value in values]
+        by_value = {repr(line.point.place[name]): line for line in case if line.point.row == row}
+        mine = [by_value[repr(value)] for value in values]
         x = np.array(values, dtype=float) if numeric else np.arange(len(values))
         mean, band = (np.array([getattr(line, part) for line in mine]) for part in ("mean", "se"))
         colour, style = COLOURS[rank % len(COLOURS)], STYLES[rank // len(COLOURS) % len(STYLES)]

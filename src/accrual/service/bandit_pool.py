@@ -25,14 +25,13 @@ from accrual.store.base import (
     AddArm,
     BanditRow,
     CloseDecision,
-    DecisionRow,
-    Events,
     NewPiece,
     RetireArm,
     Store,
     StoreDamaged,
     StoreError,
 )
+from accrual.store.event_schema import DecisionRow, Events
 from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")

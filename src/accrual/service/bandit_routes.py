@@ -32,17 +32,8 @@ from accrual.service.messages import (
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
-from accrual.store.base import (
-    AddArm,
-    Answer,
-    BanditRow,
-    CloseDecision,
-    Events,
-    Kind,
-    RetireArm,
-    Status,
-    StoreRequest,
-)
+from accrual.store.base import AddArm, Answer, BanditRow, CloseDecision, RetireArm, Status, StoreRequest
+from accrual.store.event_schema import Events, Kind
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
@@ -88,7 +79,7 @@ class BanditRoutes:
         """Make a bandit. The same request again is no error; another bandit under a taken name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
-                    "allow_negative": given.allow_negative}  # fmt: skip
+                    "allow_negative": given.allow_negative, "unit": given.unit}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)

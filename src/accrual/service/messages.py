@@ -90,6 +90,13 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         | None
     ) = None
     allow_negative: Annotated[bool, Meta(description="Whether pieces may be negative: refunds.")] = False
+    unit: Annotated[
+        str,
+        Meta(
+            max_length=40,
+            description="What one unit of reward is, for people: lectures, or €. None if empty.",
+        ),
+    ] = ""
 
     def __post_init__(self) -> None:
         if self.name.endswith("\n"):  # which the pattern's $ lets pass
@@ -152,6 +159,7 @@ class BanditOut(Struct):
     seed: int
     allow_negative: bool
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
+    unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
 
 
 class NotServedOut(Struct):

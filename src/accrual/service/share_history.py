@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.messages import HistoryOut
-from accrual.store.base import Events, Kind
+from accrual.store.event_schema import Events, Kind
 
 _STRETCHES = 40
 _LENGTH = 1_000  # events of a stretch, where the log is too long to be read in whole

@@ -47,7 +47,7 @@ _FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
 
 
 def named(name: str) -> Spread:
-    """The spread of that name: ``"uniform"`` or one of the paper's eight.
+    """Give the spread of that name: ``"uniform"`` or one of the paper's eight.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def named(name: str) -> Spread:
 
 
 def parse(text: str) -> Spread:
-    """A spread from text: a name, a law with its numbers, or the shares themselves.
+    """Read a spread from text: a name, a law with its numbers, or the shares themselves.
 
     The label of every spread that is not given as shares or as a cdf reads back as that spread.
 
@@ -92,7 +92,7 @@ def parse(text: str) -> Spread:
 
 
 def _numbers(text: str) -> list[Any] | None:
-    """The numbers in a list with commas; None if there is anything else in it."""
+    """Read the numbers in a list with commas; None if there is anything else in it."""
     try:
         return [int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part) for part in text.split(",")]
     except ValueError:
@@ -100,7 +100,7 @@ def _numbers(text: str) -> list[Any] | None:
 
 
 def as_spread(spread: SpreadLike) -> Spread:
-    """A `Spread` from text (see `parse`), a list of shares, or a `Spread`.
+    """Make a `Spread` from text (see `parse`), a list of shares, or a `Spread`.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class Spread(ABC):
         """Non-negative weights of groups 1..groups, summing to one up to rounding."""
 
     def pmf(self, groups: int) -> Pmf:
-        """The share of the cap that falls to each of `groups` groups.
+        """Give the share of the cap that falls to each of `groups` groups.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Spread(ABC):
         return pmf
 
     def mean(self, groups: int) -> float:
-        """E[Y], the mean group number (from 1) at which reward arrives.
+        """Give E[Y], the mean group number (from 1) at which reward arrives.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class Spread(ABC):
         return float(np.arange(1, groups + 1) @ pmf)
 
     def coincidence(self, groups: int) -> float:
-        """The index of coincidence, the sum of the squared shares.
+        """Give the index of coincidence, the sum of the squared shares.
 
         Examples
         --------
@@ -109,18 +109,18 @@ class Spread(ABC):
 
 
 def short(number: float) -> str:
-    """The shortest text that reads back as `number`."""
+    """Give the shortest text that reads back as `number`."""
     text = f"{number:g}"
     return text if float(text) == number else repr(float(number))
 
 
 def finite(value: Any) -> bool:
-    """Whether `value` is a number, and neither NaN nor infinite."""
+    """Tell whether `value` is a number, and neither NaN nor infinite."""
     return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def from_ratios(logs: Pmf) -> Pmf:
-    """The pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
+    """Give the pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
 
     Built outwards from the largest share, so that rounding adds up only where shares are small;
     differences of log-gamma functions would lose digits as their arguments grow.
@@ -133,7 +133,7 @@ def from_ratios(logs: Pmf) -> Pmf:
 
 
 def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
-    """`weights` as a pmf, or an `InputError` that says why it is none."""
+    """Give `weights` as a pmf, or raise an `InputError` that says why it is none."""
     try:
         pmf = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
@@ -154,7 +154,7 @@ def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
 
 
 def regroup(pmf: npt.ArrayLike, groups: int) -> Pmf:
-    """The same spread over another number of groups.
+    """Give the same spread over another number of groups.
 
     Reward is taken to be even within each old group, so the cumulative share is linear between
     the old edges and is read off at the new ones.

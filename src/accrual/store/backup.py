@@ -20,9 +20,9 @@ from accrual.store.address import Address, parse
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import one_line
 from accrual.store.checksums import SUMS, digest, fill
-from accrual.store.event_schema import pack
+from accrual.store.event_schema import TABLES, column_types, insert_into, pack, select_all
 from accrual.store.lock import SQLITE_ERRORS, FileLock
-from accrual.store.readers import FLAGS, TABLES, TableReader, open_reader, select
+from accrual.store.readers import TableReader, open_reader
 from accrual.store.sqlite_rows import event_rows
 
 _BLOCK = 4096  # events
@@ -118,10 +118,9 @@ def _write_file(reader: TableReader, to: Path) -> None:
     migrate.upgrade(url)
     with closing(migrate.connect_sqlite(parse(url), "rw")) as target:
         target.execute("BEGIN")
-        for table, columns in TABLES.items():
-            marks, names = ", ".join("?" * len(columns)), ", ".join(f'"{name}"' for name in columns)
-            for rows in reader.chunks(select(table)):
-                target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+        for table in TABLES:
+            for rows in reader.chunks(select_all(table)):
+                target.executemany(insert_into(table), rows)
         finish(target)
         target.execute("COMMIT")
     _one_file(to)
@@ -164,8 +163,9 @@ def _fill(reader: TableReader, address: Address) -> None:
 
         connection = background.run(begin())
         try:
-            for table, columns in TABLES.items():
-                for rows in reader.chunks(select(table)):
+            for table, row_class in TABLES.items():
+                columns = row_class._fields
+                for rows in reader.chunks(select_all(table)):
                     records = _with_flags(table, rows)
                     background.run(connection.copy_records_to_table(table, columns=columns, records=records))
             background.run(commit())
@@ -176,7 +176,8 @@ def _fill(reader: TableReader, address: Address) -> None:
 
 
 def _with_flags(table: str, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    places = [TABLES[table].index(name) for name in FLAGS.get(table, ())]
+    """Return rows of SQLite, where flags are numbers, as PostgreSQL takes them."""
+    places = [place for place, type_ in enumerate(column_types(table).values()) if type_ is bool]
     for row in rows:
         values = list(row)
         for place in places:

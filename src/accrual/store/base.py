@@ -20,24 +20,10 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-
-class Kind(IntEnum):
-    """What an event is."""
-
-    DECISION = 0
-    PIECE = 1
-    CLOSE = 2
-    ADD_ARM = 3
-    RETIRE_ARM = 4
+from accrual.store.event_schema import DecisionRow, Events
 
 
 class StoreError(OSError):
@@ -148,19 +134,7 @@ class Answer(NamedTuple):
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
 
 
-class Events(NamedTuple):
-    """A stretch of a bandit's log, in order, in columns."""
-
-    seq: Ints
-    kind: Ints
-    at: Floats
-    decision: Ints  # a decision's id, a piece's or a closing's decision; -1 for arms
-    arm: Ints  # a decision's arm, or the arm that comes or goes; -1 otherwise
-    value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
-    age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
-
-
-class ArmRow(NamedTuple):
+class StoredArm(NamedTuple):
     """An arm, as it was added."""
 
     name: str
@@ -176,18 +150,6 @@ class BanditRow(NamedTuple):
     name: str
     config: Mapping[str, Any]
     rounds: bool  # whether its clock is the number of its decisions
-
-
-class DecisionRow(NamedTuple):
-    """A decision, as it was stored."""
-
-    id: int
-    seq: int
-    arm: int
-    at: float
-    window: float
-    seen: int
-    salt: int
 
 
 class Store(Protocol):
@@ -234,7 +196,7 @@ class Store(Protocol):
     def head(self, bandit: int) -> int:
         """The position of the last event, 0 if there is none."""
 
-    def arms(self, bandit: int) -> list[ArmRow]:
+    def arms(self, bandit: int) -> list[StoredArm]:
         """All arms that there have been, in the order of their numbers."""
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:

@@ -1,8 +1,8 @@
 """Checksums: what a SQLite file holds is what was stored, or the file is refused.
 
-SQLite has none of its own but for its write-ahead log. So every row that anything is computed from has
-one, of all its columns: a CRC-32, which finds any single wrong byte. What is kept in one piece (a block
-of events, a snapshot) has a digest. PostgreSQL has checksums of its own for every page.
+SQLite has checksums for its write-ahead log alone. So every row that anything is computed from has one here,
+of all its columns: a CRC-32, which finds any single wrong byte. A block of events and a snapshot have a
+digest. PostgreSQL has checksums of its own for every page.
 """
 
 from __future__ import annotations
@@ -16,113 +16,111 @@ from typing import Any
 from zlib import crc32
 
 from accrual.store.base import StoreDamaged
+from accrual.store.event_schema import TABLES, KeyTableRow, column_types, quoted
 
-_PIECE = struct.Struct("<qqqdddBB").pack
-_DECISION = struct.Struct("<qqqqddqqq").pack
-_CHANGE = struct.Struct("<qqqqd").pack
-_ARM = struct.Struct("<qqdd").pack
-_HEAD = struct.Struct("<qqdqq").pack
-_BANDIT = struct.Struct("<qB").pack
 _KEY = struct.Struct("<dd").pack
 _PLACE = struct.Struct("<qq").pack
+_ADDED = {int: struct.Struct("<q").pack, float: struct.Struct("<d").pack}
+_CODES = {int: "q", float: "d", bool: "B"}
+_NO_TEXT = 1  # in place of the checksum of a text that is NULL
 Row = Sequence[Any]
 
-_NONE = 1  # in place of the checksum of a text that is not there
 
-# 0.0 and -0.0 are one number to SQLite: hence `+ 0.0`.
+def _row_sum(table: str) -> Callable[[Row], int]:
+    """Compile the checksum of a table's rows: of all texts, then of all numbers, then of all flags.
 
-
-def _text(text: str | None) -> int:
-    return _NONE if text is None else crc32(text.encode())
-
-
-def piece_sum(row: Row) -> int:
-    """Of a row of `piece`."""
-    bandit, seq, decision, key, value, age, stated, at, late = row
-    word = _NONE if key is None else crc32(key.encode())
-    return crc32(_PIECE(bandit, seq, decision, value + 0.0, age + 0.0, at + 0.0, stated, late), word)
-
-
-def decision_sum(row: Row) -> int:
-    """Of a row of `decision`."""
-    bandit, id_, seq, arm, at, window, seen, key, part, salt = row
-    return crc32(_DECISION(bandit, id_, seq, arm, at + 0.0, window, seen, part, salt), _text(key))
-
-
-def change_sum(row: Row) -> int:
-    """Of a row of `change`."""
-    bandit, seq, kind, subject, at = row
-    return crc32(_CHANGE(bandit, seq, kind, subject, at + 0.0))
+    A column that may be NULL and is no text was added later. It comes last, and a NULL adds nothing: so
+    the checksums of older rows stay right. 0.0 and -0.0 are one number to SQLite: hence `+ 0.0`.
+    """
+    types = column_types(table)
+    texts = [name for name, type_ in types.items() if type_ in (str, str | None)]
+    numbers = [name for name, type_ in types.items() if type_ in (int, float)]
+    packed = [*numbers, *(name for name, type_ in types.items() if type_ is bool)]
+    codes = "".join(_CODES[types[name]] for name in packed)
+    values = ", ".join(f"{name} + 0.0" if types[name] is float else name for name in packed)
+    words = ""
+    for name in texts:
+        empty, seed = (words, f", {words}") if words else (str(_NO_TEXT), "")
+        words = f"({empty} if {name} is None else crc32({name}.encode(){seed}))"
+    seed = f", {words}" if words else ""
+    text = f"def row_sum(row):\n    {', '.join(types)} = row\n    return crc32(pack({values}){seed})"
+    names: dict[str, Any] = {"crc32": crc32, "pack": struct.Struct(f"<{codes}").pack}
+    exec(text, names)
+    added = [place for place, name in enumerate(types) if name not in (*texts, *packed)]
+    return partial(_with_added, names["row_sum"], added) if added else names["row_sum"]
 
 
-def arm_sum(row: Row) -> int:
-    """Of a row of `arm`."""
-    bandit, number, name, cap, window = row
-    return crc32(_ARM(bandit, number, cap, window), _text(name))
+def _with_added(function: Callable[[Row], int], places: Sequence[int], row: Row) -> int:
+    total = function(row)
+    for place in places:
+        value = row[place]
+        if value is not None:
+            body = value if isinstance(value, bytes) else _ADDED[type(value)](value)
+            total = crc32(body, crc32(bytes((place,)), total))
+    return total
 
 
-def head_sum(row: Row) -> int:
-    """Of a row of `head`."""
-    bandit, seq, at, decisions, arms = row
-    return crc32(_HEAD(bandit, seq, at + 0.0, decisions, arms))
+def _key_sum(row: Row) -> int:
+    """Return the checksum of a row of `api_key`, which is older than the rule for the other tables."""
+    key = KeyTableRow._make(row)
+    words = crc32(key.scopes.encode(), crc32(key.name.encode(), crc32(b"\0", crc32(key.id.encode()))))
+    return crc32(_KEY(key.made, -1.0 if key.ends is None else key.ends + 0.0), crc32(key.digest, words))
 
 
-def bandit_sum(row: Row) -> int:
-    """Of a row of `bandit`."""
-    number, name, config, rounds = row
-    return crc32(_BANDIT(number, rounds), crc32(config.encode(), _text(name)))
-
-
-def key_sum(row: Row) -> int:
-    """Of a row of `api_key`."""
-    id_, name, scopes, digest_, made, ends = row
-    words = crc32(scopes.encode(), crc32(name.encode(), crc32(b"\0", _text(id_))))
-    return crc32(_KEY(made, -1.0 if ends is None else ends + 0.0), crc32(digest_, words))
-
-
-SUMS: dict[str, tuple[Callable[[Row], int], tuple[str, ...]]] = {  # of each table, and of which columns
-    "piece": (piece_sum, ("bandit", "seq", "decision", "key", "value", "age", "stated", "at", "late")),
-    "decision": (
-        decision_sum, ("bandit", "id", "seq", "arm", "at", "window", "seen", "key", "part", "salt"),
-    ),
-    "change": (change_sum, ("bandit", "seq", "kind", "subject", "at")),
-    "arm": (arm_sum, ("bandit", "number", "name", "cap", "window")),
-    "head": (head_sum, ("bandit", "seq", "at", "decisions", "arms")),
-    "bandit": (bandit_sum, ("number", "name", "config", "rounds")),
-    "api_key": (key_sum, ("id", "name", "scopes", "digest", "made", "ends")),
-}  # fmt: skip
+# Of each table of which every row has a checksum, in the column `sum`.
+SUMS: dict[str, Callable[[Row], int]] = {
+    table: _row_sum(table) for table in ("piece", "decision", "change", "arm", "head", "bandit")
+} | {"api_key": _key_sum}
 
 # Tables of which a row that is gone would not be missed by any other; and what a row of theirs is called.
-_COUNTED = {"bandit": "bandits", "api_key": "keys"}
+_LISTED = {"bandit": "bandits", "api_key": "keys"}
 
 
 def columns_of(table: str) -> str:
-    """A table's columns, as they are written in a query, and its checksum."""
-    return ", ".join(f'"{name}"' for name in (*SUMS[table][1], "sum"))
+    """Return a table's columns and its checksum, as a query has them."""
+    return quoted((*TABLES[table]._fields, "sum"))
 
 
-def sound(table: str, row: Sequence[Any], where: str) -> Sequence[Any]:
-    """A row of `columns_of`, without its checksum; an error that names `where` it is, if that is wrong."""
+def checked_row(table: str, row: Sequence[Any], where: str = "") -> Any:
+    """Return a row of `columns_of` as the table's row class, if its checksum is right; see `check_row`."""
+    check_row(table, row, where)
+    return tuple.__new__(TABLES[table], row[:-1])  # faster than the class's own `_make`
+
+
+def check_row(table: str, row: Sequence[Any], where: str = "") -> None:
+    """Complain of a row of `columns_of` whose checksum is wrong.
+
+    Parameters
+    ----------
+    table : str
+    row : sequence
+    where : str, optional
+        What the row is called in the error; by default it is called by the position of its event.
+    """
     try:
-        if SUMS[table][0](row[:-1]) == row[-1]:
-            return row[:-1]
+        if SUMS[table](row[:-1]) == row[-1]:
+            return
     except (struct.error, TypeError, ValueError, AttributeError, OverflowError):
         pass  # a type that was never stored there
+    where = where or f"event {row[TABLES[table]._fields.index('seq')]!r}"
     raise damaged(f"{where} (table {table}, row {row[0]!r}, {row[1]!r})")
 
 
 def damaged(where: str) -> StoreDamaged:
-    """The error for something that is not as it was stored."""
+    """Return the error for something that is not as it was stored."""
     return StoreDamaged(f"damaged: {where}; accrual db recover saves what comes before it")
 
 
 def digest(bandit: int, seq: int, body: bytes) -> bytes:
-    """Of what is kept in one piece for a bandit, up to a position."""
+    """Return the digest of a block or snapshot of a bandit, up to a position."""
     return hashlib.blake2b(_PLACE(bandit, seq) + body, digest_size=16).digest()
 
 
-def sound_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, bytes] | None:
-    """Position and body of a snapshot (seq, body, digest); None if it is from before there were digests."""
+def checked_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, bytes] | None:
+    """Return position and body of a snapshot (seq, body, digest).
+
+    It is None for a snapshot from before there were digests.
+    """
     seq, body, was = row
     if was is None:
         return None
@@ -135,50 +133,42 @@ def sound_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, byt
     return int(seq), bytes(body)
 
 
-def teach(connection: sqlite3.Connection) -> None:
-    """Let a connection's SQL compute checksums, for migrations and copies: `piece_sum(bandit, seq, ...)`."""
-    for table, (function, columns) in SUMS.items():
-        connection.create_function(f"{table}_sum", len(columns), partial(_of, function), deterministic=True)
-    connection.create_function("digest", 3, digest, deterministic=True)
-
-
-def _of(function: Callable[[Row], int], *row: Any) -> int:
-    return function(row)
-
-
 def fill(connection: sqlite3.Connection, *tables: str) -> None:
     """Write the checksums of all rows of some tables anew; of all tables unless any is named.
 
-    For whoever has just written these rows, or knows them to be right.
+    The caller has just written these rows, or knows that they are right.
     """
-    teach(connection)
     for table in tables or SUMS:
-        names = ", ".join(f'"{name}"' for name in SUMS[table][1])
-        connection.execute(f"UPDATE {table} SET sum = {table}_sum({names})")
-        if table in _COUNTED:
-            count(connection, table)
+        names = TABLES[table]._fields
+        connection.create_function(
+            "row_sum", len(names), lambda *row, of=SUMS[table]: of(row), deterministic=True
+        )
+        connection.execute(f"UPDATE {table} SET sum = row_sum({quoted(names)})")
+        if table in _LISTED:
+            seal_list(connection, table)
     if not tables:
+        connection.create_function("digest", 3, digest, deterministic=True)
         connection.execute("UPDATE block SET digest = digest(bandit, seq, body)")
 
 
-def count(connection: sqlite3.Connection, table: str) -> None:
-    """Take note of which rows a table has."""
+def seal_list(connection: sqlite3.Connection, table: str) -> None:
+    """Keep a checksum of which rows a table has."""
     connection.execute(
         "INSERT INTO seal (name, sum) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET sum = ?2",
-        (table, _all(connection, table)),
+        (table, _list_sum(connection, table)),
     )
 
 
-def counted(connection: sqlite3.Connection, table: str) -> None:
-    """Complain if the rows of a table are not those of which note was taken."""
-    found = connection.execute("SELECT sum FROM seal WHERE name = ?", (table,)).fetchone()
-    if found is None or found[0] != _all(connection, table):
-        raise damaged(f"the list of {_COUNTED[table]} (table {table})")
+def check_list(connection: sqlite3.Connection, table: str) -> None:
+    """Complain if a table has other rows than when its list was sealed."""
+    sealed = connection.execute("SELECT sum FROM seal WHERE name = ?", (table,)).fetchone()
+    if sealed is None or sealed[0] != _list_sum(connection, table):
+        raise damaged(f"the list of {_LISTED[table]} (table {table})")
 
 
-def _all(connection: sqlite3.Connection, table: str) -> int:
+def _list_sum(connection: sqlite3.Connection, table: str) -> int:
     total = 0
     for row in connection.execute(f"SELECT {columns_of(table)} FROM {table} NOT INDEXED ORDER BY 1"):
-        sound(table, row, f"one of the {_COUNTED[table]}")
+        checked_row(table, row, f"one of the {_LISTED[table]}")
         total = crc32(row[-1].to_bytes(4, "little"), total)
     return total

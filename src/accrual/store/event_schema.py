@@ -1,76 +1,274 @@
-"""Events as rows and as columns."""
+"""The tables of a store and the events they hold: every column is declared here, once.
+
+The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which of them make
+up an event of each kind. The texts of queries, checksums, copies, exports and events follow from these
+declarations, by name. The first two columns of an event's table are its key, by which its rows are in the
+order of the log. A column that is added to a table later is the last of its row class and may be NULL
+(`| None`): that is what it is in rows that were stored before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.accept import Rows
-from accrual.store.base import ArmRow, Events, Kind
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
-Event = tuple[int, int, float, int, int, float, float]  # as the columns of `Events`
 
-# How a block of events is kept: without gaps, in one byte order.
+class Kind(IntEnum):
+    """What an event is."""
+
+    DECISION = 0
+    PIECE = 1
+    CLOSE = 2
+    ADD_ARM = 3
+    RETIRE_ARM = 4
+
+
+class BanditTableRow(NamedTuple):
+    """A row of table `bandit`."""
+
+    number: int
+    name: str
+    config: str  # JSON
+    rounds: bool  # whether its clock is the number of its decisions
+
+
+class HeadRow(NamedTuple):
+    """A row of table `head`: where a bandit's log ends."""
+
+    bandit: int
+    seq: int  # of the last event
+    at: float  # the time of the last event
+    decisions: int  # how many there have been
+    arms: int  # how many there have been
+
+
+class ArmRow(NamedTuple):
+    """A row of table `arm`."""
+
+    bandit: int
+    number: int  # from 0 on, in the order in which arms were added
+    name: str
+    cap: float
+    window: float
+
+
+class DecisionRow(NamedTuple):
+    """A row of table `decision`."""
+
+    bandit: int
+    id: int
+    seq: int
+    arm: int  # its number
+    at: float
+    window: float
+    seen: int  # the position up to which the caller that chose the arm had read the log
+    key: str | None  # of the batch of decisions that it was made in
+    part: int  # its place in that batch
+    salt: int  # of the random draws by which it was chosen
+
+
+class PieceRow(NamedTuple):
+    """A row of table `piece`."""
+
+    bandit: int
+    seq: int
+    decision: int
+    key: str | None
+    value: float
+    age: float
+    stated: bool  # whether the caller stated the age; otherwise it follows from the arrival
+    at: float
+    late: bool
+
+
+class ChangeRow(NamedTuple):
+    """A row of table `change`: a decision was closed, or an arm was added or retired."""
+
+    bandit: int
+    seq: int
+    kind: int  # a `Kind`
+    subject: int  # the decision's id, or the arm's number
+    at: float
+
+
+class SnapshotRow(NamedTuple):
+    """A row of table `snapshot`."""
+
+    bandit: int
+    form: str
+    seq: int
+    body: bytes
+    digest: bytes
+
+
+class KeyTableRow(NamedTuple):
+    """A row of table `api_key`."""
+
+    id: str
+    name: str
+    scopes: str
+    digest: bytes
+    made: float
+    ends: float | None
+
+
+# All tables but those that SQLite alone has, which follow from these; in the order in which they are copied.
+TABLES: dict[str, type[Any]] = {
+    "bandit": BanditTableRow,
+    "head": HeadRow,
+    "arm": ArmRow,
+    "decision": DecisionRow,
+    "piece": PieceRow,
+    "change": ChangeRow,
+    "snapshot": SnapshotRow,
+    "api_key": KeyTableRow,
+}
+
+
+class Events(NamedTuple):
+    """A stretch of a bandit's log, in order, in columns."""
+
+    seq: Ints
+    kind: Ints
+    at: Floats
+    decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms
+    arm: Ints  # a decision's arm, or the arm that was added or retired; -1 otherwise
+    value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
+    age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
+
+
+Event = tuple[int, int, float, int, int, float, float]  # one event: a value for each column of `Events`
+
+NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0}  # in an event that has no such thing
+
+# How SQLite's blocks keep events: without gaps, in one byte order.
 PACKED = np.dtype(
     [
-        ("seq", "<i8"),
-        ("kind", "<i1"),
-        ("at", "<f8"),
-        ("decision", "<i8"),
-        ("arm", "<i4"),
-        ("value", "<f8"),
+        ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
         ("age", "<f8"),
     ]
-)
+)  # fmt: skip
 
-_DECISION, _PIECE = int(Kind.DECISION), int(Kind.PIECE)
+# For each kind of event the table that holds it, and from which column of that table each column of `Events`
+# comes; `seq` and `at` come from the columns of the same name. "arm.cap" is the column of the arm's own row.
+EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
+    Kind.DECISION: ("decision", {"decision": "id", "arm": "arm", "value": "salt", "age": "window"}),
+    Kind.PIECE: ("piece", {"decision": "decision", "value": "value", "age": "age"}),
+    Kind.CLOSE: ("change", {"decision": "subject"}),
+    Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
+    Kind.RETIRE_ARM: ("change", {"arm": "subject"}),
+}
+
+# What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
+# the column of the arm's own row.
+EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
+    "decisions.parquet": ("decision", {"id": "id", "arm": "arm.name", "at": "at", "window": "window"}),
+    "pieces.parquet": (
+        "piece",
+        {"decision": "decision", "value": "value", "age": "age", "stored_at": "at", "key": "key",
+         "late": "late"},
+    ),
+}  # fmt: skip
 
 
-def merged(rows: Rows, arms: Sequence[ArmRow]) -> list[Event]:
-    """What an acceptance keeps, as events in order; `arms` are all there are."""
-    events: list[Event] = [
-        (seq, _PIECE, at, decision, -1, value, age) for seq, decision, _, value, age, _, at, _ in rows.pieces
-    ]
-    if rows.decisions or rows.changes:
-        events += [
-            (seq, _DECISION, at, id_, arm, float(salt), window)
-            for id_, seq, arm, at, window, _, _, _, salt in rows.decisions
-        ]
-        events += [change(seq, kind, subject, at, arms) for seq, kind, subject, at in rows.changes]
-        events.sort()
-    return events
+_Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
 
-def change(seq: int, kind: int, subject: int, at: float, arms: Sequence[ArmRow]) -> Event:
-    """A closing, or an arm that comes or goes, as an event."""
-    if kind == Kind.CLOSE:
-        return (seq, kind, at, subject, -1, 0.0, 0.0)
-    if kind == Kind.ADD_ARM:
-        return (seq, kind, at, -1, subject, arms[subject].cap, arms[subject].window)
-    return (seq, kind, at, -1, subject, 0.0, 0.0)
+def maker(row_class: type[_Tuple]) -> Callable[..., _Tuple]:
+    """Compile a function that makes a tuple of this class from keywords, three times as fast as the class."""
+    names = ", ".join(row_class._fields)  # type: ignore[attr-defined]
+    function: Callable[..., _Tuple] = eval(
+        f"lambda *, {names}: new(row_class, ({names},))", {"new": tuple.__new__, "row_class": row_class}
+    )
+    return function
+
+
+# Queries.
+
+
+def column_types(table: str) -> dict[str, Any]:
+    """Return the Python type of each column of a table; one that may be NULL has the type `T | None`."""
+    return get_type_hints(TABLES[table])
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return column names as a query has them: `window` is a word of SQL."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def select_all(table: str) -> str:
+    """Return the query for all rows of a table, in the order of its key."""
+    return f"SELECT {quoted(TABLES[table]._fields)} FROM {table} ORDER BY 1, 2"
+
+
+def insert_into(table: str, *more: str) -> str:
+    """Return the statement that adds a row to a table of SQLite, which may have columns of its own."""
+    names = (*TABLES[table]._fields, *more)
+    return f"INSERT INTO {table} ({quoted(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+# Rows as events.
+
+
+def event_function(kind: Kind, arguments: str, sources: Mapping[str, str]) -> Callable[..., Event]:
+    """Compile a function that gives an event: a log has millions, so names are resolved once for all.
+
+    Parameters
+    ----------
+    kind : Kind
+    arguments : str
+        The function's.
+    sources : mapping
+        For each column of the kind's table that an event needs, how Python gets it from the arguments.
+    """
+    columns = {"seq": "seq", "at": "at", **EVENT_COLUMNS[kind][1]}
+    values = {"kind": str(int(kind))} | {name: repr(value) for name, value in NONE.items()}
+    values |= {column: sources[name] for column, name in columns.items()}
+    text = ", ".join(values[column] for column in Events._fields)
+    function: Callable[..., Event] = eval(f"lambda {arguments}: ({text})")
+    return function
+
+
+def _row_event(kind: Kind) -> Callable[..., Event]:
+    names = TABLES[EVENT_COLUMNS[kind][0]]._fields
+    row = {name: f"row[{place}]" for place, name in enumerate(names)}
+    arm = {f"arm.{name}": f"arm.{name}" for name in ArmRow._fields}
+    return event_function(kind, "row, arm=None", row | arm)
+
+
+decision_event = _row_event(Kind.DECISION)
+piece_event = _row_event(Kind.PIECE)
+_CHANGE_EVENTS = {int(kind): _row_event(kind) for kind in (Kind.CLOSE, Kind.ADD_ARM, Kind.RETIRE_ARM)}
+seq_of: Callable[[Event], int] = itemgetter(Events._fields.index("seq"))
+
+
+def change_event(row: ChangeRow, arms: Sequence[Any]) -> Event:
+    """Return a row of table `change` as an event; `arms` are all there have been, with cap and window."""
+    return _CHANGE_EVENTS[row.kind](row, arms[row.subject] if row.kind == Kind.ADD_ARM else None)
+
+
+# Events in columns.
 
 
 def pack(events: Iterable[Event]) -> npt.NDArray[Any]:
-    """Events as one array, a record for each."""
+    """Return events as one array, a record for each."""
     return np.array(list(events), PACKED)
 
 
 def unpack(packed: npt.NDArray[Any]) -> Events:
-    """Events in columns."""
-    return Events(
-        seq=packed["seq"].astype(np.int64),
-        kind=packed["kind"].astype(np.int64),
-        at=packed["at"].astype(np.float64),
-        decision=packed["decision"].astype(np.int64),
-        arm=packed["arm"].astype(np.int64),
-        value=packed["value"].astype(np.float64),
-        age=packed["age"].astype(np.float64),
-    )
+    """Return packed events in columns."""
+    wide = {"i": np.int64, "f": np.float64}
+    return Events._make(packed[name].astype(wide[PACKED[name].kind]) for name in Events._fields)
 
 
 def columns(events: Sequence[Event]) -> Events:
-    """Events in columns."""
+    """Return events in columns."""
     return unpack(pack(events))

@@ -10,15 +10,20 @@ from typing import Any
 
 from accrual.core.errors import need, unknown
 from accrual.core.files import replacing
+from accrual.store.event_schema import EXPORTED, TABLES, BanditTableRow, column_types, select_all
 from accrual.store.readers import TableReader, open_reader
 
-_DECISIONS = """
-    SELECT d.id, a.name, d.at, d."window" FROM decision d
-    JOIN arm a ON a.bandit = d.bandit AND a.number = d.arm WHERE d.bandit = $1 ORDER BY d.id
-"""
-_PIECES = """
-    SELECT p.decision, p.value, p.age, p.at, p.key, p.late FROM piece p WHERE p.bandit = $1 ORDER BY p.seq
-"""
+
+def _query(file: str) -> str:
+    table, columns = EXPORTED[file]
+    of_arm = any(name.startswith("arm.") for name in columns.values())
+    arm = "JOIN arm ON arm.bandit = t.bandit AND arm.number = t.arm" if of_arm else ""
+    names = ", ".join(
+        ".".join(f'"{part}"' for part in name.split(".")) if "." in name else f't."{name}"'
+        for name in columns.values()
+    )
+    order = TABLES[table]._fields[1]
+    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1 ORDER BY t.{order}"
 
 
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
@@ -38,36 +43,39 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     dict
         How many rows each file has.
     """
-    arrow = need("pyarrow", "fit")
+    need("pyarrow", "fit")
     with open_reader(url) as reader:
         number, rounds = _bandit(reader, name)
-        time = arrow.float64() if rounds else arrow.timestamp("us", tz="UTC")
-        length = arrow.float64()
-        decisions = {"id": arrow.int64(), "arm": arrow.string(), "at": time, "window": length}
-        pieces = {
-            "decision": arrow.int64(), "value": length, "age": length, "stored_at": time,
-            "key": arrow.string(), "late": arrow.bool_(),
-        }  # fmt: skip
         Path(folder).mkdir(parents=True, exist_ok=True)
-        counts = {}
-        for file, query, fields in (
-            ("decisions.parquet", _DECISIONS, decisions), ("pieces.parquet", _PIECES, pieces)
-        ):  # fmt: skip
-            counts[file] = _write(Path(folder) / file, reader.chunks(query, number), fields)
-        return counts
+        return {
+            file: _write(Path(folder) / file, reader.chunks(_query(file), number), _fields(file, rounds))
+            for file in EXPORTED
+        }
+
+
+def _fields(file: str, rounds: bool) -> dict[str, Any]:
+    """Return the name and the Arrow type of each column of a file."""
+    arrow = need("pyarrow", "fit")
+    kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
+    table, columns = EXPORTED[file]
+    fields = {}
+    for shown, name in columns.items():
+        owner, _, column = name.rpartition(".")
+        (kind,) = {kind for kind in kinds if column_types(owner or table)[column] in (kind, kind | None)}
+        fields[shown] = kinds[kind]
+        if name == "at" and not rounds:
+            fields[shown] = arrow.timestamp("us", tz="UTC")
+    return fields
 
 
 def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool]:
-    found = {
-        row[1]: (row[0], bool(row[2]))
-        for rows in reader.chunks("SELECT number, name, rounds FROM bandit ORDER BY number")
-        for row in rows
-    }
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    if name not in found:
-        raise unknown("bandit", name or "", found)
-    return found[name]
+    rows = [BanditTableRow._make(row) for rows in reader.chunks(select_all("bandit")) for row in rows]
+    bandits = {row.name: (row.number, bool(row.rounds)) for row in rows}
+    if name is None and len(bandits) == 1:
+        return next(iter(bandits.values()))
+    if name not in bandits:
+        raise unknown("bandit", name or "", bandits)
+    return bandits[name]
 
 
 def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str, Any]) -> int:

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.base import Kind
-from accrual.store.checksums import columns_of, damaged, digest, sound
+from accrual.store.checksums import checked_row, columns_of, damaged, digest
+from accrual.store.event_schema import ChangeRow, DecisionRow, Kind, PieceRow
 
 BATCH, PIECE, CLOSING, OF_ARM = range(4)  # what a key is of: decisions, a piece, a closing, an arm's change
 
@@ -196,18 +196,19 @@ def hashes_between(
     between = "WHERE bandit = ? AND seq > ? AND seq <= ?"
     count = 0
     for row in connection.execute(f"SELECT {columns_of('piece')} FROM piece {between}", where):
-        _, seq, decision, key, *_ = sound("piece", row, f"event {row[1]}")
+        piece: PieceRow = checked_row("piece", row)
         count += 1
-        if key is not None:
-            yield hash_of(PIECE, decision, key), PIECE, seq
+        if piece.key is not None:
+            yield hash_of(PIECE, piece.decision, piece.key), PIECE, piece.seq
     for row in connection.execute(f"SELECT {columns_of('decision')} FROM decision {between}", where):
-        _, id_, _, _, _, _, _, key, part, _ = sound("decision", row, f"event {row[2]}")
+        decision: DecisionRow = checked_row("decision", row)
         count += 1
-        if key is not None and part == 0:
-            yield hash_of(BATCH, 0, key), BATCH, id_
+        if decision.key is not None and decision.part == 0:
+            yield hash_of(BATCH, 0, decision.key), BATCH, decision.id
     for row in connection.execute(f"SELECT {columns_of('change')} FROM change {between}", where):
-        _, seq, kind, subject, _ = sound("change", row, f"event {row[1]}")
+        change: ChangeRow = checked_row("change", row)
         count += 1
-        yield hash_of_change(kind, subject), CLOSING if kind == Kind.CLOSE else OF_ARM, seq
+        index_kind = CLOSING if change.kind == Kind.CLOSE else OF_ARM
+        yield hash_of_change(change.kind, change.subject), index_kind, change.seq
     if count != upto - after:
         raise damaged(f"an event between {after + 1} and {upto} is missing")

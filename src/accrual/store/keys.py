@@ -22,11 +22,13 @@ from accrual.store import migrate
 from accrual.store.address import Address, parse
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import StoreError, one_line
-from accrual.store.checksums import columns_of, counted, fill, sound
+from accrual.store.checksums import check_list, checked_row, columns_of, fill
+from accrual.store.event_schema import KeyTableRow, quoted
 from accrual.store.lock import SQLITE_ERRORS, Turn
 
-_ALL = "SELECT id, name, scopes, digest, made, ends FROM api_key ORDER BY made, id"
-_ADD = "INSERT INTO api_key (id, name, scopes, digest, made, ends) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+_ALL = f"SELECT {quoted(KeyTableRow._fields)} FROM api_key ORDER BY made, id"
+_MARKS = ", ".join(f"?{place}" for place in range(1, len(KeyTableRow._fields) + 1))
+_ADD = f"INSERT INTO api_key ({quoted(KeyTableRow._fields)}) VALUES ({_MARKS})"
 _END = "UPDATE api_key SET ends = CASE WHEN ends < ?1 THEN ends ELSE ?1 END WHERE id = ?2 RETURNING id"
 
 _Statements = Sequence[tuple[str, tuple[Any, ...]]]
@@ -82,13 +84,16 @@ def open_keys(url: str) -> KeyTable:
 
 
 def _row(found: Any) -> KeyRow:
-    id_, name, scopes, digest, made, ends = found
-    return KeyRow(id_, name, frozenset(scopes.split()), bytes(digest), made, ends)
+    row = KeyTableRow._make(found)
+    return KeyRow(row.id, row.name, frozenset(row.scopes.split()), bytes(row.digest), row.made, row.ends)
 
 
 def _adding(row: KeyRow, ends_other: tuple[str, float] | None) -> _Statements:
     scopes = " ".join(sorted(row.scopes))
-    add = (_ADD, (row.id, row.name, scopes, row.digest, row.made, row.ends))
+    stored = KeyTableRow(
+        id=row.id, name=row.name, scopes=scopes, digest=row.digest, made=row.made, ends=row.ends
+    )
+    add = (_ADD, tuple(stored))
     return [add] if ends_other is None else [add, (_END, ends_other[::-1])]
 
 
@@ -111,8 +116,8 @@ class SQLiteKeys:
         with self._reading:
             try:
                 found = self._connected().execute(f"SELECT {columns_of('api_key')} FROM api_key NOT INDEXED")
-                rows = [sound("api_key", row, "a key") for row in found]
-                counted(self._connected(), "api_key")
+                rows = [checked_row("api_key", row, "a key") for row in found]
+                check_list(self._connected(), "api_key")
             except (*SQLITE_ERRORS, InputError) as error:
                 self._leave()
                 raise StoreError(f"{self._address}: the keys cannot be read: {one_line(error)}") from error
@@ -151,7 +156,7 @@ class SQLiteKeys:
             try:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
-                counted(connection, "api_key")
+                check_list(connection, "api_key")
                 for statement, values in statements:
                     found = connection.execute(statement, values).fetchall()
                 fill(connection, "api_key")

@@ -1,46 +1,46 @@
-"""A store in memory: the same rules, and nothing durable. For notebooks and tests."""
+"""A store in memory, by the rules of every store, from which nothing is left when the process ends."""
 
 from __future__ import annotations
 
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance, Book, Head, Rows
-from accrual.store.base import AddArm, Answer, ArmRow, BanditRow, DecisionRow, Events, StoreRequest
-from accrual.store.event_schema import columns, merged
+from accrual.store.accept import Acceptance, LogLookup, NewRows
+from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreRequest
+from accrual.store.event_schema import DecisionRow, Events, HeadRow, columns
+from accrual.store.new_events import events_of_rows
 
 _POLL = 0.002
+_SEQ = attrgetter("seq")
 _T = TypeVar("_T")
 
 
 class _Log:
-    """One bandit's."""
+    """The log of one bandit."""
 
     def __init__(self, row: BanditRow) -> None:
         self.row = row
-        self.book = Book()
-        self.taking = Acceptance(self.book, Head(0, 0.0, 0), row.rounds)
-        self.rows = self.taking.rows  # they stay there: all there have been
+        self.lookup = LogLookup()
+        head = HeadRow(bandit=row.number, seq=0, at=0.0, decisions=0, arms=0)
+        self.acceptance = Acceptance(self.lookup, head, row.rounds)
+        self.rows = self.acceptance.rows  # they stay there: all there have been
 
     def append(self, requests: Sequence[StoreRequest], now: float, skew: float) -> list[Answer]:
-        self.taking.begin(now, skew)
-        return self.taking.accept(requests)
+        self.acceptance.begin(now, skew)
+        return self.acceptance.accept(requests)
 
-    def between(self, after: int, upto: int) -> Rows:
-        """Those at positions beyond `after`, up to `upto`."""
-        decisions, pieces, changes, _ = self.rows
+    def between(self, after: int, upto: int) -> NewRows:
+        """Return the rows at positions beyond `after`, up to `upto`."""
 
-        def part(rows: list[_T], seq: Callable[[_T], int]) -> list[_T]:
-            return rows[bisect_right(rows, after, key=seq) : bisect_right(rows, upto, key=seq)]
+        def part(rows: list[_T]) -> list[_T]:
+            return rows[bisect_right(rows, after, key=_SEQ) : bisect_right(rows, upto, key=_SEQ)]
 
-        return Rows(
-            part(decisions, itemgetter(1)), part(pieces, itemgetter(0)), part(changes, itemgetter(0)), []
-        )
+        return NewRows(part(self.rows.decision), part(self.rows.piece), part(self.rows.change), [])
 
 
 class MemoryStore:
@@ -88,20 +88,17 @@ class MemoryStore:
     def read(self, bandit: int, after: int, limit: int) -> Events:
         log = self._logs[bandit]
         with self._lock:
-            return columns(merged(log.between(after, after + limit), log.book.arms))
+            return columns(events_of_rows(log.between(after, after + limit), log.lookup.arms))
 
     def head(self, bandit: int) -> int:
-        return self._logs[bandit].taking.head.seq
+        return self._logs[bandit].acceptance.head.seq
 
-    def arms(self, bandit: int) -> list[ArmRow]:
-        return list(self._logs[bandit].book.arms)
+    def arms(self, bandit: int) -> list[StoredArm]:
+        return list(self._logs[bandit].lookup.arms)
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        rows = self._logs[bandit].rows.decisions
-        if not 0 <= id < len(rows):
-            return None
-        _, seq, arm, at, window, seen, _, _, salt = rows[id]
-        return DecisionRow(id, seq, arm, at, window, seen, salt)
+        rows = self._logs[bandit].rows.decision
+        return rows[id] if 0 <= id < len(rows) else None
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         end = time.monotonic() + timeout

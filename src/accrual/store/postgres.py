@@ -20,21 +20,12 @@ from typing import Any, TypeVar
 from accrual.core.errors import InputError, need
 from accrual.store.address import parse
 from accrual.store.background_loop import BackgroundLoop
-from accrual.store.base import (
-    AddArm,
-    Answer,
-    ArmRow,
-    BanditRow,
-    DecisionRow,
-    Events,
-    StoreError,
-    StoreRequest,
-    one_line,
-)
-from accrual.store.checksums import digest, sound_snapshot
+from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreError, StoreRequest, one_line
+from accrual.store.checksums import checked_snapshot, digest
+from accrual.store.event_schema import PACKED, BanditTableRow, DecisionRow, Events, quoted
 from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
 from accrual.store.notifications import Notifications
-from accrual.store.postgres_arrays import column, decode, encode
+from accrual.store.postgres_arrays import STORED, column, decode, encode, event_query
 
 _T = TypeVar("_T")
 
@@ -52,35 +43,13 @@ _CREATE = """
 INSERT INTO bandit (name, config, rounds) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING number
 """
 
-_APPEND = """
-SELECT statuses, seqs, ats, numbers, lates, kept, again
-FROM accrual_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-"""
-
-# One row of seven columns, each an array in PostgreSQL's binary form, which numpy reads as it is.
-_READ = """
-SELECT array_send(array_agg(seq)), array_send(array_agg(kind)), array_send(array_agg(at)),
-    array_send(array_agg(decision)), array_send(array_agg(arm)), array_send(array_agg(value)),
-    array_send(array_agg(age))
-FROM (
-    (SELECT seq, 0::BIGINT AS kind, at, id AS decision, arm, salt::FLOAT8 AS value, "window" AS age
-     FROM decision WHERE bandit = $1 AND seq > $2 ORDER BY seq LIMIT $3)
-    UNION ALL
-    (SELECT seq, 1, at, decision, -1, value, age
-     FROM piece WHERE bandit = $1 AND seq > $2 ORDER BY seq LIMIT $3)
-    UNION ALL
-    (SELECT c.seq, c.kind, c.at, CASE c.kind WHEN 2 THEN c.subject ELSE -1 END,
-         CASE c.kind WHEN 2 THEN -1 ELSE c.subject END,
-         CASE c.kind WHEN 3 THEN a.cap ELSE 0 END, CASE c.kind WHEN 3 THEN a."window" ELSE 0 END
-     FROM change c LEFT JOIN arm a ON a.bandit = c.bandit AND a.number = c.subject
-     WHERE c.bandit = $1 AND c.seq > $2 ORDER BY c.seq LIMIT $3)
-    ORDER BY seq LIMIT $3
-) AS event
-"""
-_TYPES = ("i8", "i8", "f8", "i8", "i8", "f8", "f8")
+_APPEND = f"SELECT * FROM accrual_append({', '.join(f'${place}' for place in range(1, 13))})"
+_READ = event_query()
+_BANDITS = f"SELECT {quoted(BanditTableRow._fields)} FROM bandit"
+_DECISION = f"SELECT {quoted(DecisionRow._fields)} FROM decision WHERE bandit = $1 AND id = $2"
 
 _ARMS = """
-SELECT a.name, a.cap, a."window", c.seq IS NOT NULL
+SELECT a.name, a.cap, a."window", c.seq IS NOT NULL AS retired
 FROM arm a LEFT JOIN change c ON c.bandit = a.bandit AND c.kind = 4 AND c.subject = a.number
 WHERE a.bandit = $1 ORDER BY a.number
 """
@@ -163,7 +132,7 @@ class PostgresStore:
 
         async def told() -> Any:
             row = await self._once(job)
-            if 0 in row[0]:  # something was stored
+            if STORED in row["statuses"]:
                 self._news.say(bandit)
             return row
 
@@ -181,8 +150,11 @@ class PostgresStore:
 
     def find(self, name: str) -> BanditRow | None:
         """The bandit of this name."""
-        rows = self._rows("SELECT number, name, config, rounds FROM bandit WHERE name = $1", name)
-        return BanditRow(rows[0][0], rows[0][1], json.loads(rows[0][2]), rows[0][3]) if rows else None
+        rows = self._rows(f"{_BANDITS} WHERE name = $1", name)
+        if not rows:
+            return None
+        row = BanditTableRow._make(rows[0])
+        return BanditRow(row.number, row.name, json.loads(row.config), row.rounds)
 
     def names(self) -> list[str]:
         """The names of all bandits, in the order in which they were made."""
@@ -191,24 +163,20 @@ class PostgresStore:
     def read(self, bandit: int, after: int, limit: int) -> Events:
         """At most `limit` events beyond position `after`."""
         (sent,) = self._rows(_READ, bandit, after, limit)
-        return Events(*map(column, sent, _TYPES))
+        return Events._make(column(sent[name], PACKED[name].kind) for name in Events._fields)
 
     def head(self, bandit: int) -> int:
         """The position of the last event, 0 if there is none."""
         return self._background.run(self._head(bandit))
 
-    def arms(self, bandit: int) -> list[ArmRow]:
+    def arms(self, bandit: int) -> list[StoredArm]:
         """All arms that there have been, in the order of their numbers."""
-        return [ArmRow(*row) for row in self._rows(_ARMS, bandit)]
+        return [StoredArm._make(row) for row in self._rows(_ARMS, bandit)]
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """One decision."""
-        rows = self._rows(
-            'SELECT id, seq, arm, at, "window", seen, salt FROM decision WHERE bandit = $1 AND id = $2',
-            bandit,
-            id,
-        )
-        return DecisionRow(*rows[0]) if rows else None
+        rows = self._rows(_DECISION, bandit, id)
+        return DecisionRow._make(rows[0]) if rows else None
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
@@ -222,7 +190,7 @@ class PostgresStore:
         """The snapshot of this form, with its position."""
         query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
         rows = self._rows(query, bandit, form)
-        return sound_snapshot(bandit, form, rows[0]) if rows else None
+        return checked_snapshot(bandit, form, rows[0]) if rows else None
 
     def clock(self) -> float:
         """The server's time, so that one worker's wrong clock does no harm. It is asked once a minute."""

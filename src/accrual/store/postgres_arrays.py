@@ -1,33 +1,62 @@
-"""Items and answers as the arrays that PostgreSQL's `accrual_append` takes and gives."""
+"""Requests, answers and events as the arrays that PostgreSQL takes and gives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.base import (
-    AddArm,
-    Answer,
-    CloseDecision,
-    Kind,
-    NewDecisions,
-    NewPiece,
-    Status,
-    StoreRequest,
-)
+from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, Status, StoreRequest
+from accrual.store.event_schema import EVENT_COLUMNS, NONE, PACKED, Events, Kind
 
 _STATUSES = (Status.STORED, Status.AGAIN, Status.CONFLICT, Status.UNKNOWN, Status.FUTURE, Status.EARLY)
 _HEADER = 20  # bytes before the elements of an array of one dimension
 
+STORED = _STATUSES.index(Status.STORED)
+_TYPES = {"i": "BIGINT", "f": "FLOAT8"}  # by the kind of numpy's type
+
 Columns = tuple[list[Any], ...]
 
 
+def event_query() -> str:
+    """Return the query for a stretch of the log: an array, in binary form, for each column of `Events`."""
+    kinds: dict[str, list[Kind]] = {}
+    for kind, (table, _) in EVENT_COLUMNS.items():
+        kinds.setdefault(table, []).append(kind)
+    parts = []
+    for table, own in kinds.items():
+        columns = ", ".join(
+            f"({_source(column, own)})::{_TYPES[PACKED[column].kind]} AS {column}"
+            for column in Events._fields
+        )
+        arm = "LEFT JOIN arm ON arm.bandit = t.bandit AND arm.number = t.subject" if table == "change" else ""
+        where = "t.bandit = $1 AND t.seq > $2 ORDER BY t.seq LIMIT $3"
+        parts.append(f"(SELECT {columns} FROM {table} t {arm} WHERE {where})")
+    sent = ", ".join(f"array_send(array_agg({column})) AS {column}" for column in Events._fields)
+    return f"SELECT {sent} FROM ({' UNION ALL '.join(parts)} ORDER BY seq LIMIT $3) AS event"
+
+
+def _source(column: str, kinds: Sequence[Kind]) -> str:
+    """Return where a column of `Events` comes from in the table, called t, that holds these kinds."""
+    if column in ("seq", "at") or (column == "kind" and len(kinds) > 1):
+        return f"t.{column}"
+    if column == "kind":
+        return str(int(kinds[0]))
+    sources = {}
+    for kind in kinds:
+        name = EVENT_COLUMNS[kind][1].get(column)
+        owner, _, own = (name or "").rpartition(".")
+        sources[kind] = str(NONE[column]) if name is None else f'{owner or "t"}."{own}"'
+    if len(kinds) == 1:
+        return sources[kinds[0]]
+    return f"CASE t.kind {' '.join(f'WHEN {int(kind)} THEN {text}' for kind, text in sources.items())} END"
+
+
 def encode(requests: Sequence[StoreRequest]) -> Columns:
-    """The arguments `kinds` to `windows`."""
+    """Return the arguments of `accrual_append` from `kinds` to `windows`."""
     kinds: list[int] = []
     subjects: list[int] = []
     amounts: list[float] = []
@@ -39,14 +68,14 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
     windows: list[float] = []
     for type_, run in groupby(requests, type):
         if type_ is NewPiece:  # many in a row, as a rule: a column at a time
-            decisions, values, stated, when, keys = zip(*run, strict=True)
-            n = len(decisions)
+            pieces: Any = NewPiece._make(zip(*run, strict=True))  # a tuple of values in each field
+            n = len(pieces.decision)
             kinds += [Kind.PIECE] * n
-            subjects += decisions
-            amounts += values
-            ages += stated
-            whens += when
-            names += keys
+            subjects += pieces.decision
+            amounts += pieces.value
+            ages += pieces.age
+            whens += pieces.when
+            names += pieces.key
             counts += [0] * n
             continue
         for request in run:
@@ -76,14 +105,13 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
     return kinds, subjects, amounts, ages, whens, names, counts, arms, windows
 
 
-def decode(requests: Sequence[StoreRequest], row: Sequence[Any]) -> list[Answer]:
-    """The answers that a row of `accrual_append` holds."""
-    statuses, seqs, ats, numbers, lates, ages, again = row
+def decode(requests: Sequence[StoreRequest], row: Mapping[str, Any]) -> list[Answer]:
+    """Return the answers that a row of `accrual_append` holds."""
+    again = row["again"]
     answers = []
     taken = 0
-    for request, code, seq, at, number, late, age in zip(
-        requests, statuses, seqs, ats, numbers, lates, ages, strict=True
-    ):
+    columns = (row["statuses"], row["seqs"], row["ats"], row["numbers"], row["lates"], row["kept"])
+    for request, code, seq, at, number, late, age in zip(requests, *columns, strict=True):
         arms: tuple[int, ...] = ()
         if type(request) is NewDecisions and code < 2:
             arms = request.arms
@@ -94,17 +122,17 @@ def decode(requests: Sequence[StoreRequest], row: Sequence[Any]) -> list[Answer]
     return answers
 
 
-def column(sent: bytes | None, code: str) -> npt.NDArray[Any]:
-    """The elements, none of them null, of an array in PostgreSQL's binary form.
+def column(sent: bytes | None, kind: str) -> npt.NDArray[Any]:
+    """Return the elements, none of them null, of an array in PostgreSQL's binary form.
 
     Parameters
     ----------
     sent : bytes or None
         What `array_send` gives; None for no elements.
-    code : str
-        Their type as numpy writes it, without the byte order: "i8" or "f8".
+    kind : str
+        What they are: "i" for integers, "f" for floating-point numbers; of eight bytes each.
     """
     if sent is None:
-        return np.zeros(0, code)
-    element = np.dtype([("length", ">i4"), ("value", ">" + code)])
-    return np.frombuffer(sent, element, offset=_HEADER)["value"].astype(code)
+        return np.zeros(0, f"{kind}8")
+    element = np.dtype([("length", ">i4"), ("value", f">{kind}8")])
+    return np.frombuffer(sent, element, offset=_HEADER)["value"].astype(f"{kind}8")

@@ -16,25 +16,6 @@ from accrual.store.lock import SQLITE_ERRORS
 
 _CHUNK = 20_000  # rows at a time
 
-# All tables but those of SQLite alone, which follow from the others. Flags are numbers in SQLite.
-TABLES = {
-    "bandit": ("number", "name", "config", "rounds"),
-    "head": ("bandit", "seq", "at", "decisions", "arms"),
-    "arm": ("bandit", "number", "name", "cap", "window"),
-    "decision": ("bandit", "id", "seq", "arm", "at", "window", "seen", "key", "part", "salt"),
-    "piece": ("bandit", "seq", "decision", "key", "value", "age", "stated", "at", "late"),
-    "change": ("bandit", "seq", "kind", "subject", "at"),
-    "snapshot": ("bandit", "form", "seq", "body", "digest"),
-    "api_key": ("id", "name", "scopes", "digest", "made", "ends"),
-}
-FLAGS = {"bandit": ("rounds",), "piece": ("stated", "late")}
-
-
-def select(table: str) -> str:
-    """All rows of one of `TABLES`, in the order of its key."""
-    names = ", ".join(f'"{name}"' for name in TABLES[table])
-    return f"SELECT {names} FROM {table} ORDER BY 1, 2"
-
 
 class TableReader(Protocol):
     """Reads, all of it as of one moment."""

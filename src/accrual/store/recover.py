@@ -18,17 +18,16 @@ from accrual.core.files import replacing
 from accrual.store import migrate
 from accrual.store.address import Address, parse
 from accrual.store.backup import check_place, finish
-from accrual.store.base import Kind, StoreDamaged, StoreError
-from accrual.store.checksums import SUMS, columns_of, counted, sound
+from accrual.store.base import StoreDamaged, StoreError
+from accrual.store.checksums import check_list, checked_row, columns_of
+from accrual.store.event_schema import HeadRow, KeyTableRow, Kind, insert_into
 from accrual.store.lock import SQLITE_ERRORS, FileLock
 
-_SEQ = {"piece": 1, "decision": 2, "change": 1}  # which column is the position; rows come in its order
-_AT = {"piece": 7, "decision": 4, "change": 4}  # ... and the time
-_ORDER = {"piece": "bandit, seq", "decision": "bandit, id", "change": "bandit, seq"}
+_LOG = ("piece", "decision", "change")  # the tables whose rows are events
 _CHUNK = 10_000  # rows
-_LOST_KEY = ("recovered", "stands for keys that were damaged", "", b"", 0.0, 0.0)
-
-Row = tuple[Any, ...]
+_LOST_KEY = KeyTableRow(
+    id="recovered", name="stands for keys that were damaged", scopes="", digest=b"", made=0.0, ends=0.0
+)
 
 
 def recover(url: str, path: str | os.PathLike[str], until: float | None = None) -> list[str]:
@@ -81,10 +80,10 @@ def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[
         bandits, whole = _rows(source, "bandit", "1 = 1", "1")
         for bandit in bandits:
             _insert(target, "bandit", [bandit])
-            number, name, _, rounds = bandit
-            saved, ended = _log(source, target, number, math.inf if until is None or rounds else until)
+            limit = math.inf if until is None or bandit.rounds else until
+            saved, ended = _log(source, target, bandit.number, limit)
             rest = "all of them" if ended is None else f"up to this: {ended}"
-            report.append(f"{name}: {saved:,} events, {rest}")
+            report.append(f"{bandit.name}: {saved:,} events, {rest}")
         if not whole or not _all_there(source, "bandit"):
             report.append("the list of bandits is damaged: one or more are lost")
         keys, whole = _rows(source, "api_key", "1 = 1", "made, id")
@@ -99,75 +98,74 @@ def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[
 
 def _all_there(source: sqlite3.Connection, table: str) -> bool:
     try:
-        counted(source, table)
+        check_list(source, table)
         return True
     except (StoreError, *SQLITE_ERRORS):
         return False
 
 
-def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tuple[list[Row], bool]:
+def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tuple[list[Any], bool]:
     """The sound rows of a small table, and whether that is all of them."""
-    found: list[Row] = []
+    rows: list[Any] = []
     whole = True
     try:
         query = f"SELECT {columns_of(table)} FROM {table} NOT INDEXED WHERE {where} ORDER BY {order}"
         for row in source.execute(query):
             try:
-                found.append(tuple(sound(table, row, "")))
+                rows.append(checked_row(table, row, f"a row of {table}"))
             except StoreDamaged:
                 whole = False
     except SQLITE_ERRORS:
         whole = False
-    return found, whole
+    return rows, whole
 
 
 def _log(
     source: sqlite3.Connection, target: sqlite3.Connection, bandit: int, until: float
 ) -> tuple[int, str | None]:
     """Copy a bandit's events up to the first that is damaged: how many, and what is wrong with that one."""
-    arms = {row[1]: row for row in _rows(source, "arm", f"bandit = {int(bandit)}", "number")[0]}
+    arms = {row.number: row for row in _rows(source, "arm", f"bandit = {int(bandit)}", "number")[0]}
     wrong: list[str] = []
-    streams = [_events(source, table, bandit, wrong) for table in _SEQ]
-    kept: dict[str, list[Row]] = {table: [] for table in (*_SEQ, "arm")}
+    streams = [_events(source, table, bandit, wrong) for table in _LOG]
+    kept: dict[str, list[Any]] = {table: [] for table in (*_LOG, "arm")}
     seq, at, decisions, added = 0, 0.0, 0, 0
     for place, table, row in heapq.merge(*streams):
         if place != seq + 1:
             wrong.append(f"event {seq + 1} is missing")
             break
-        if row[_AT[table]] > until:
+        if row.at > until:
             wrong.append(f"event {place} is after that time")
             break
-        if table == "change" and row[2] == Kind.ADD_ARM:
-            if row[3] != added or added not in arms:
+        if table == "change" and row.kind == Kind.ADD_ARM:
+            if row.subject != added or added not in arms:
                 wrong.append(f"arm {added} is damaged")
                 break
             kept["arm"].append(arms[added])
             added += 1
         kept[table].append(row)
-        seq, at = place, row[_AT[table]]
+        seq, at = place, row.at
         decisions += table == "decision"
         if len(kept[table]) >= _CHUNK:
             _insert(target, table, kept[table])
             kept[table] = []
     for table, rows in kept.items():
         _insert(target, table, rows)
-    _insert(target, "head", [(bandit, seq, at, decisions, added)])
+    _insert(target, "head", [HeadRow(bandit=bandit, seq=seq, at=at, decisions=decisions, arms=added)])
     return seq, wrong[0] if wrong else None
 
 
 def _events(
     source: sqlite3.Connection, table: str, bandit: int, wrong: list[str]
-) -> Iterator[tuple[int, str, Row]]:
+) -> Iterator[tuple[int, str, Any]]:
     """The rows of a table of events, by the order of its key, up to the first that is not sound."""
-    query = f"SELECT {columns_of(table)} FROM {table} NOT INDEXED WHERE bandit = ? ORDER BY {_ORDER[table]}"
+    query = f"SELECT {columns_of(table)} FROM {table} NOT INDEXED WHERE bandit = ? ORDER BY 1, 2"
     try:
         for row in source.execute(query, (bandit,)):
-            yield row[_SEQ[table]], table, tuple(sound(table, row, f"event {row[_SEQ[table]]}"))
+            event = checked_row(table, row)
+            yield event.seq, table, event
     except (StoreDamaged, *SQLITE_ERRORS) as error:
         wrong.append(str(error).partition(";")[0])
 
 
-def _insert(target: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
-    columns = SUMS[table][1]
-    names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
-    target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+def _insert(target: sqlite3.Connection, table: str, rows: Iterable[Any]) -> None:
+    target.executemany(insert_into(table), rows)

@@ -22,36 +22,42 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.store import migrate
-from accrual.store.accept import Acceptance, Row
+from accrual.store.accept import Acceptance
 from accrual.store.address import Address
 from accrual.store.base import (
     AddArm,
     Answer,
-    ArmRow,
     BanditRow,
-    DecisionRow,
-    Events,
     StoreClosed,
     StoreDamaged,
+    StoredArm,
     StoreError,
     StoreRequest,
     one_line,
 )
 from accrual.store.checksums import (
     SUMS,
-    bandit_sum,
+    check_list,
+    checked_row,
+    checked_snapshot,
     columns_of,
-    count,
-    counted,
     damaged,
     digest,
-    head_sum,
-    sound,
-    sound_snapshot,
+    seal_list,
 )
-from accrual.store.event_schema import PACKED, Event, merged, pack, unpack
+from accrual.store.event_schema import (
+    PACKED,
+    BanditTableRow,
+    DecisionRow,
+    Event,
+    Events,
+    HeadRow,
+    pack,
+    unpack,
+)
 from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
-from accrual.store.sqlite_rows import ADD, TableBook, arm_rows, decision_row, event_rows, head_row
+from accrual.store.new_events import events_of_rows
+from accrual.store.sqlite_rows import ADD, TableLookup, arm_rows, decision_row, event_rows, head_row
 from accrual.store.wal import check_wal
 
 _BLOCK = 4096  # events, at least
@@ -68,7 +74,10 @@ WHERE length(excluded.body) > 0
 """
 _BANDIT = f"SELECT {columns_of('bandit')} FROM bandit WHERE number = ?"
 _HEADS = f"SELECT {columns_of('head')} FROM head"
-_SET_HEAD = "UPDATE head SET seq = ?2, at = ?3, decisions = ?4, arms = ?5, sum = ?6 WHERE bandit = ?1"
+_SET_HEAD = (
+    f"UPDATE head SET {', '.join(f'{name} = ?' for name in (*HeadRow._fields, 'sum'))} WHERE bandit = ?"
+)
+_BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
 
 
 class _Log:
@@ -76,12 +85,12 @@ class _Log:
 
     def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
         row = connection.execute(_BANDIT, [bandit]).fetchone()
-        found = head_row(connection, bandit)
-        if row is None or found is None:
+        head = head_row(connection, bandit)
+        if row is None or head is None:
             raise InputError(f"no bandit has the number {bandit}")
-        self.rounds = bool(sound("bandit", row, f"bandit {bandit}")[3])
-        self.head, _ = found
-        self.book = TableBook(connection, bandit, self.head)
+        self.rounds = bool(checked_row("bandit", row, f"bandit {bandit}").rounds)
+        self.head = head
+        self.lookup = TableLookup(connection, bandit, self.head)
         (blocks,) = connection.execute(
             "SELECT coalesce(max(seq), 0) FROM block WHERE bandit = ?", [bandit]
         ).fetchone()
@@ -196,13 +205,13 @@ class SQLiteStore:
             if _find(connection, name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
             (number,) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM bandit").fetchone()
-            row = (number, name, json.dumps(dict(config)), int(rounds))
-            connection.execute("INSERT INTO bandit VALUES (?, ?, ?, ?, ?)", (*row, bandit_sum(row)))
-            first = (number, 0, 0.0, 0, 0)
-            head = (*first, head_sum(first))
-            connection.execute("INSERT INTO head VALUES (?, ?, ?, ?, ?, ?)", head)
+            row = BanditTableRow(number=number, name=name, config=json.dumps(dict(config)), rounds=rounds)
+            connection.execute(ADD["bandit"], (*row, _BANDIT_SUM(row)))
+            start = HeadRow(bandit=number, seq=0, at=0.0, decisions=0, arms=0)
+            head = (*start, _HEAD_SUM(start))
+            connection.execute(ADD["head"], head)
             self._ends[number] = (head,)
-            count(connection, "bandit")
+            seal_list(connection, "bandit")
             self._append(connection, number, arms, now, 0.0)
             return BanditRow(number, name, dict(config), rounds)
 
@@ -234,30 +243,25 @@ class SQLiteStore:
         log = self._logs.get(bandit)
         if log is None:
             log = self._logs[bandit] = _Log(connection, bandit)
-        book = log.book
-        taking = Acceptance(book, log.head, log.rounds)
-        taking.begin(now, skew)
-        book.begin()
-        answers = taking.accept(requests)
-        rows, head = taking.rows, taking.head
+        lookup = log.lookup
+        acceptance = Acceptance(lookup, log.head, log.rounds)
+        acceptance.begin(now, skew)
+        lookup.begin()
+        answers = acceptance.accept(requests)
+        rows, head = acceptance.rows, acceptance.head
         if head.seq == log.head.seq:
             return answers
-        tables: tuple[tuple[str, Sequence[Row]], ...] = (
-            ("decision", rows.decisions), ("piece", rows.pieces), ("change", rows.changes), ("arm", rows.arms)
-        )  # fmt: skip
-        for table, new in tables:
+        for table, new in rows._asdict().items():
             if new:
-                sum_ = SUMS[table][0]
-                whole = [(bandit, *row) for row in new]
-                connection.executemany(ADD[table], [(*row, sum_(row)) for row in whole])
-        book.keep_keys(rows)
-        book.index.flush(head.seq)
+                row_sum = SUMS[table]
+                connection.executemany(ADD[table], [(*row, row_sum(row)) for row in new])
+        lookup.keep_keys(rows)
+        lookup.index.flush(head.seq)
         log.head = head
-        last = (bandit, *head, len(book.arms))
-        new_end = (*last, head_sum(last))
-        connection.execute(_SET_HEAD, new_end)
+        new_end = (*head, _HEAD_SUM(head))
+        connection.execute(_SET_HEAD, (*new_end, bandit))
         self._ends[bandit] = (end, new_end)  # whether it comes to pass is not known yet
-        log.tail += merged(rows, book.arms)
+        log.tail += events_of_rows(rows, lookup.arms)
         if len(log.tail) >= _BLOCK:
             body = pack(log.tail).tobytes()
             connection.execute(
@@ -265,8 +269,9 @@ class SQLiteStore:
                 [bandit, head.seq, body, digest(bandit, head.seq, body)],
             )
             log.tail = []
-        if len(book.decisions) > _DECISIONS_MOST:
-            book.decisions = dict(islice(book.decisions.items(), len(book.decisions) // 2, None))
+        if len(lookup.decisions) > _DECISIONS_MOST:
+            recent = islice(lookup.decisions.items(), len(lookup.decisions) // 2, None)
+            lookup.decisions = dict(recent)
         return answers
 
     @contextmanager
@@ -317,13 +322,13 @@ class SQLiteStore:
     def head(self, bandit: int) -> int:
         return self._read(lambda connection: _head(connection, bandit))
 
-    def arms(self, bandit: int) -> list[ArmRow]:
+    def arms(self, bandit: int) -> list[StoredArm]:
         return self._read(lambda connection: arm_rows(connection, bandit))
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         def find(connection: sqlite3.Connection) -> DecisionRow | None:
-            found = head_row(connection, bandit)
-            made = 0 if found is None else found[0].decisions
+            head = head_row(connection, bandit)
+            made = 0 if head is None else head.decisions
             return decision_row(connection, bandit, id) if 0 <= id < made else None
 
         return self._read(find)
@@ -346,7 +351,7 @@ class SQLiteStore:
         found = self._read(lambda connection: connection.execute(
             "SELECT seq, body, digest FROM snapshot WHERE bandit = ? AND form = ?", [bandit, form]
         ).fetchone())  # fmt: skip
-        return None if found is None else sound_snapshot(bandit, form, found)
+        return None if found is None else checked_snapshot(bandit, form, found)
 
     def clock(self) -> float:
         """This machine's time."""
@@ -404,24 +409,25 @@ def _failure(what: str, error: Exception) -> StoreError:
 def _find(connection: sqlite3.Connection, name: str) -> BanditRow | None:
     row = connection.execute(f"SELECT {columns_of('bandit')} FROM bandit WHERE name = ?", [name]).fetchone()
     if row is None:
-        counted(connection, "bandit")  # it may have been there
+        check_list(connection, "bandit")  # it may have been there
         return None
-    number, found, config, rounds = sound("bandit", row, f"the bandit {name!r}")
-    if found != name:
+    bandit: BanditTableRow = checked_row("bandit", row, f"the bandit {name!r}")
+    if bandit.name != name:
         raise damaged(f"the bandit {name!r} (index of table bandit)")
-    return BanditRow(number, name, json.loads(config), bool(rounds))
+    return BanditRow(bandit.number, name, json.loads(bandit.config), bool(bandit.rounds))
 
 
 def _names(connection: sqlite3.Connection) -> list[str]:
     rows = connection.execute(f"SELECT {columns_of('bandit')} FROM bandit NOT INDEXED ORDER BY 1").fetchall()
-    if all(bandit_sum(row[:-1]) == row[-1] for row in rows):
-        counted(connection, "bandit")  # one may be missing; one that is damaged, `find` refuses by its name
-    return [row[1] for row in rows]
+    if all(_BANDIT_SUM(row[:-1]) == row[-1] for row in rows):
+        check_list(connection, "bandit")  # one may be missing; a damaged one is refused when it is opened
+    name = BanditTableRow._fields.index("name")
+    return [row[name] for row in rows]
 
 
 def _head(connection: sqlite3.Connection, bandit: int) -> int:
-    found = head_row(connection, bandit)
-    return 0 if found is None else found[0].seq
+    head = head_row(connection, bandit)
+    return 0 if head is None else head.seq
 
 
 def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int) -> Events:

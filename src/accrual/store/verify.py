@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from accrual.store.base import StoreError
-from accrual.store.checksums import SUMS, columns_of, counted, digest, sound
+from accrual.store.checksums import SUMS, check_list, check_row, columns_of, digest
 from accrual.store.event_schema import pack
 from accrual.store.key_index import KeyIndex, hashes_between
 from accrual.store.lock import SQLITE_ERRORS
@@ -130,9 +130,9 @@ def _broken(reader: SQLiteTableReader) -> list[str]:
             return found
         for table in SUMS:
             for row in connection.execute(f"SELECT {columns_of(table)} FROM {table}"):
-                sound(table, row, "a row")
-        counted(connection, "bandit")
-        counted(connection, "api_key")
+                check_row(table, row, "a row")
+        check_list(connection, "bandit")
+        check_list(connection, "api_key")
     except (StoreError, *SQLITE_ERRORS) as error:
         return [str(error)]
     return []

@@ -62,7 +62,7 @@ class PolicySuite(ABC):
 
     @abstractmethod
     def make_policy(self) -> Policy:
-        """The policy under test."""
+        """Make the policy under test."""
 
     def test_same_choices_in_plain_python(self) -> None:
         """Compiled and interpreted, the choices and the statistics are the same to the bit."""
@@ -190,7 +190,7 @@ class PolicySuite(ABC):
 
 
 def fingerprint(policy: Policy) -> Any:
-    """The choices of a short run and the statistics at its end, as plain data."""
+    """Give the choices of a short run and the statistics at its end, as plain data."""
     recording = record(small_problem(), policy, _PLAIN_ROUNDS, seed=2)
     # Infinity is not JSON's, so numbers travel as their hexadecimal text, which is exact too.
     stats = {

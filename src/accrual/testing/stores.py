@@ -26,8 +26,6 @@ from accrual.store.base import (
     AddArm,
     Answer,
     CloseDecision,
-    Events,
-    Kind,
     NewDecisions,
     NewPiece,
     RetireArm,
@@ -35,6 +33,7 @@ from accrual.store.base import (
     Store,
     StoreRequest,
 )
+from accrual.store.event_schema import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
 
 JAZZ, ROCK = AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 60.0)
@@ -129,8 +128,11 @@ class StoreSuite(ABC):
         """With its own window, what whoever chose had seen, and the salt of the draws."""
         bandit = _clocked(store)
         store.append(bandit, [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
-        assert store.decision(bandit, 0) == (0, 3, 1, 3.0, 7.5, 2, 2**31 - 1)
-        assert store.decision(bandit, 1) == (1, 4, 0, 3.0, 80.0, 2, 2**31 - 1)
+        first = DecisionRow(
+            bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1
+        )
+        assert store.decision(bandit, 0) == first
+        assert store.decision(bandit, 1) == first._replace(id=1, seq=4, arm=0, window=80.0, part=1)
         assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
         assert store.decision(bandit, 2) is None
 

@@ -47,6 +47,9 @@ def routes(keys_required: Callable[[], bool], demo: bool) -> list[Route]:
     async def page(request: Request) -> Response:
         return answer("index.html")
 
+    async def docs(request: Request) -> Response:
+        return answer("docs.html")
+
     async def about(request: Request) -> Response:
         # What the page must know before it asks for anything that may be refused.
         return JSONResponse({"version": version("accrual"), "keys": keys_required(), "demo": demo})
@@ -56,6 +59,7 @@ def routes(keys_required: Callable[[], bool], demo: bool) -> list[Route]:
 
     return [
         Route("/", page),
+        Route("/docs", docs),
         Route("/dashboard/about.json", about),
         Route("/dashboard/{name:path}", file),
     ]

@@ -5,16 +5,19 @@ import * as arms from "./arms.js";
 import { Palette } from "./colours.js";
 import * as decisions from "./decisions.js";
 import { $, h, say, show } from "./dom.js";
+import { download } from "./export.js";
+import * as overview from "./overview.js";
 import { Regrets, Shares, Spreads } from "./panels.js";
-import { inUnit, plural, short, sum, unitOf } from "./words.js";
+import { inUnit, isSign, plural, reward, short, sum, unitOf } from "./words.js";
 
 const REST = 1_000; // milliseconds between two looks, ...
 const REST_MOST = 15_000; // ... and at most, after failures
-const LIST = 10_000; // between two looks at which bandits there are
+const LIST = 10_000; // between two looks at which bandits there are, and at the overview
 
 let about = null;
 let listed = { at: -Infinity, bandits: [], broken: [] };
-let current = null; // the bandit that is shown
+let current = null; // the bandit that is shown; null also while the overview is
+let overviewAt = -Infinity; // when the overview was last drawn
 let last = null; // what was shown of it
 let palette = new Palette();
 let wake = () => {}; // ends the present rest
@@ -62,8 +65,9 @@ async function look() {
   }
   live();
   show($("forget"), Boolean(api.key.get()));
-  show($("empty"), !current && !listed.broken.length);
+  show($("empty"), !listed.bandits.length && !listed.broken.length);
   show($("opening"), Boolean(current) && !last);
+  await lookOver();
   if (!current) return;
   const bandit = current;
   const [state, recent, truth] = await Promise.all([
@@ -79,19 +83,32 @@ async function look() {
   live();
 }
 
-/** The bandits to choose from, and the one that the address names, or the first. */
+/** The overview, while the address names no bandit of several. */
+async function lookOver() {
+  const shown = !current && listed.bandits.length > 0;
+  if (shown && performance.now() - overviewAt > LIST) {
+    await overview.draw(listed.bandits);
+    overviewAt = performance.now();
+  }
+  show($("overview"), shown && !current);
+  if (shown) document.title = "All bandits · accrual";
+}
+
+/** The bandits to choose from, and the one that the address names; where there is but one, that one. */
 function offer() {
   const names = listed.bandits.map((bandit) => bandit.name);
   const select = $("bandit");
   if ([...select.options].map((option) => option.value).join("\n") !== names.join("\n")) {
     select.replaceChildren(...names.map((name) => { const option = h("option"); option.textContent = option.value = name; return option; }));
   }
-  show($("chooser"), names.length > 0);
+  show($("all"), names.length > 1);
   const broken = listed.broken.map(({ name, why }) => `The bandit ${name} is not served: ${why}.`);
   say($("broken"), broken.join(" "));
   show($("broken"), broken.length > 0);
-  const wanted = decodeURIComponent(location.hash.slice(1)) || current?.name;
-  choose(listed.bandits.find((bandit) => bandit.name === wanted) || listed.bandits[0] || null);
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  const [only, ...others] = listed.bandits;
+  choose(listed.bandits.find((bandit) => bandit.name === wanted) || (only && !others.length ? only : null));
+  show($("chooser"), Boolean(current));
 }
 
 function choose(bandit) {
@@ -103,6 +120,10 @@ function choose(bandit) {
   decisions.forget(bandit);
   regrets.hide();
   show($("watch"), false);
+  show($("overview"), false);
+  overviewAt = -Infinity;
+  say($("facts"), "");
+  say($("export-note"), "");
   if (bandit) {
     $("bandit").value = bandit.name;
     const policy = bandit.policy.split("(")[0];
@@ -129,7 +150,7 @@ function draw() {
   show($("above-cap"), Boolean(above));
   figures(state, bandit);
   const named = palette.update(state.arms);
-  arms.draw(state, palette, truth?.means);
+  arms.draw(state, palette, truth?.means, bandit.unit);
   const shown = named.map((name) => ({ name, slot: palette.of(name) }));
   shares.draw(state, bandit, shown);
   spreads.draw(state, bandit, shown);
@@ -140,14 +161,16 @@ function draw() {
 function figures(state, bandit) {
   const total = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
   const known = state.arms.some((arm) => arm.expected !== null);
+  const sign = isSign(bandit.unit) ? bandit.unit : ""; // which stands at the figure; a word below it
+  const word = bandit.unit && !sign ? `${bandit.unit}, ` : "";
   const rows = [
     ["Decisions", short(state.decisions), "made so far"],
     ["Pending", short(state.pending), "may still earn more"],
-    ["Reward arrived", sum(total("observed")), "in time to count"],
-    ["Still expected", known ? sum(total("expected")) : "–", expectedNote(state, bandit)],
+    ["Reward arrived", reward(sum(total("observed")), sign), `${word}in time to count`],
+    ["Still expected", known ? reward(sum(total("expected")), sign) : "–", word + expectedNote(state, bandit)],
     ["Late pieces", short(state.late), "counted, not learned from"],
-    ["Duplicates", short(state.duplicates), "sent again, counted once"],
-    ["Fold lag", plural(state.behind, "event"), state.behind ? "stored, not learned yet" : "all that is stored is learned"],
+    ["Duplicates", short(state.duplicates), "requests sent again, counted once"],
+    ["Not learned yet", plural(state.behind, "event"), state.behind ? "stored by other workers" : "every stored event is learned from"],
   ];
   const host = $("figures");
   if (!host.children.length) {
@@ -162,11 +185,12 @@ function figures(state, bandit) {
 /** What "still expected" counts, and how much of it is a guess. */
 function expectedNote(state, bandit) {
   const waiting = state.arms.filter((arm) => arm.pending);
-  if (waiting.length && waiting.every((arm) => arm.expected === null)) return "nothing is known yet";
+  if (!waiting.length) return "no decision is pending";
+  if (waiting.length && waiting.every((arm) => arm.expected === null)) return "no arm has an estimate yet";
   const oldest = Math.max(...state.arms.map((arm) => arm.reached));
   const early = oldest < bandit.window * 0.999;
   const unknown = waiting.filter((arm) => arm.expected === null).length;
-  const without = unknown ? `, without ${plural(unknown, "arm")} of which nothing is known` : "";
+  const without = unknown ? `, without ${plural(unknown, "arm")} that have no estimate` : "";
   return early
     ? `from pending decisions${without}; a guess for ages beyond ${inUnit(oldest, unitOf(bandit))}`
     : `from pending decisions${without}`;
@@ -201,7 +225,7 @@ async function askForKey(refusal) {
   about = null;
   listed = { at: -Infinity, bandits: [], broken: [] };
   choose(null);
-  for (const id of ["broken", "watch", "opening", "empty", "chooser", "forget", "trouble"]) show($(id), false);
+  for (const id of ["overview", "all", "broken", "watch", "opening", "empty", "chooser", "forget", "trouble"]) show($(id), false);
   say($("facts"), "");
   say($("key-wrong"), refusal && had ? refusal.message : "");
   $("status").dataset.state = "key";
@@ -230,6 +254,9 @@ function setUp() {
   $("curl-observe").textContent =
     `curl ${origin}/v1/bandits/plays/pieces ${post} '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
   $("bandit").addEventListener("change", () => { location.hash = encodeURIComponent($("bandit").value); });
+  $("export").addEventListener("click", () => {
+    download(current.name).catch((error) => say($("export-note"), `The log could not be read: ${error.message}`));
+  });
   addEventListener("hashchange", () => { offer(); wake(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
   document.addEventListener("redraw", draw);

@@ -26,8 +26,11 @@ export function forget() {
   $("arms-rows").replaceChildren();
 }
 
-/** @param means the true mean of each arm, by name, where the traffic is simulated */
-export function draw(state, palette, means) {
+/**
+ * @param means the true mean of each arm, by name, where the traffic is simulated
+ * @param unit what one unit of reward is, such as "lectures"; may be missing
+ */
+export function draw(state, palette, means, unit) {
   const order = ranked(state.arms);
   const shown = all || order.length <= FEW ? order : order.slice(0, FIRST);
   const known = order.filter((arm) => arm.estimate !== null);
@@ -37,7 +40,8 @@ export function draw(state, palette, means) {
   const scale = scaled(ticks(low, high));
   const sums = order.map((arm) => Math.max(arm.observed, 0) + Math.max(arm.expected || 0, 0));
   const rewards = scaled(ticks(0, Math.max(...sums) || 1, 3));
-  const lead = leads(order.filter((arm) => !arm.retired)) ? order[0].name : null;
+  const playing = order.filter((arm) => !arm.retired);
+  const lead = playing.length > 1 && leads(playing) ? order[0].name : null;
 
   const body = $("arms-rows");
   for (const [name, row] of rows) {
@@ -56,8 +60,9 @@ export function draw(state, palette, means) {
   const more = $("arms-more");
   show(more, order.length > FEW);
   say(more, all ? `Show the first ${FIRST} only` : `Show all ${count(order.length)} arms`);
-  say($("share-of"), state.decisions < 1000 ? `of the last ${count(state.decisions)}` : "of the last 1,000");
-  const part = shown.length < order.length ? firstWords(shown, order) : "";
+  say($("share-of"), state.decisions ? `of the last ${count(Math.min(state.decisions, 1000))}` : "of decisions");
+  let part = shown.length < order.length ? firstWords(shown, order) : "";
+  if (unit) part = `${part}Reward is in ${unit}. `;
   say($("arms-note"), part + (means ? "A diamond marks the true mean over the whole window, known because the traffic is simulated." : ""));
 }
 
@@ -71,12 +76,12 @@ function leads([first, ...others]) {
 function firstWords(shown, order) {
   const known = shown.filter((arm) => arm.estimate !== null && !arm.retired).length;
   const of = `of ${count(order.length)} arms`;
-  if (!known) return `${shown.length} ${of}; nothing is known of any of them yet. `;
-  if (known < shown.length) return `${shown.length} ${of}: first the ${known} of which something is known. `;
+  if (!known) return `${shown.length} ${of}; none of them has an estimate yet. `;
+  if (known < shown.length) return `${shown.length} ${of}: first the ${known} that have an estimate. `;
   return `The ${shown.length} with the highest estimates, ${of}. `;
 }
 
-/** What is wrong with the caps: nothing, or a sentence or two. */
+/** A warning about caps that are too low, or nothing. */
 export function aboveCap(state) {
   const over = state.arms.filter((arm) => arm.above_cap > 0).sort((a, b) => b.above_cap - a.above_cap);
   if (!over.length) return "";
@@ -84,7 +89,7 @@ export function aboveCap(state) {
   if (over.length > named.length) named.push(`${count(over.length - named.length)} more`);
   return (
     `Rewards above the cap: ${list(named)}. The estimates below count all that was paid, but the policy chooses badly ` +
-    `while a cap is too low. Make the bandit anew, under another name, with caps that no decision exceeds.`
+    `while a cap is too low. Create a new bandit, under another name, with caps that no decision exceeds.`
   );
 }
 
@@ -150,7 +155,7 @@ function lines(element, first, second) {
 }
 
 function estimateWords(arm) {
-  if (arm.estimate === null) return ["–", arm.decisions ? "nothing known yet" : "not tried yet"];
+  if (arm.estimate === null) return ["–", arm.decisions ? "no estimate yet" : "not tried yet"];
   return [amount(arm.estimate), `${amount(arm.interval[0])} to ${amount(arm.interval[1])}`];
 }
 

@@ -6,12 +6,12 @@ export const COLOURS = 7;
 export class Palette {
   #slot = new Map(); // arm's name -> colour, kept while the arm keeps one
 
-  /** The names of the arms that have a colour now: all of a few, the most chosen of many. */
+  /** The names of the arms that have a colour now: all of a few, the most often chosen of many. */
   update(arms) {
     const wanted =
       arms.length <= COLOURS
         ? arms
-        : [...arms].sort((a, b) => b.share - a.share || b.decisions - a.decisions).slice(0, COLOURS - 1);
+        : [...arms].sort((a, b) => b.decisions - a.decisions).slice(0, COLOURS - 1);
     const names = new Set(wanted.map((arm) => arm.name));
     for (const name of this.#slot.keys()) if (!names.has(name)) this.#slot.delete(name);
     for (const name of names) {

@@ -10,11 +10,10 @@ const FEW = 8; // arms of an explanation that are shown without asking
 // The policies' own words for what a score is made of, in plainer ones. Others are shown as they are.
 const PLAIN = {
   "estimate": "Reward per decision",
-  "expected total": "Total, as the policy expects it",
-  "best expected total": "Best total that it expects",
-  "full decisions that it stands on": "Evidence, in whole decisions",
+  "expected total": "Expected in all",
+  "best expected total": "Highest expected in all",
+  "full decisions that it stands on": "Evidence, counted in whole decisions",
   "decisions": "Decisions by then",
-  "worth so many of 0 or the cap": "Evidence, in all-or-nothing trials",
   "mean of closed decisions": "Mean of closed decisions",
   "best mean": "Best mean",
   "closed decisions": "Closed decisions",
@@ -26,6 +25,8 @@ const PLAIN = {
 };
 const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
 const LOOKS = ["expected total", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
+
+const UNSAID = ["worth so many of 0 or the cap"]; // terms that need the policy's paper to be understood
 
 const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
 
@@ -40,7 +41,7 @@ export function forget(next) {
   touched = false;
   rows.clear();
   $("recent").replaceChildren();
-  $("why").replaceChildren(h("p", { class: "wait" }, "No decision is selected."));
+  $("why").replaceChildren(h("p", { class: "wait" }, "No decision has been made yet."));
 }
 
 export function draw(decisions, now, palette) {
@@ -103,7 +104,7 @@ function told(found) {
 }
 
 function sentences(found) {
-  if (found.first) return ["It was its turn: nothing was known of it yet, and such arms are tried in turn."];
+  if (found.first) return ["Nothing was known of this arm yet, and such arms are tried in turn."];
   const look = LOOKS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
@@ -111,7 +112,7 @@ function sentences(found) {
   const looks = (reason) => {
     const [so, all] = [amount(reason.estimate), amount(worth(reason))];
     if (look !== "expected total") return `${plain(look).toLowerCase()} ${all}`;
-    return so === all ? `${all} per decision` : `${so} per decision by the ages reached, ${all} in all as the policy expects it`;
+    return so === all ? `${all} per decision` : `${so} per decision at the ages reached so far, ${all} expected in all`;
   };
   if (look && chosen && Number.isFinite(worth(chosen))) {
     const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
@@ -131,8 +132,8 @@ function sentences(found) {
     }
   }
   const untried = found.reasons.filter((reason) => reason.index === null && reason.arm !== found.arm);
-  if (untried.length) said.push(`Not yet known of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
-  if (!found.exact) said.push("That moment cannot be made anew exactly, so these scores may differ a little from those that decided.");
+  if (untried.length) said.push(`Nothing was known yet of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
+  if (!found.exact) said.push("The state of that moment cannot be computed again exactly, so these figures may differ a little from those that decided.");
   return said;
 }
 
@@ -144,7 +145,7 @@ function scores(found) {
   const own = order.some((reason) => reason.estimate !== null) ? ["estimate"] : [];
   const twice = order.every((reason) => amount(reason.estimate) === amount(reason.terms["expected total"]));
   const names = [...own, ...new Set(order.flatMap((reason) => Object.keys(reason.terms)))]
-    .filter((name) => name !== "expected total" || !twice);
+    .filter((name) => !UNSAID.includes(name) && (name !== "expected total" || !twice));
   const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => value(reason, name))).size === 1);
   const columns = names.filter((name) => !same.includes(name));
   const number = (x) => h("td", { class: "number" }, amount(x));
@@ -159,13 +160,13 @@ function scores(found) {
     );
   });
   const head = h("tr", {}, h("th", { scope: "col" }, "Arm"),
-    ...["Score", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
+    ...["Priority", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
   const table = h("table", { class: "scores" }, h("thead", {}, head), h("tbody", {}, ...lines));
   const meaning = DRAWS.includes(bandit.policy.split("(")[0])
-    ? "it is drawn at random around what an arm seems to earn, the wider the less is known of it."
-    : "it weighs what an arm seems to earn against how little is known of it.";
-  const parts = [h("p", { class: "explains" }, `How every arm looked. The highest score is chosen: ${meaning}`)];
-  parts.push(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores of the arms" }, table));
+    ? "it is drawn at random around what an arm seems to earn, more widely the less is known of the arm."
+    : "it grows with what an arm seems to earn, and with how little is known of the arm. Only the order counts; it may be negative.";
+  const parts = [h("p", { class: "explains" }, `What was known of every arm. The policy chooses the highest priority: ${meaning}`)];
+  parts.push(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Priorities of the arms" }, table));
   if (lines.length > FEW) {
     const more = h("button", { type: "button", class: "quiet" }, `Show all ${count(lines.length)} arms`);
     more.addEventListener("click", () => { lines.forEach((line) => show(line, true)); more.remove(); });
@@ -173,6 +174,6 @@ function scores(found) {
   }
   const told = same.filter((name) => value(order[0], name) !== null)
     .map((name) => `${plain(name).toLowerCase()} ${amount(value(order[0], name))}`);
-  if (told.length) parts.push(h("p", { class: "hint" }, `The same for all: ${told.join(", ")}.`));
+  if (told.length) parts.push(h("p", { class: "hint" }, `For every arm: ${told.join(", ")}.`));
   return parts;
 }

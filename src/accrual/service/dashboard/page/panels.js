@@ -36,7 +36,7 @@ export class Shares {
     // Of several stretches that end in one moment, the last stands for all.
     const stretches = this.#stretches.filter((one, i, all) => i + 1 === all.length || all[i + 1].at > one.at);
     if (stretches.length < 2) {
-      this.#chart.wait(`This needs some ${2 * LEAST} decisions.`);
+      this.#chart.wait(`Shown from ${2 * LEAST} decisions on. There have been ${count(state.decisions)}.`);
       return;
     }
     const rest = state.arms.length - shown.length;
@@ -87,7 +87,7 @@ export class Spreads {
     const arms = new Map(state.arms.map((arm) => [arm.name, arm]));
     const known = shown.filter(({ name }) => arms.get(name).spread.length);
     if (!known.length) {
-      this.#chart.wait("Nothing has arrived yet.");
+      this.#chart.wait("No reward has arrived yet.");
       return;
     }
     const ages = [0, ...state.ages];
@@ -97,7 +97,7 @@ export class Spreads {
       const all = [0, ...spread.map((part) => (so += part))];
       const y = all.map((part, i) => (ages[i] <= reached * 1.000001 ? part : null)); // beyond is a guess
       const half = crossing(ages, all, 0.5);
-      const value = half <= reached ? `half by ${inUnit(half, unit)}` : `half after ${inUnit(reached, unit)}`;
+      const value = half <= reached ? `half by ${inUnit(half, unit)}` : `under half by ${inUnit(reached, unit)}`;
       const read = (i) => (y[i] === null ? null : `${percent(y[i])} by ${inUnit(ages[i], unit)}`);
       return { name, slot, y, from: null, half, value, read };
     });
@@ -105,7 +105,7 @@ export class Spreads {
     const oldest = Math.max(...known.map(({ name }) => arms.get(name).reached));
     say(
       $("spread-note"),
-      oldest < bandit.window * 0.999 ? `No decision is older than ${inUnit(oldest, unit)} yet: beyond, nothing is known.` : "",
+      oldest < bandit.window * 0.999 ? `No decision is older than ${inUnit(oldest, unit)} yet, so nothing is known beyond that age.` : "",
     );
     this.#chart.draw(ages.map((age) => age / unit.size), series);
   }
@@ -135,11 +135,11 @@ export class Regrets {
     say(
       $("regret-note"),
       `${sentence(truth.unit)} missed so far against always choosing ${best}, which is truly best. ` +
-        `The lower line is the same policy if it saw every reward at once: the gap is the price of waiting. ` +
+        `The lower line is the same policy if it saw every reward at once: the gap between the lines is what waiting costs. ` +
         `Choosing evenly would have missed ${short(truth.evenly)}.`,
     );
     if (truth.at.length < 2) {
-      this.#chart.wait("This needs some more decisions.");
+      this.#chart.wait("Shown after some more decisions.");
       return;
     }
     const line = (name, slot, dash, y) => ({

@@ -36,6 +36,15 @@ export function percent(share) {
   return `${p.toLocaleString(LOCALE, { maximumFractionDigits: p < 10 ? 1 : 0 })} %`;
 }
 
+/** Whether a unit is a sign, such as €, and not a word. */
+export const isSign = (unit) => unit.length === 1 && !/[\p{L}\p{N}]/u.test(unit);
+
+/** A reward with its unit, if it has one: €5.20, or 3 lectures. */
+export function reward(text, unit) {
+  if (!unit || text === "–") return text;
+  return isSign(unit) ? `${unit}${text}` : `${text} ${unit}`;
+}
+
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
 export function list(names) {
