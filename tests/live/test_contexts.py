@@ -78,3 +78,75 @@ def test_a_constant_context_needs_no_features():
         Ledger(ac.AgeTS(), [1.0], 20).decide(1, contexts=[[1.0]])
     with pytest.raises(InputError, match="3 numbers each"):
         Ledger(ac.AgeLinTS(), [1.0], 20, features=FEATURES).decide(1, contexts=[[1.0]])
+
+
+DECLARED = {"plan": ["free", "paid"], "visits": (0, 10)}
+
+
+def bandit_of(store, **options):
+    return ac.Bandit(["a", "b"], window=30, store=store, features=DECLARED, seed=5, **options)
+
+
+def use(bandit, decisions, seed=2):
+    """Let free visitors like a, paying ones b."""
+    dice = np.random.default_rng(seed)
+    chosen = []
+    for i in range(decisions):
+        plan = ["free", "paid"][int(dice.integers(2))]
+        decision = bandit.decide(context={"plan": plan, "visits": int(dice.integers(12))}, key=f"d{i}")
+        chosen.append((plan, decision.arm))
+        if dice.uniform() < (0.8 if (plan == "free") == (decision.arm == "a") else 0.2):
+            bandit.observe(decision.id, 1.0, age=0)
+    return chosen
+
+
+def test_the_arm_depends_on_the_context():
+    chosen = use(bandit_of(None), 600)[300:]
+    right = sum((plan == "free") == (arm == "a") for plan, arm in chosen)
+    assert right > 0.85 * len(chosen)
+
+
+def test_a_file_gives_back_the_same_bandit(tmp_path):
+    """Closed and opened, with and without a snapshot, and folded anew: the same choices and statistics."""
+    whole = bandit_of(f"sqlite:///{tmp_path}/whole.db")
+    expected = use(whole, 260)
+    first = bandit_of(f"sqlite:///{tmp_path}/parts.db")
+    assert use(first, 130) == expected[:130]
+    first.close()
+    again = ac.Bandit.open(f"sqlite:///{tmp_path}/parts.db")
+    assert again.features is not None
+    assert use(again, 260) == expected  # the first 130 are known by their keys
+    arrays = again._follower.ledger.arrays()
+    refolded = again._follower.at(again._follower.position).arrays()
+    for name, array in whole._follower.ledger.arrays().items():
+        np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+        np.testing.assert_array_equal(array, refolded[name], err_msg=name)
+    explanation = again.explain(200)
+    assert explanation.exact
+    assert set(explanation.context) == {"plan", "visits"}
+    terms = explanation.reasons[0].terms
+    adds = sum(value for name, value in terms.items() if name.endswith(" adds"))
+    assert adds == pytest.approx(terms["expected total in this context"])
+    for bandit in (whole, again):
+        bandit.close()
+
+
+def test_batches_keys_and_what_is_refused():
+    bandit = bandit_of(None)
+    contexts = [{"plan": "free"}, {"plan": "paid"}, {}]
+    first = bandit.decide(n=3, context=contexts, key="k")
+    assert bandit.decide(n=3, context=contexts, key="k") == first
+    with pytest.raises(InputError, match="other contexts"):
+        bandit.decide(n=3, context=contexts[::-1], key="k")
+    with pytest.raises(InputError, match="list of 2 contexts"):
+        bandit.decide(n=2, context=contexts)
+    with pytest.raises(InputError, match="must be features with their values"):
+        bandit.decide(context=contexts)
+    with pytest.raises(InputError, match="did you mean 'plan'"):
+        bandit.decide(context={"plans": "free"})
+    with pytest.raises(InputError, match="no features"):
+        ac.Bandit(["a"], window=5).decide(context={"plan": "free"})
+    with pytest.raises(InputError, match="must be levels"):
+        ac.Bandit(["a"], window=5, features={"plan": int})
+    assert bandit._follower.ledger.decisions == 3
+    assert bandit._follower.ledger.visitors.oddities.tolist() == [[0, 1, 0], [0, 3, 0]]

@@ -16,6 +16,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
+from accrual.live.contexts import Floats, numbers_of
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, NewDecisions, NewPiece, Status, Store, StoreError, StoreRequest
 
@@ -31,6 +32,7 @@ class Decide(NamedTuple):
 
     n: int = 1
     key: str | None = None
+    contexts: tuple[bytes, ...] | None = None  # whom each is for: see `accrual.live.contexts.bytes_of`
 
 
 Ask = StoreRequest | Decide
@@ -140,29 +142,45 @@ class Commits:
                 if self._leader is caller:
                     self._pass_on()
 
-    def decide(self, n: int) -> Answer:
+    def decide(self, n: int, contexts: tuple[bytes, ...] | None = None) -> Answer:
         """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
             if not ledger.anyone:
                 raise InputError(_NOBODY)
             now = self.now()
+            told = self._numbers([contexts] if contexts else [], n)
             if n == 1:  # the common case, without lists
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                arm = ledger.make_one(time, self._salt)
+                arm = ledger.make_one(time, self._salt, None if told is None else told[0])
                 arms: tuple[int, ...] = (arm,)
                 windows: tuple[float, ...] = (ledger.window_of(arm),)
             else:
                 first = ledger.decisions + 1.0
                 if self._step:
-                    arms = tuple([ledger.make_one(first + i, self._salt) for i in range(n)])
+                    arms = tuple(
+                        ledger.make_one(first + i, self._salt, None if told is None else told[i])
+                        for i in range(n)
+                    )
                 else:
-                    arms = tuple(ledger.make(max(now, ledger.now), n, salt=self._salt))
+                    arms = tuple(ledger.make(max(now, ledger.now), n, salt=self._salt, contexts=told))
                 windows = tuple([ledger.window_of(arm) for arm in arms])
-            choice = NewDecisions(arms, windows, follower.position, salt=self._salt)
+            choice = NewDecisions(arms, windows, follower.position, salt=self._salt, contexts=contexts)
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
+
+    def _asked(self, callers: Sequence[_Caller], wanted: int) -> Floats | None:
+        """Whom the decisions that are wanted are for, in numbers."""
+        asks = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
+        return self._numbers([ask.contexts or (None,) * ask.n for ask in asks], wanted)
+
+    def _numbers(self, contexts: Sequence[Sequence[bytes | None]], n: int) -> Floats | None:
+        features = self._follower.ledger.visitors.features
+        if features is None:
+            return None
+        stored = [context for batch in contexts for context in batch] or [None] * n
+        return numbers_of(stored, len(features))
 
     def now(self) -> float:
         """The time."""
@@ -203,7 +221,7 @@ class Commits:
         if wanted:
             if ledger.anyone:
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                choices = ledger.choose(time, wanted, self._step, self._salt)
+                choices = ledger.choose(time, wanted, self._step, self._salt, self._asked(callers, wanted))
             else:
                 for caller in callers:
                     if caller.choices:
@@ -220,7 +238,9 @@ class Commits:
                     arms = tuple(choices[first : first + ask.n])
                     first += ask.n
                     windows = tuple([ledger.window_of(arm) for arm in arms])
-                    items.append(NewDecisions(arms, windows, follower.position, ask.key, self._salt))
+                    items.append(
+                        NewDecisions(arms, windows, follower.position, ask.key, self._salt, ask.contexts)
+                    )
                 else:
                     items.append(ask)
         answers = self._store.append(self._bandit, items, now, self._skew)

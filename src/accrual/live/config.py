@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, TypedDict
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
+from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.base import Policy
 from accrual.policy.catalog import parse, policy_text
 from accrual.store.base import AddArm
@@ -36,6 +38,9 @@ class Options(TypedDict, total=False):
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
     unit : str
         What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
+    features : mapping
+        What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
+        AgeLinTS, unless one is given.
     """
 
     seed: int
@@ -43,6 +48,7 @@ class Options(TypedDict, total=False):
     clock: Callable[[], float]
     skew: float
     unit: str
+    features: Mapping[str, Any]
 
 
 class Config(NamedTuple):
@@ -56,6 +62,7 @@ class Config(NamedTuple):
     seed: int
     allow_negative: bool
     unit: str = ""  # of the reward, for people
+    features: Features | None = None  # what may be known of whom a decision is for
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """One for the first arms, with this policy or another."""
@@ -66,22 +73,28 @@ class Config(NamedTuple):
             self.seed,
             [arm.window for arm in self.arms],
             self.window,
+            self.features if policy is None or policy is self.policy else None,
         )
 
     def written(self) -> dict[str, Any]:
         """As the store keeps it."""
         text = policy_text(self.policy)
         unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
-        return unit | {
-            "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
-            "rounds": self.rounds,
-            "window": self.window,
-            "groups": self.groups,
-            "policy": text or repr(self.policy),
-            "own_policy": text is None,
-            "seed": self.seed,
-            "allow_negative": self.allow_negative,
-        }
+        features = {} if self.features is None else {"features": self.features.written()}
+        return (
+            unit
+            | features
+            | {
+                "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
+                "rounds": self.rounds,
+                "window": self.window,
+                "groups": self.groups,
+                "policy": text or repr(self.policy),
+                "own_policy": text is None,
+                "seed": self.seed,
+                "allow_negative": self.allow_negative,
+            }
+        )
 
 
 def checked(
@@ -92,6 +105,7 @@ def checked(
     seed: int,
     allow_negative: bool,
     unit: str = "",
+    features: Mapping[str, Any] | None = None,
 ) -> Config:
     """A configuration from what a user gives."""
     rounds, length = window_of(window)
@@ -114,10 +128,11 @@ def checked(
         rounds,
         length,
         groups or (int(length) if rounds else STEPS),
-        AgeIMED() if policy is None else policy,
+        policy or (AgeIMED() if features is None else AgeLinTS()),
         whole("seed", seed, 0, SEED_MOST),
         bool(allow_negative),
         unit_of(unit),
+        None if features is None else Features(features),
     )
     config.ledger()  # the policy may have something to say
     return config
@@ -141,6 +156,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written["seed"],
         written["allow_negative"],
         written.get("unit", ""),
+        Features.read(written["features"]) if "features" in written else None,
     )
 
 
@@ -151,7 +167,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
         wanted["arms"] = written["arms"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
-        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit")
+        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit", "features")
         if _short(key, wanted) != _short(key, written)
     ]
     if differing:
@@ -169,6 +185,8 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
         return window_text(written["rounds"], written["window"])
     if key == "unit":
         return repr(written.get(key, ""))
+    if key == "features":
+        return str(written.get(key, "none"))
     return str(written[key])
 
 

@@ -57,6 +57,7 @@ class NewDecisions(NamedTuple):
     seen: int = 0  # the position up to which whoever chose had read
     key: str | None = None  # makes the whole batch idempotent
     salt: int = 0  # of the draws that they were chosen by
+    contexts: tuple[bytes, ...] | None = None  # whom each is for, as `DecisionRow` has it
 
 
 class NewPiece(NamedTuple):
@@ -132,6 +133,7 @@ class Answer(NamedTuple):
     late: bool = False  # the piece's age was past the window, or its decision had closed
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
+    contexts: tuple[bytes | None, ...] | None = None  # of decisions that were stored before; None for none
 
 
 class StoredArm(NamedTuple):
@@ -177,7 +179,7 @@ class Store(Protocol):
         stored. Each request finds what those before it left:
 
         - `NewDecisions`: unknown if one of its arms is. Its key known: again with the decisions there are,
-          whatever arms it brings now, if they are as many; otherwise a conflict.
+          whatever arms it brings now, if they are as many and for the same contexts; otherwise a conflict.
         - `NewPiece`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
           that is below 0 by no more than `skew`), and is then stated; or else the event's time less
           the decision's. Early if `when` is before the decision by more than `skew`; future if the
@@ -201,6 +203,9 @@ class Store(Protocol):
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """One decision."""
+
+    def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
+        """Whom the decisions from id `first` on were for, at most `count` of them."""
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""

@@ -73,6 +73,7 @@ class DecisionRow(NamedTuple):
     key: str | None  # of the batch of decisions that it was made in
     part: int  # its place in that batch
     salt: int  # of the random draws by which it was chosen
+    context: bytes | None  # whom it was for: a number for each feature, each in 8 bytes, little-endian
 
 
 class PieceRow(NamedTuple):

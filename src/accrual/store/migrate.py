@@ -21,7 +21,7 @@ from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import one_line
 from accrual.store.lock import SQLITE_ERRORS, Connection
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")  # all there have been, in order
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # all there have been, in order
 NEEDED = REVISIONS[-1]
 
 _CHECKSUMS = "0005"  # the revision that brings them to SQLite: they are computed here
@@ -57,7 +57,7 @@ def current(url: str) -> str | None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
     ...     current(url), upgrade(url), current(url)
-    (None, '0005', '0005')
+    (None, '0006', '0006')
     """
     address = parse(url)
     if address.dialect == "sqlite":

@@ -129,12 +129,31 @@ class StoreSuite(ABC):
         bandit = _clocked(store)
         store.append(bandit, [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
         first = DecisionRow(
-            bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1
-        )
+            bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1,
+            context=None,
+        )  # fmt: skip
         assert store.decision(bandit, 0) == first
         assert store.decision(bandit, 1) == first._replace(id=1, seq=4, arm=0, window=80.0, part=1)
         assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
         assert store.decision(bandit, 2) is None
+
+    def test_contexts_are_kept_with_their_decisions(self, store: Store) -> None:
+        """Those of a batch in order; the same key with other contexts is a conflict, and stores nothing."""
+        bandit = _rounds(store)
+        contexts = (b"\x00" * 16, b"\xff" * 16)
+        batch = NewDecisions((0, 1), (_WINDOW, _WINDOW), key="k", contexts=contexts)
+        (first,) = store.append(bandit, [batch], 0.0)
+        store.append(bandit, [_choose(1)], 0.0)
+        assert store.contexts(bandit, 0, 9) == [*contexts, None]
+        assert store.contexts(bandit, 1, 1) == [contexts[1]]
+        (again,) = store.append(bandit, [batch], 0.0)
+        assert (again.status, again.number, again.arms) == (Status.AGAIN, first.number, (0, 1))
+        other = batch._replace(contexts=contexts[::-1])
+        assert store.append(bandit, [other], 0.0)[0].status is Status.CONFLICT
+        row = store.decision(bandit, 1)
+        assert row is not None
+        assert row.context == contexts[1]
+        assert store.contexts(bandit, 3, 9) == []
 
     def test_a_key_makes_a_batch_idempotent(self, store: Store) -> None:
         """The same decisions again, whatever was chosen this time; another number is a conflict."""
