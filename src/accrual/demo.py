@@ -113,18 +113,18 @@ class Demo:
         self.regret = Regret(AgeIMED())
 
     def clock(self) -> float:
-        """The time on the platform, in seconds since 1970. It stands still until there is traffic."""
+        """Return the time on the platform, in seconds since 1970. It stands still until there is traffic."""
         passed = 0.0 if self._begin is None else time.monotonic() - self._begin
         return self._start + passed * _DAY * self.speed
 
     async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
-        """Be the traffic of a bandit of its own, until cancelled."""
+        """Create a bandit and send it simulated traffic, until cancelled."""
         await asyncio.to_thread(_warm)
         await self._make(bandits)
         while True:
             await asyncio.sleep(_TICK)
             now = self.clock()
-            # Whoever found the service asleep, or slow, has gone.
+            # Visitors who came while the service was asleep or slow have gone.
             days = min(now - self._before, 4 * _TICK * self.speed * _DAY) / _DAY
             self._before = now
             try:
@@ -160,7 +160,7 @@ class Demo:
             self.regret.add(made[-1].at, arms, pay.sum(axis=2))
 
     def _draw(self, count: int) -> Floats:
-        """What as many visitors would watch of each course: arms x visitors x weeks, in lectures."""
+        """Draw what `count` visitors would watch of each course: arms x visitors x weeks, in lectures."""
         pay = np.zeros((len(PROBLEM.caps), count, _WEEKS))
         chances = self._random.random((count, _WEEKS))
         for law, cap, drawn in zip(PROBLEM.arm_laws, PROBLEM.caps, pay, strict=True):
@@ -220,7 +220,7 @@ class Regret:
         self._points: list[tuple[float, int, float, float, float]] = []
 
     def add(self, at: float, arms: list[int], totals: Floats) -> None:
-        """Visitors who came at `at` were recommended `arms`; `totals` says what each arm would earn."""
+        """Count visitors at time `at` who were recommended `arms`; `totals` has what each arm would earn."""
         gaps = PROBLEM.gaps
         for i, arm in enumerate(arms):
             self._made += 1
@@ -238,12 +238,12 @@ class Regret:
                 self._every *= 2
 
     def curves(self) -> list[list[float]]:
-        """Times, decisions, and the three losses."""
+        """Return the columns of the curves: times, decisions, and the three losses."""
         last = (self._points[-1][0] if self._points else math.nan, self._made, *self._lost)
         points = [*self._points[:-1], last] if self._points else []
         return [list(map(float, column)) for column in zip(*points, strict=True)] or [[]] * 5
 
 
 def _warm() -> None:
-    """Compile what the oracle runs, before it keeps anyone waiting."""
+    """Compile what the policy without delay runs, before there is traffic."""
     Regret(AgeIMED()).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))

@@ -7,6 +7,7 @@ import pytest
 import accrual as ac
 from accrual.experiments.named_problems import NAMED_PROBLEMS, named_problem
 from accrual.experiments.toml_files import load, read
+from accrual.laws import LAWS
 
 PROBLEM = "[problem]\ncaps = [4, 8]\nwindow = 4\ngroups = 2\n"
 
@@ -134,7 +135,7 @@ BAD = {
 
 @pytest.mark.parametrize("text", BAD)
 def test_bad_files_say_what_is_wrong(setup, text):
-    laws = "uniform, beta, bernoulli, lump, leaving, empirical"
+    laws = ", ".join(LAWS)
     with pytest.raises(ac.InputError) as caught:
         setup(text)
     assert str(caught.value) == BAD[text].format(laws=laws)

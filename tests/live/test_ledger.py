@@ -22,7 +22,7 @@ from accrual.core.jit import _fingerprint
 from accrual.engine.record import record
 from accrual.live.fold import fold
 from accrual.live.ledger import Ledger
-from accrual.policy.age import KAPPA_START
+from accrual.policy.age_cells import KAPPA_START
 from accrual.policy.base import Functions, Policy, no_amended
 from accrual.policy.catalog import CATALOG
 

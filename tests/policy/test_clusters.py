@@ -12,6 +12,7 @@ import accrual as ac
 from accrual.engine.record import record
 from accrual.live.ledger import Ledger
 from accrual.policy import age
+from accrual.policy.age_cells import KAPPA_START
 from accrual.policy.catalog import parse
 from accrual.policy.clusters import Cluster, ClusteredTPUCBFRG, find_clusters
 from accrual.testing import PolicySuite
@@ -131,7 +132,7 @@ def test_a_new_arm_joins_the_cluster_that_waits_for_it_or_is_its_own():
     assert list(ledger.params.cell // buckets) == [0, 1, 1, 2]
     np.testing.assert_array_equal(ledger.stats.spread, [*learned, *ledger.params.prior])
     np.testing.assert_allclose(ledger.stats.inverse[2], 1 / ledger.stats.kappa[buckets : 2 * buckets])
-    np.testing.assert_allclose(ledger.stats.inverse[3], 1 / age.KAPPA_START)
+    np.testing.assert_allclose(ledger.stats.inverse[3], 1 / KAPPA_START)
     assert ledger.decide(now=200, n=2)[1].arm == 3
 
 

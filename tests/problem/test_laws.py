@@ -5,6 +5,7 @@ import pytest
 from own_law import TipLaw
 
 import accrual as ac
+from accrual import laws
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.laws import Law
@@ -31,6 +32,10 @@ LAWS: dict[str, Law] = {
 class TestLaws(LawSuite):
     def make_laws(self):
         return list(LAWS.values())
+
+
+def test_the_suite_is_given_every_law():
+    assert {type(law) for law in LAWS.values()} > set(laws.LAWS.values())
 
 
 def group_pay(law: Law, rounds: int, seed: int = 5, run: int = 2) -> np.ndarray:

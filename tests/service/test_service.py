@@ -165,6 +165,16 @@ def test_a_total_above_its_cap_is_answered_shown_and_counted(service):
     assert float(next(line for line in lines if line.startswith("accrual_above_cap ")).split()[1]) >= 1
 
 
+def test_the_unit_of_the_reward_is_kept_and_shown(service):
+    at = fresh(service, "units", unit="€")
+    assert service.get(at).json()["unit"] == "€"
+    assert service.get("/v1/bandits/plays").json()["unit"] == ""
+    other = service.post("/v1/bandits", BODY | {"name": "units", "unit": "lectures"})
+    assert problem(other) == "conflict"
+    assert "unit is '€', not 'lectures'" in other.json()["detail"]
+    assert problem(service.post("/v1/bandits", BODY | {"name": "no", "unit": "a\nb"})) == "invalid"
+
+
 def test_decisions(service):
     at = fresh(service, "decisions")
     one = service.post(f"{at}/decisions")

@@ -18,7 +18,7 @@ from accrual.store.memory import MemoryStore
 from accrual.store.postgres import PostgresStore
 from accrual.store.sqlite import SQLiteStore
 from accrual.testing import StoreSuite
-from accrual.testing.stores import JAZZ
+from accrual.testing.acceptance import JAZZ
 
 
 class TestMemory(StoreSuite):

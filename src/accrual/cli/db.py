@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -95,6 +92,7 @@ def verify_(url: Url) -> int:
 
 def _upgrade(action: str, url: str) -> None:
     from accrual.store.address import parse
+    from accrual.store.backends import backend_of
     from accrual.store.migrate import NEEDED, current, upgrade
 
     found = current(url)
@@ -104,34 +102,14 @@ def _upgrade(action: str, url: str) -> None:
         raise InputError(
             f"{parse(url)} has tables of schema version {found}; accrual db upgrade brings them to {NEEDED}"
         )
-    with _alone(url):
+    with backend_of(parse(url)).exclusive(parse(url)):
         upgrade(url)
     was = "" if found in (None, NEEDED) else f" (was {found})"
     typer.echo(f"{parse(url)}: schema version {NEEDED}{was}" + (", nothing to do" if found == NEEDED else ""))
 
 
-@contextmanager
-def _alone(url: str) -> Iterator[None]:
-    """While no other process has a SQLite file open for writing; PostgreSQL has locks of its own."""
-    from accrual.store.address import parse
-    from accrual.store.lock import FileLock
-
-    address = parse(url)
-    if address.dialect != "sqlite":
-        yield
-        return
-    if not os.path.exists(address.place):  # nobody can have it open, and only one can make it
-        yield
-        return
-    lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _moment(text: str) -> float:
-    """Seconds since 1970."""
+    """Read a time as seconds since 1970."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

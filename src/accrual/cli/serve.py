@@ -22,7 +22,7 @@ _Speed = Annotated[float, typer.Option(metavar="DAYS", help="Simulated days in a
 
 def _days(demo: bool, speed: float) -> float | None:
     if not demo and speed != 1.0:
-        raise InputError("--speed is of simulated traffic; it goes with --demo")
+        raise InputError("--speed is for simulated traffic: use it with --demo")
     return speed if demo else None
 
 
@@ -65,7 +65,7 @@ def serve(
                 file=sys.stderr,
             )
 
-    # Whatever a file or a variable names as the store: simulated traffic goes where it is sent by hand.
+    # Simulated traffic is stored only where --store says, not where a file or a variable does.
     passing = demo is not None and store is None
     with ExitStack() as stack:
         if passing:
@@ -75,6 +75,6 @@ def serve(
         settings = load(config, os.environ, named(setting or ()) | given)
         if passing and not settings.loopback:
             raise InputError(
-                "simulated traffic that is kept nowhere is served to this machine alone: give --store"
+                "simulated traffic without --store is served to this machine alone: give --store"
             )
         run(settings, started, demo)

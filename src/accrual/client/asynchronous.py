@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from accrual.client import calls
-from accrual.client.calls import Call, Piece
+from accrual.client.calls import Call, Piece, PieceOptions
 from accrual.client.results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
 from accrual.client.retry import AGAIN, ServiceError, error_of, pause
 from accrual.core.errors import need
@@ -68,10 +68,11 @@ class AsyncClient:
         """Make up to 1,000 decisions at once, before any feedback."""
         return await self._send(calls.decide(bandit, n, key))
 
-    async def observe(self, bandit: str, decision: int, value: float, *, age: float | None = None,
-                at: float | None = None, key: str | None = None) -> PieceResult:  # fmt: skip
-        """Send a piece of a decision's reward."""
-        return await self._send(calls.observe(bandit, Piece(decision, value, age, at, key)))
+    async def observe(
+        self, bandit: str, decision: int, value: float, **options: Unpack[PieceOptions]
+    ) -> PieceResult:
+        """Send a piece of a decision's reward; the options are `age`, `at` and `key`, as in `Piece`."""
+        return await self._send(calls.observe(bandit, Piece(decision, value, **options)))
 
     async def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
         """Send up to 1,000 pieces; each has its own result."""

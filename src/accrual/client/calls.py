@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 from urllib.parse import quote
 
 from accrual.client.results import (
@@ -35,6 +35,14 @@ class Piece(NamedTuple):
     age: float | None = None
     at: float | None = None  # in place of the age: when it was paid
     key: str | None = None
+
+
+class PieceOptions(TypedDict, total=False):
+    """What may be said of a piece beside its decision and value: the optional fields of `Piece`."""
+
+    age: float | None
+    at: float | None
+    key: str | None
 
 
 class Call(NamedTuple, Generic[T]):

@@ -1,4 +1,4 @@
-"""When to send a call again, and what an answer means."""
+"""When a call is sent again, and the error for one that failed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ServiceError(Exception):
     Attributes
     ----------
     status : int
-        Of HTTP; 0 where there was no answer.
+        The HTTP status; 0 where there was no answer.
     kind : str
         What was wrong, in a word, as in the service's table of problems.
     """
@@ -29,14 +29,16 @@ class ServiceError(Exception):
 
 
 def pause(attempt: int, retry_after: str | None) -> float:
-    """Seconds before attempt number `attempt` (from 1 on): what was asked, or ever longer, at random."""
+    """Return the seconds to wait after a failed attempt: what the service asked for, or a random time that
+    grows with each attempt (the first is 1).
+    """
     if retry_after is not None and retry_after.isdecimal():
         return min(float(retry_after), _PATIENCE)
     return random.uniform(0.0, min(_LONGEST, _FIRST * 2.0**attempt))
 
 
 def error_of(status: int, body: bytes) -> ServiceError:
-    """What a problem document says."""
+    """Make the error that a problem document describes."""
     try:
         problem: Any = json.loads(body)
         kind = str(problem["type"]).rpartition(":")[2]

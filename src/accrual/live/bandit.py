@@ -326,7 +326,7 @@ class Bandit:
     def submit(self, asks: Sequence[Ask], pieces_checked: bool = False) -> list[Answer]:
         """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
 
-        For those who collect the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
+        For a program that collects the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
         decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be
         stored.
 
@@ -369,7 +369,7 @@ class Bandit:
         """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
 
         What it has paid counts when it would have, at the ages of its groups and at the end of its window,
-        as that of a decision of which nobody knows whether more will come: were it counted now, decisions
+        as for a decision that may still be paid for: were it counted now, decisions
         that end early would be counted before those that go on, and every arm look worse than it is.
         """
         number = decision_number(id)
@@ -429,7 +429,7 @@ class Bandit:
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
-        # Not in its turn: what it may have to fold anew could take a second, and nobody is to wait for that.
+        # Without the lock: folding part of the log again can take a second, and no other caller is to wait.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
     def check(self) -> None:
@@ -459,7 +459,7 @@ class Bandit:
     def staleness(self) -> Staleness:
         """How far this worker is behind the log: in events, and for how long. It must `follow`."""
         if self._catch_up_thread is None:
-            raise InputError("nobody measures staleness here; call follow() first")
+            raise InputError("staleness is not measured until follow() has been called")
         return self._catch_up_thread.staleness()
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ LEAP = 3600.0  # seconds: a clock may be put right by as much while it is in use
 
 
 def _elapsed() -> float:
-    """Seconds since some moment, which nobody can set; on Linux also while the machine is asleep."""
+    """Return seconds since some moment, which cannot be set; on Linux they go on while the machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 

@@ -1,4 +1,4 @@
-"""Group commit: whoever comes while a transaction is under way shares the next one.
+"""Group commit: calls that come while a transaction is under way share the next one.
 
 There is no thread for it. A caller joins the queue and takes its turn; the one whose turn it is
 stores all that is queued, in one transaction, and answers for everyone.
@@ -24,7 +24,7 @@ _ABOVE = (
     "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
     "stays true, but the policy chooses badly until the bandit is made anew with the true cap"
 )
-_NOBODY = "every arm has retired; add one before deciding"
+_NO_ARM = "every arm has retired; add one before deciding"
 
 
 class Decide(NamedTuple):
@@ -39,7 +39,7 @@ Ask = StoreRequest | Decide
 
 
 class _Caller:
-    """Someone who waits for answers."""
+    """A call that waits for its answers."""
 
     __slots__ = ("answers", "asks", "choices", "error", "ready")
 
@@ -92,7 +92,7 @@ class Commits:
         self._leader: _Caller | None = None  # who is committing, or about to
         self._gate = threading.Lock()  # around these two
         self._sure = True  # whether the ledger is known to be where the log is
-        self.turn = threading.RLock()  # held by whoever writes, or looks at the ledger
+        self.turn = threading.RLock()  # held while the log is written or the ledger is looked at
 
     def submit(self, asks: Sequence[Ask]) -> list[Answer]:
         """What became of each; durable when this returns."""
@@ -115,7 +115,7 @@ class Commits:
         return caller.answers
 
     def _lead(self, leader: _Caller) -> None:
-        """Commit for all who are waiting; let the first of those who came meanwhile do the same."""
+        """Commit for all callers that wait; then let the first that came meanwhile commit for the next."""
         callers: list[_Caller] = []
         with self.turn:
             try:
@@ -135,7 +135,7 @@ class Commits:
             self._leader.ready.release()
 
     def _abandon(self, caller: _Caller) -> None:
-        """Whoever waited here was interrupted, and must not be the one that others wait for."""
+        """Take a caller that was interrupted out of the queue, so that no other waits for it."""
         with self._gate:
             if caller in self._queue:
                 self._queue.remove(caller)
@@ -147,7 +147,7 @@ class Commits:
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
             if not ledger.anyone:
-                raise InputError(_NOBODY)
+                raise InputError(_NO_ARM)
             now = self.now()
             told = self._numbers([contexts] if contexts else [], n)
             if n == 1:  # the common case, without lists
@@ -207,7 +207,9 @@ class Commits:
                     caller.error = (
                         error if isinstance(error, Exception) and len(callers) == 1 else _alike(error)
                     )
-            if not isinstance(error, Exception):  # whoever commits was interrupted, the others were not
+            if not isinstance(
+                error, Exception
+            ):  # this thread was interrupted, the other callers' threads were not
                 raise
         self._keep()
 
@@ -225,7 +227,7 @@ class Commits:
             else:
                 for caller in callers:
                     if caller.choices:
-                        caller.error = InputError(_NOBODY)
+                        caller.error = InputError(_NO_ARM)
                 callers = [caller for caller in callers if not caller.choices]
         items: list[StoreRequest] = []
         first = 0
@@ -269,7 +271,7 @@ class Commits:
                     answers[i] = answers[i]._replace(warning=_ABOVE.format(cap=cap))
 
     def _keep(self) -> None:
-        """Save a snapshot if one is due. Whether that works is nobody's concern but the next start's."""
+        """Save a snapshot if one is due. If that fails, only the next start takes longer."""
         try:
             self._follower.keep()
         except StoreError:

@@ -48,7 +48,7 @@ def explain(
     step: float,
     name: Callable[[int], str],
 ) -> Explanation:
-    """The moment of a decision, from the log up to where whoever chose it had read.
+    """Explain a decision from the log, up to the position that its worker had read.
 
     Decisions that were chosen together with it, before it, share that position; they are chosen anew.
     """

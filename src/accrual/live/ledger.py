@@ -25,7 +25,7 @@ from accrual.live.kernel_state import CHOOSE, OF_ARM, OVER, RECENT, KernelState,
 from accrual.live.memory import together
 from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
-from accrual.policy.base import Policy, no_amended
+from accrual.policy.base import Policy, no_amended, positive
 from accrual.policy.contextual import ContextualPolicy
 from accrual.store.event_schema import Events, Kind
 
@@ -92,12 +92,12 @@ class Ledger:
         self.visitors = Visitors(features, policy)
         self.window = whole("window", window, 1)
         self._seed = whole("seed", seed, 0, SEED_MOST)
-        self.span = float(self.window) if span is None else _positive("a span", span)
+        self.span = float(self.window) if span is None else positive("a span", span)
         if windows is None:
             windows = [self.span] * len(caps)
         if len(windows) != len(caps):
             raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
-        self._caps = np.array([_positive("a cap", cap) for cap in caps])
+        self._caps = np.array([positive("a cap", cap) for cap in caps])
         self._windows = np.array([self._own(own) for own in windows])
         self._playing = np.ones(len(caps), np.bool_)
         edges = policy.edges(self.window).astype(np.float64)
@@ -396,7 +396,7 @@ class Ledger:
     def check_arm(self, cap: float, window: float) -> Any:
         """The params that there would be with one more arm; an error if it cannot be."""
         self._own(window)
-        return self._params(np.append(self._caps, _positive("a cap", cap)))
+        return self._params(np.append(self._caps, positive("a cap", cap)))
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -457,7 +457,7 @@ class Ledger:
 
     def _hold(self) -> None:
         """Hand the arrays to the kernels, after any of them was replaced."""
-        with np.errstate(divide="ignore"):  # a retired arm's cap is 0; nobody asks for its index
+        with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
             choosing = self._params(np.where(self._playing, self._caps, 0.0))
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
@@ -518,7 +518,7 @@ class Ledger:
         return time
 
     def _own(self, window: float) -> float:
-        own = _positive("a window", window)
+        own = positive("a window", window)
         if own > self.span:
             raise InputError(f"a window must be at most the ledger's {self.span:g}, not {window!r}")
         return own
@@ -534,13 +534,3 @@ class Ledger:
         if not 0 <= number < self._made:
             raise InputError(f"no decision has the id {id!r}; there are {self._made}, from 0 on")
         return number
-
-
-def _positive(what: str, value: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{what} must be a positive number, not {value!r}")
-    return number

@@ -165,7 +165,7 @@ class LogFollower:
     def at(self, position: int) -> Ledger:
         """Another ledger, as this one was at an earlier position of the log.
 
-        Whoever folds meanwhile, in another thread, goes on.
+        Another thread may go on folding meanwhile.
         """
         if not self._start <= position <= self.position:
             raise InputError(

@@ -49,7 +49,7 @@ class Queues(NamedTuple):
 
 
 def no_rows(groups: int, room: int) -> Queues:
-    """Queues for nobody yet."""
+    """Return empty queues."""
     return Queues(
         np.zeros(2, np.int64),
         np.arange(room),

@@ -22,8 +22,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 def form_of(ledger: Ledger) -> str | None:
     """What the snapshots of such ledgers have in common: the policy, and the code that folds.
 
-    None where the code is in no file (typed into a console, for example): nobody could say later
-    whether it is still the same.
+    None where the code is in no file (typed into a console, for example): it could not be told
+    later whether it is still the same.
     """
     code = fingerprint(ledger.kernels.extend, Ledger, type(ledger.policy))
     if code is None:

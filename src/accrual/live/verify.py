@@ -60,7 +60,7 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
     """How many snapshots were compared with the refold, and what was wrong with them.
 
     Those of other versions of the code, and of policies that are not of the catalog, are left out:
-    nobody else reads them.
+    nothing reads them.
     """
     compared, found = 0, []
     for name in store.names():

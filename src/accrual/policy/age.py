@@ -30,16 +30,26 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit, njit_noinline, python_function
-from accrual.policy.base import Feedback, Floats, Function, Functions, Ints, Moment, Policy
+from accrual.policy.age_cells import (
+    KAPPA_LEAST,
+    KAPPA_MOST,
+    KAPPA_START,
+    PACE,
+    SPARE,
+    SWEEPS,
+    add_to_pool,
+    amend_cell,
+    bucket_edges,
+    checked_buckets,
+    empty_pool,
+    pool_spread,
+    spread_over_buckets,
+)
+from accrual.policy.base import Feedback, Floats, Function, Functions, Ints, Moment, Policy, positive
 from accrual.policy.estimate import bernoulli_count, regularised
 from accrual.spread import SpreadLike, as_spread
 
-KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
-_SWEEPS = 3
-_SPARE = 10.0
 _KAPPA_CLOSED = 100.0  # the most that a kappa may be once every decision has closed
-BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and tell nothing more
-_PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 
 
 class Params(NamedTuple):
@@ -131,14 +141,7 @@ def amended(
     params: Params, stats: Stats, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float,
 ) -> None:  # fmt: skip
-    unit = params.inverse_cap[arm]
-    x = (after - before) * unit
-    more = (more_after - more_before) * unit
-    # By how much (after^2 - before^2) grows, with no difference of squares.
-    growth = (more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)) * unit**2
-    stats.paid[arm, group] += more
-    stats.growth[arm, group] += growth
-    stats.square[arm, group] += more * (2.0 * x + more)
+    more, growth = amend_cell(params, stats, arm, group, before, after, more_before, more_after)
     stats.sum[arm] += more * stats.inverse[arm, group]
     stats.sum2[arm] += growth * stats.inverse[arm, group]
     stats.stale[arm] = True
@@ -148,7 +151,7 @@ def amended(
 def survey(params: Params, stats: Stats, moment: Moment) -> None:
     """The estimates of every arm that has news, and the leader.
 
-    Until a window has closed nobody knows how much is still to come, and what has been seen so
+    Until a window has closed it is not known how much is still to come, and what has been seen so
     far may look like more than the cap. Then all arms are scaled down together, the highest to
     as far below the cap as it was above, and to half the cap at most: their order is kept, where
     cutting each off at its cap would make them tie, and the leader keeps a distance from the cap,
@@ -208,7 +211,7 @@ def refresh(params: Params, stats: Stats) -> None:
     # While the oldest decisions still reach new ages, what is learned there comes fast.
     stats.due[0] = buckets
     if stats.seen[:, buckets - 1].sum() > buckets:
-        stats.due[0] = max(stats.pulls.sum() // _PACE, buckets)
+        stats.due[0] = max(stats.pulls.sum() // PACE, buckets)
 
 
 @njit
@@ -262,30 +265,20 @@ def _arm_mean(stats: Stats, paid: Floats, spread: Floats, arm: int) -> float:
 def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats, prior: Floats) -> None:
     """A few sweeps between a cluster's arms' means and the spread they share, from where it was."""
     arms, buckets = paid.shape
-    top, bottom = stats.scratch[0], stats.scratch[1]
     members = 0
     for arm in range(arms):
         members += params.cell[arm] == first
-    for _ in range(_SWEEPS):
-        top[:] = 0.0
-        bottom[:] = 0.0
+    for _ in range(SWEEPS):
+        empty_pool(stats)
         average = 0.0
         for arm in range(arms):
             if params.cell[arm] == first:
                 mean = _arm_mean(stats, paid, spread, arm)
                 average += mean / members
-                for g in range(buckets):
-                    top[g] += paid[arm, g]
-                    bottom[g] += stats.seen[arm, g] * mean
+                add_to_pool(stats, paid, arm, mean, buckets)
         if average <= 0.0:
             return
-        mass = 0.0
-        for g in range(buckets):
-            # Refunds may outweigh what a bucket paid; a share of the reward is not negative for that.
-            spread[g] = (max(top[g], 0.0) + average * prior[g]) / (bottom[g] + average)
-            mass += spread[g]
-        for g in range(buckets):
-            spread[g] /= mass
+        pool_spread(stats, spread, average, prior, buckets)
 
 
 @njit
@@ -325,7 +318,7 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
                 weighted += n * mean[arm]
                 squared += n * n * mean[arm]
                 cells_here += 1
-        if total - cells_here >= _SPARE and spare > 0.0 and level > 0.0:
+        if total - cells_here >= SPARE and spare > 0.0 and level > 0.0:
             last = spare / level
             used += 1
             cells += cells_here
@@ -394,10 +387,9 @@ class AgePolicy(Policy):
     feedback: ClassVar[Feedback] = "groups"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
+        object.__setattr__(self, "buckets", checked_buckets(self.buckets))
         object.__setattr__(self, "prior", as_spread(self.prior))
-        if not (np.isfinite(self.k0) and self.k0 > 0):
-            raise InputError(f"k0 must be a positive number, not {self.k0!r}")
+        positive("k0", self.k0)
         if self.clusters is not None:
             object.__setattr__(self, "clusters", _numbered(self.clusters))
 
@@ -419,15 +411,12 @@ class AgePolicy(Policy):
         }
 
     def edges(self, window: int) -> Ints:
-        g = np.arange(1, self.buckets + 1)
-        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
+        return bucket_edges(self.buckets, window)
 
     def params(self, caps: Floats, window: int) -> Params:
-        arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.prior).pmf(window))])
-        prior = np.diff(arrived[np.concatenate([[0], self.edges(window)])])
-        prior = np.maximum(prior, 1e-9)  # no age is ruled out
+        prior = spread_over_buckets(self.prior, self.edges(window), window)
         cell = len(prior) * self._cluster(len(caps))
-        return Params(caps, 1.0 / caps, prior / prior.sum(), float(self.k0), cell)
+        return Params(caps, 1.0 / caps, prior, float(self.k0), cell)
 
     def _cluster(self, arms: int) -> Ints:
         """The cluster of each of so many arms."""

@@ -5,6 +5,16 @@ from __future__ import annotations
 import math
 
 from accrual.core.jit import njit, njit_noinline
+from accrual.policy.age_cells import (
+    KAPPA_LEAST,
+    KAPPA_MOST,
+    PACE,
+    SPARE,
+    SWEEPS,
+    add_to_pool,
+    empty_pool,
+    pool_spread,
+)
 from accrual.policy.age_model import (
     BETWEEN,
     KAPPA,
@@ -22,12 +32,8 @@ from accrual.policy.age_model import (
 )
 from accrual.policy.base import Floats
 
-KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 _REACHED = 10.0  # decisions that must have finished a bucket before it counts
-_SWEEPS = 3  # between arms' levels and the pooled spread
-_SPARE = 10.0  # degrees of freedom from which on a bucket's noise is believed
 _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
-_PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 # The prior's own prior counts as _ARMS arms: levels differ by _DIFFER of the mean, and by a hundredth of the
 # variance of a total at least; tilts have _TILTED of that variance.
 _ARMS, _DIFFER, _LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
@@ -42,7 +48,7 @@ def refresh(params: Params, stats: Stats) -> None:
     made = stats.pulls.sum()
     stats.due[0] = min(max(made // 4, 4), buckets)
     if stats.seen[:, buckets - 1].sum() > buckets:  # until then, new ages are reached all the time
-        stats.due[0] = max(made // _PACE, buckets)
+        stats.due[0] = max(made // PACE, buckets)
     reach = int(sh[REACH])
     while reach < buckets and stats.seen[:, reach].sum() >= _REACHED:
         stats.spread[reach] = params.spread[reach] / (sh[PART] + params.spread[reach])
@@ -84,27 +90,17 @@ def _level(stats: Stats, paid: Floats, spread: Floats, a: int, reach: int) -> fl
 def _pool(stats: Stats, paid: Floats, spread: Floats, before: Floats, reach: int) -> None:
     """A few sweeps between the arms' levels and the spread they share, from where it was."""
     arms = len(stats.pulls)
-    top, bottom = stats.scratch[0], stats.scratch[1]
-    for _ in range(_SWEEPS):
-        top[:] = 0.0
-        bottom[:] = 0.0
+    for _ in range(SWEEPS):
+        empty_pool(stats)
         average = 0.0
         for a in range(arms):
             if stats.seen[a, 0] > 0.0:
                 level = _level(stats, paid, spread, a, reach)
                 average += level / arms
-                for g in range(reach):
-                    top[g] += paid[a, g]
-                    bottom[g] += stats.seen[a, g] * level
+                add_to_pool(stats, paid, a, level, reach)
         if average <= 0.0:
             return
-        mass = 0.0
-        for g in range(reach):
-            # Refunds may outweigh what a bucket paid; a share of the reward is not negative for that.
-            spread[g] = (max(top[g], 0.0) + average * before[g]) / (bottom[g] + average)
-            mass += spread[g]
-        for g in range(reach):
-            spread[g] /= mass
+        pool_spread(stats, spread, average, before, reach)
 
 
 @njit
@@ -138,7 +134,7 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
                 weighted += n * level[a]
                 squared += n * n * level[a]
                 here += 1
-        if total - here >= _SPARE and spare > 0.0 and paid > 0.0 and weighted > 0.0:
+        if total - here >= SPARE and spare > 0.0 and paid > 0.0 and weighted > 0.0:
             last = spare / paid
             used += 1
             cells += here

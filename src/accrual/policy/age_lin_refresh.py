@@ -17,6 +17,7 @@ from accrual.policy.base import Floats
 _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
 KAPPA, KAPPA_LEAST = 50.0, 0.5
 WEIGHT_LEAST, MOST = 0.05, 1e5
+_VAGUE = 0.1  # how many coefficients the prior on the features' weight counts as
 
 
 @njit_noinline
@@ -132,16 +133,26 @@ def _learn_prior(stats: Stats) -> None:
             freedom[i] += max(1.0 - prior[i] * within[i, i], 0.0)
             away = total[i] - mean[i]
             apart[i] += stats.unit[i] * away * away / stats.shared[NOISE]
-    # How many decisions the prior is worth: of all features together, then of each (MacKay's rule twice).
+    # How many decisions the prior is worth (MacKay's rule twice): to the constant, by itself; to the features,
+    # to all together and then to each. The constant is apart because arms often differ in level alone: were
+    # their levels counted, features that do nothing would be shrunk far too little.
     less = (known - 1.0) / known
     top = bottom = 0.0
     for i in range(width):
         freedom[i] *= less
-        top += freedom[i]
-        bottom += apart[i]
-    common = min(max((1.0 + top) / (1.0 / start + bottom), WEIGHT_LEAST), MOST)
-    for i in range(width):
-        stats.weight[i] = min(max((1.0 + freedom[i]) / (1.0 / common + apart[i]), WEIGHT_LEAST), MOST)
+        if i > 0:
+            top += freedom[i]
+            bottom += apart[i]
+    own = (1.0 + freedom[0]) / (1.0 / start + apart[0])
+    stats.weight[0] = _within_limits((1.0 + freedom[0]) / (1.0 / own + apart[0]))
+    common = _within_limits((_VAGUE + top) / (_VAGUE / start + bottom))
+    for i in range(1, width):
+        stats.weight[i] = _within_limits((_VAGUE + freedom[i]) / (_VAGUE / common + apart[i]))
+
+
+@njit
+def _within_limits(weight: float) -> float:
+    return min(max(weight, WEIGHT_LEAST), MOST)
 
 
 @njit_noinline

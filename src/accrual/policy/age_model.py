@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit, njit_noinline
+from accrual.policy.age_cells import amend_cell
 from accrual.policy.base import Floats, Ints
 
 _NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
@@ -97,8 +98,8 @@ def cell_update(
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
-    (one,) = cell_update(params, stats, arm, group, before, after)
-    stats.news[np.uint64(arm)] += one
+    (more,) = cell_update(params, stats, arm, group, before, after)
+    stats.news[np.uint64(arm)] += more
 
 
 @njit
@@ -106,14 +107,7 @@ def amended(
     params: Params, stats: Stats, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float,
 ) -> None:  # fmt: skip
-    unit = params.inverse_cap[arm]
-    x = (after - before) * unit
-    more = (more_after - more_before) * unit
-    # By how much (after^2 - before^2) grows, with no difference of squares.
-    growth = more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)
-    stats.paid[arm, group] += more
-    stats.growth[arm, group] += growth * unit**2
-    stats.square[arm, group] += more * (2.0 * x + more)
+    amend_cell(params, stats, arm, group, before, after, more_before, more_after)
     stats.news[arm] = max(stats.news[arm], stats.wait[arm])
 
 

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
-from accrual.policy.age_learning import KAPPA_START, refresh
+from accrual.policy.age_cells import KAPPA_START, bucket_edges, checked_buckets, spread_over_buckets
+from accrual.policy.age_learning import refresh
 from accrual.policy.age_model import (
     BETWEEN,
     KAPPA,
@@ -105,7 +106,7 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
         if reward > best:
             best = reward
             lead = arm
-    # At the cap itself no other arm could ever be tried; so far nobody knows that it is the cap.
+    # At the cap itself no other arm could ever be tried; so far it is not known whether it is the cap.
     closed = stats.seen[lead, int(sh[REACH]) - 1]
     target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
     moved = target != sh[TARGET]
@@ -196,7 +197,7 @@ class AgePrior(Policy):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1))
+        object.__setattr__(self, "buckets", checked_buckets(self.buckets))
         object.__setattr__(self, "spread", as_spread(self.spread))
         if not (np.isfinite(self.surprise) and self.surprise >= 0):
             raise InputError(f"surprise must be 0 or more, not {self.surprise!r}")
@@ -226,17 +227,14 @@ class AgePrior(Policy):
         }
 
     def edges(self, window: int) -> Ints:
-        g = np.arange(1, self.buckets + 1)
-        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
+        return bucket_edges(self.buckets, window)
 
     def params(self, caps: Floats, window: int) -> Params:
-        arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
-        spread = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
         arms = len(caps)
         return Params(
             caps,
             1.0 / caps,
-            spread / spread.sum(),
+            spread_over_buckets(self.spread, self.edges(window), window),
             np.array(self.history or (0.0,) * 4),
             pull=0.2 + 0.3 * math.log(arms),
             most=5.0 + 0.5 * arms,

@@ -1,4 +1,4 @@
-"""AgeUCB: the Age policy with a guarantee, for those who know the groups' caps."""
+"""AgeUCB: the Age policy with a guarantee, where the groups' caps are known."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.errors import divides, whole
+from accrual.core.errors import divides
 from accrual.core.jit import njit
-from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.assumed_spread import AssumedSpreadPolicy
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, equal_edges
 from accrual.policy.estimate import in_turn
-from accrual.spread import Spread, SpreadLike, as_spread
+from accrual.spread import SpreadLike
 
 
 class Params(NamedTuple):
@@ -72,7 +73,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
 
 
 @dataclass(frozen=True)
-class AgeUCB(Policy):
+class AgeUCB(AssumedSpreadPolicy):
     """An upper confidence bound from finished groups, with the unfinished at their caps.
 
     Proved, with ``proved=True``, where group g of an arm never pays more than ``spread(g)`` of
@@ -99,7 +100,6 @@ class AgeUCB(Policy):
     'AgeUCB(20, uniform)'
     """
 
-    alpha: int
     spread: SpreadLike = "uniform"
     proved: bool = True
     independent: bool = True
@@ -110,16 +110,6 @@ class AgeUCB(Policy):
     @classmethod
     def example(cls, groups: int = 4) -> AgeUCB:
         return cls(alpha=groups)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
-        object.__setattr__(self, "spread", as_spread(self.spread))
-        self.law.pmf(self.alpha)
-
-    @property
-    def law(self) -> Spread:
-        """The groups' caps, as shares of the cap."""
-        return as_spread(self.spread)
 
     @property
     def label(self) -> str:
@@ -155,5 +145,4 @@ class AgeUCB(Policy):
         )
 
     def edges(self, window: int) -> Ints:
-        phi = divides("alpha", self.alpha, window)
-        return phi * np.arange(1, self.alpha + 1, dtype=np.int64)
+        return equal_edges(self.alpha, window)

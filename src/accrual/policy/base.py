@@ -20,7 +20,7 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
 ``cell_update(params, stats, arm, group, before, after)``
     If given, what of `finished` concerns the cell (arm, group) alone: it reads and writes no other,
     and returns what is then to be added to the arm's `summed_fields`, the names of as many fields of `stats`.
-    With it a card's threads take the groups that finish in a round side by side.
+    With it a GPU's threads work on the groups that finish in a round side by side.
 ``amended(params, stats, arm, group, before, after, more_before, more_after)``
     A piece came out of order, for a decision that had finished this group with `before` and
     `after`; these are now `before` + `more_before` and `after` + `more_after` (feedback
@@ -37,6 +37,7 @@ is 0, so that it leads nothing; its index is not asked for.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -44,6 +45,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.errors import InputError, divides
 from accrual.core.jit import njit
 
 Feedback = Literal["totals", "pieces", "groups"]
@@ -181,3 +183,19 @@ class Policy(ABC):
     def edges(self, window: int) -> Ints:
         """The ages at which the learner's groups end (feedback ``"groups"``)."""
         return np.zeros(0, np.int64)
+
+
+def equal_edges(alpha: int, window: int) -> Ints:
+    """Return the ages at which `alpha` groups of equal length end; an error if they do not fit the window."""
+    return divides("alpha", alpha, window) * np.arange(1, alpha + 1, dtype=np.int64)
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a float, or raise an `InputError` that names it if it is no positive number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} must be a positive number, not {value!r}")
+    return number

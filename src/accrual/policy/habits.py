@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from accrual.core.beta import beta
-from accrual.core.errors import InputError, divides, whole
+from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
-from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy, equal_edges
 from accrual.policy.estimate import in_turn
 
 
@@ -113,7 +113,7 @@ class PiecesAsPulls(_Habit):
         return f"PiecesAsPulls({self.alpha})"
 
     def edges(self, window: int) -> Ints:
-        return divides("alpha", self.alpha, window) * np.arange(1, self.alpha + 1, dtype=np.int64)
+        return equal_edges(self.alpha, window)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.errors import InputError
 from accrual.core.jit import njit, python_function
-from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy
+from accrual.policy.base import Feedback, Floats, Ints, Moment, Policy, positive
 from accrual.policy.estimate import bernoulli_count, regularised
 
 
@@ -67,8 +66,7 @@ class TotalsPolicy(Policy):
     feedback: ClassVar[Feedback] = "totals"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.k0) and self.k0 > 0):
-            raise InputError(f"k0 must be a positive number, not {self.k0!r}")
+        positive("k0", self.k0)
 
     @property
     def label(self) -> str:

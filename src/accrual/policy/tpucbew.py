@@ -10,7 +10,7 @@ import numpy as np
 
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
-from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy, equal_edges
 from accrual.policy.estimate import in_turn
 
 
@@ -23,7 +23,7 @@ class Stats(NamedTuple):
     seen: Ints  # arms x groups: decisions that have finished the group
     paid: Floats  # arms x groups: what they paid in it
     part: Floats  # arms x groups: paid / seen, kept because dividing again takes longer
-    root: Floats  # arms x groups: 1 / sqrt(seen), likewise
+    root: Floats  # arms x groups: 1 / sqrt(seen), kept for the same reason
     mean: Floats  # arms: the sum of `part`
     width: Floats  # arms: the sum of `root`
     unseen: Floats  # arms: groups that no decision has finished
@@ -140,5 +140,4 @@ class TPUCBEW(Policy):
         )
 
     def edges(self, window: int) -> Ints:
-        phi = divides("alpha", self.alpha, window)
-        return phi * np.arange(1, self.alpha + 1, dtype=np.int64)
+        return equal_edges(self.alpha, window)

@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.errors import divides, whole
+from accrual.core.errors import divides
 from accrual.core.jit import njit
-from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
-from accrual.spread import Spread, SpreadLike, as_spread
+from accrual.policy.assumed_spread import AssumedSpreadPolicy
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment
 
 
 class Params(NamedTuple):
@@ -52,7 +52,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
 
 
 @dataclass(frozen=True)
-class TPUCBFRG(Policy):
+class TPUCBFRG(AssumedSpreadPolicy):
     """TP-UCB-FR-G: optimism shaped by an assumed spread.
 
     Its guarantee (the paper's Theorem 2) needs the groups' caps to be ``spread(k) * cap`` in
@@ -72,25 +72,12 @@ class TPUCBFRG(Policy):
     'TPUCBFRG(50, begin)'
     """
 
-    alpha: int
-    spread: SpreadLike
-
     feedback: ClassVar[Feedback] = "pieces"
     functions: ClassVar[Functions] = Functions(index=index, decided=decided)
 
     @classmethod
     def example(cls, groups: int = 4) -> TPUCBFRG:
         return cls(alpha=groups, spread="begin")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", whole("alpha", self.alpha, 1))
-        object.__setattr__(self, "spread", as_spread(self.spread))
-        self.law.pmf(self.alpha)
-
-    @property
-    def law(self) -> Spread:
-        """The assumed spread."""
-        return as_spread(self.spread)
 
     @property
     def label(self) -> str:

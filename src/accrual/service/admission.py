@@ -1,4 +1,4 @@
-"""Who may come in: by the right name, from the right place, with a good key, not too often."""
+"""Which requests are admitted: to the right host, not from another site, with a good key, not too many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STRANGERS = frozenset({b"cross-site", b"same-site"})
 
 
 class RequestHead:
-    """What a request's head says that the service goes by."""
+    """The headers of a request that decide whether it is admitted and how it is read."""
 
     __slots__ = ("authorization", "host", "length", "media", "origin", "site")
 
@@ -45,7 +45,7 @@ class RequestHead:
 
 
 class Admission:
-    """Lets a request in, or refuses it.
+    """Admit requests, or refuse them.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ class Admission:
         return self._ring.required
 
     def admit(self, path: str, head: RequestHead) -> Key:
-        """Whose request it is."""
+        """Return the key of a request, or refuse the request."""
         if head.host not in self._known:
             self._check_host(head.host)
         if not path.startswith(_WITH_KEY) or path in OPEN:
             return NOBODY if self._ring.required else EVERYONE
-        # Old browsers do not say which site a page is of, but from where it came, if it is another place.
+        # Old browsers send no Sec-Fetch-Site, but an Origin, if the page is of another host.
         if head.site in _STRANGERS or (head.origin and head.origin.partition(b"://")[2] != head.host):
             raise Refusal("cross-site", "a browser sent this for a page of another site")
-        if self._ring.stale:  # one of them may have been revoked
+        if self._ring.stale:  # a key may have been revoked meanwhile
             raise try_later("store", "the keys cannot be read now; try again")
         key = self._key(head.authorization) if self._ring.required else EVERYONE
         if self._rate:
@@ -104,7 +104,7 @@ class Admission:
         return key
 
     def _count(self, id_: str) -> None:
-        """A bucket of one second's requests, which fills as time passes."""
+        """Count a request against its key's rate: a token bucket that holds one second's requests."""
         now = time.monotonic()
         left, when = self._buckets.get(id_, (self._rate, now))
         left = min(left + (now - when) * self._rate, max(self._rate, 1.0))
@@ -114,7 +114,7 @@ class Admission:
 
 
 def require_scope(key: Key, scope: str) -> None:
-    """Refuse whoever's key lacks a scope."""
+    """Refuse a request whose key lacks a scope."""
     if scope not in key.scopes:
         has = ", ".join(sorted(key.scopes))
         raise Refusal("scope", f"this needs a key with the scope {scope}; this one has {has}")

@@ -51,12 +51,12 @@ class Simulation(Protocol):
 
 
 def prepare(settings: Settings) -> KeyRing:
-    """A new database gets its tables; and whether keys are in order, before anything listens."""
+    """Make the tables of a new database and read the keys, or say what is wrong, before anything listens."""
     ring = KeyRing(ready_keys(settings.store), required=not settings.loopback)
     if not settings.loopback and not ring.good:
         ring.close()
         raise InputError(
-            f"to listen on {settings.host}, beyond this machine, needs a key: "
+            f"listening on {settings.host}, beyond this machine, needs a key: "
             f"accrual keys create --store {parse(settings.store)} --scope read --scope write"
         )
     return ring
@@ -129,8 +129,8 @@ class _Service:
 
     @asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
-        # What has been imported stays: nobody need look through it for garbage again and again. And
-        # requests leave little that is not freed at once.
+        # What has been imported stays, so the garbage collector need not look through it again and again;
+        # and requests leave little that is not freed at once.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
@@ -149,7 +149,7 @@ class _Service:
             log.info("stopped")
 
     async def check(self) -> None:
-        """Refuse if the service is not ready."""
+        """Raise a refusal if the service is not ready."""
         if self._stopping:
             raise try_later("stopping", "the service is stopping")
         if not self._opened.is_set():

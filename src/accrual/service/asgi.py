@@ -42,7 +42,7 @@ log = logging.getLogger("accrual.service")
 
 
 class ServiceApp:
-    """An ASGI application around another.
+    """The whole service as an ASGI application, around the router of the framework.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class ServiceApp:
             if not started:
                 await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
             elif not finished:
-                raise  # so that the connection is cut, and nobody takes half an answer for all of it
+                raise  # so that the connection is cut, and half an answer is not taken for all of it
 
     def _refusal(self, error: Exception, scope: Scope) -> Refusal:
         """Say what to answer for an error."""
@@ -160,7 +160,7 @@ class ServiceApp:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Receive a body that has been read, then whatever comes."""
+    """Make a `receive` that gives a body which has been read already, and then what follows it."""
     unread = True
 
     async def again() -> Message:

@@ -43,7 +43,7 @@ log = logging.getLogger("accrual.service")
 
 
 class ServedBandit:
-    """A bandit, its commit queue, and what is asked of it most."""
+    """An open bandit, its commit queue, and the names of its arms."""
 
     def __init__(self, row: BanditRow, bandit: Bandit, store: Store, queue: CommitQueue) -> None:
         self.name = row.name
@@ -58,50 +58,50 @@ class ServedBandit:
         self._state: tuple[float, BanditState] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
-        """Whether these arms' names are known."""
+        """Return whether the names of these arms have been read."""
         return max(arms, default=0) < len(self._arms)
 
     def learn_arms(self) -> None:
-        """Read the arms' names anew."""
+        """Read the names of the arms from the store."""
         self._arms = [arm.name for arm in self._store.arms(self._number)]
 
     @property
     def arms(self) -> list[str]:
-        """The names of all arms that are known."""
+        """The names of the arms, as last read."""
         return self._arms
 
     def arm_name(self, arm: int) -> str:
-        """Its name. One that another process has added must be learned first."""
+        """Return an arm's name. After another process has added the arm, call `learn_arms` first."""
         return self._arms[arm]
 
     def arm_number(self, name: str) -> int:
-        """Its number, or a refusal."""
+        """Return the number of the arm of this name, or refuse."""
         self.learn_arms()
         if name not in self._arms:
             raise Refusal("unknown-arm", str(unknown("arm", name, self._arms[:100])))
         return self._arms.index(name)
 
     def state(self) -> BanditState:
-        """What is known of every arm, now or a moment ago."""
+        """Return what is known of every arm, now or half a second ago."""
         kept = self._state
         if kept is None or time.monotonic() - kept[0] > _FRESH:
             kept = self._state = (time.monotonic(), self.bandit.state())
         return kept[1]
 
     def decisions(self) -> int:
-        """How many decisions there are."""
+        """Return how many decisions there are."""
         return self.state().decisions
 
     def decision(self, id: int) -> DecisionRow | None:
-        """One of them."""
+        """Return one decision from the store."""
         return self._store.decision(self._number, id)
 
     def events(self, after: int, limit: int) -> Events:
-        """Some of the log."""
+        """Read up to `limit` events of the log beyond a position."""
         return self._store.read(self._number, after, limit)
 
     def release(self) -> None:
-        """Keep a snapshot."""
+        """Close the bandit, which keeps a snapshot."""
         try:
             self.bandit.close()
         except StoreError as error:  # the log has it all; the next start takes longer
@@ -127,14 +127,14 @@ class BanditPool:
         # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
-        self._refolds = ThreadPoolExecutor(1, "refold")  # so that nobody waits for these but who asked
+        self._refolds = ThreadPoolExecutor(1, "refold")  # so that other requests do not wait for these
         self._refolding = 0
         self.queue_limit = QueueLimit(queue)
         self._stored = -math.inf  # when something could last be stored, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
     async def find(self, name: str) -> ServedBandit:
-        """The bandit of this name, or a refusal."""
+        """Return the bandit of this name, opened if need be, or refuse."""
         served = self._open.get(name)
         if served is not None:
             return served
@@ -156,7 +156,7 @@ class BanditPool:
             self._add(row, bandit)
         except StoreError as error:
             if not isinstance(error, StoreDamaged):
-                raise  # out of reach for now
+                raise  # the database is out of reach for now
             raise self._failed(name, error) from None
         except Exception as error:
             raise self._failed(name, error) from error
@@ -182,7 +182,7 @@ class BanditPool:
 
     async def create(self, name: str, arms: Mapping[str, float], window: int | str,
                      settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
-        """A bandit, and whether it is new. One that is there must be the same."""
+        """Create a bandit and return it, and whether it is new. A bandit of this name must be the same."""
         async with self._opening:
             there = await self.read(lambda: self._store.find(name)) is not None
             try:
@@ -199,7 +199,7 @@ class BanditPool:
             return self._open.get(name) or self._add(row, bandit), not there
 
     async def rows(self) -> list[BanditRow]:
-        """All bandits whose configuration can be read, in the order in which they were made."""
+        """Return all bandits whose configuration can be read, in the order in which they were made."""
 
         def find() -> list[BanditRow]:
             rows = []
@@ -213,11 +213,11 @@ class BanditPool:
         return await self.read(find)
 
     async def read(self, job: Callable[[], _T]) -> _T:
-        """What a job finds that is not to hold up the event loop."""
+        """Run a job that reads the store in a thread, so that the event loop goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
     async def refold(self, job: Callable[[], _T]) -> _T:
-        """What a job finds that may have to fold a part of the log anew: few at a time, or a refusal."""
+        """Run a job that may fold a part of the log again: one at a time, or refuse if too many wait."""
         if self._refolding >= _REFOLDS:
             raise try_later("busy", f"{_REFOLDS} decisions are being explained; try again")
         self._refolding += 1
@@ -233,13 +233,13 @@ class BanditPool:
             try:
                 await self.find(row.name)
             except Refusal:
-                pass  # it has been noted
+                pass  # `_failed` has logged it
             except StoreError as error:
                 self._failed(row.name, error)
         self._metrics.not_served.set(len(self.failures))
 
     async def check(self) -> None:
-        """Complain if nothing can be stored now: the disk is full, or the database away.
+        """Raise an error if nothing can be stored now: the disk is full, or the database is out of reach.
 
         Tried at most once in two seconds: it costs a sync of the disk.
         """
@@ -259,13 +259,13 @@ class BanditPool:
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
         metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
-        if self._store.shared:  # nobody is behind whose own writing is all there is
+        if self._store.shared:  # with one writer there is nothing that it has not folded
             stale = [one.bandit.staleness for one in served]
             metrics.lag_events.set(max((one.events for one in stale), default=0))
             metrics.lag_seconds.set(max((one.seconds for one in stale), default=0.0))
 
     async def close(self) -> None:
-        """Store what waits, keep snapshots, let go of the store."""
+        """Store what waits, keep snapshots, and close the store."""
         for served in self._open.values():
             await served.queue.drain()
         for served in self._open.values():
@@ -277,20 +277,20 @@ class BanditPool:
 
 
 def _like(row: BanditRow) -> Bandit:
-    """A new bandit in memory, made as that one was."""
+    """Make a bandit in memory with the configuration of one in the store."""
     store = MemoryStore()
     store.create(row.name, row.config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
     return Bandit.open(store, row.name)
 
 
 def _warm(like: Bandit) -> None:
-    """Compile what a bandit's requests will run, on one like it in memory: the first of a policy takes long.
+    """Compile what a bandit's requests will run, on one like it in memory: compiling a policy takes seconds.
 
     What fails here would fail for the bandit's own requests.
     """
     like.submit([Decide(2)])
     like.submit([NewPiece(0, 0.5, 0.0), NewPiece(1, 0.5, 0.0)])
-    with suppress(InputError):  # a policy may be made for just these arms
+    with suppress(InputError):  # some policies take no further arms
         like.add_arm("a new arm")
     like.submit([Decide(1), RetireArm(0), CloseDecision(0)])
     like.state()

@@ -1,8 +1,8 @@
-"""The line before a bandit: what comes while a transaction is under way shares the next one.
+"""The queue of a bandit's writes: requests that arrive during a transaction share the next one.
 
-Requests live in the event loop, transactions in a thread. Whoever is first in an idle line starts a
-transaction; whoever comes meanwhile waits for the next, which takes all that wait, up to a limit that
-keeps one transaction short. A request is answered when its own transaction is durable.
+Requests run in the event loop, transactions in a thread. The first request of an idle queue starts a
+transaction. Requests that arrive meanwhile wait for the next transaction, which takes all of them, up to a
+limit that keeps one transaction short. A request is answered when its own transaction is durable.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ _TOGETHER = 4_000  # asks in one transaction, if the first request has not more
 
 
 class QueueLimit:
-    """How much may wait, over all lines of a process."""
+    """The limit on what may wait in all commit queues of a process together."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """Take room for some asks, or refuse them."""
+        """Count some decisions and pieces as waiting, or refuse them."""
         if self.taken + count > self._most and self.taken:
             raise try_later("busy", f"{self.taken:,} decisions and pieces wait to be stored; try again")
         self.taken += count
 
 
 class CommitQueue:
-    """One bandit's.
+    """The queue of one bandit.
 
     Parameters
     ----------
     submit : callable
-        Stores asks in one transaction, and answers them.
+        Stores decisions and pieces in one transaction, and answers each.
     threads : Executor
     limit : QueueLimit
     metrics : Metrics
@@ -64,7 +64,7 @@ class CommitQueue:
         self.duplicates = 0  # asks that had been stored before
 
     async def submit(self, asks: Sequence[Ask]) -> list[Answer]:
-        """An answer for each ask, once they are durable."""
+        """Return an answer for each decision or piece, once all are durable."""
         count = len(asks)
         self._limit.take(count)
         try:
@@ -78,13 +78,13 @@ class CommitQueue:
             self._limit.taken -= count
 
     async def drain(self) -> None:
-        """Wait until nobody waits."""
+        """Wait until the queue is empty."""
         while self._task is not None:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
         try:
-            await asyncio.sleep(0)  # whoever has come in the same turn of the loop comes along
+            await asyncio.sleep(0)  # so that requests of the same turn of the loop join the transaction
             while self._waiting:
                 await self._commit(self._next())
         finally:
@@ -121,12 +121,14 @@ class CommitQueue:
             self.duplicates += self._metrics.committed(time.perf_counter() - begin, asks, answers)
             first = 0
             for one, future in group:
-                if not future.done():  # whoever asked may have gone
+                if not future.done():  # the client may have gone
                     future.set_result(answers[first : first + len(one)])
                 first += len(one)
 
     async def _apart(self, group: list[_Waiting]) -> None:
-        """One of them cannot be. Pieces are checked before they come, so they go on together."""
+        """Commit a group in parts, since one request of it was refused: the pieces, which have been checked,
+        together, and each other request for itself.
+        """
         pieces = [waiting for waiting in group if isinstance(waiting[0][0], NewPiece)]
         if len(pieces) == len(group):
             pieces = []

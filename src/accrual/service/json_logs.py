@@ -12,7 +12,7 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "colo
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, text, and whatever else was said of it."""
+    """Write a record's time, level, text and extra fields as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -28,7 +28,7 @@ class JsonLines(logging.Formatter):
 
 
 def logging_config() -> dict[str, Any]:
-    """For `logging.config.dictConfig`: everything to stderr, in lines of JSON, warnings of libraries too."""
+    """Return the configuration for `logging.config.dictConfig`: lines of JSON on stderr, with warnings."""
     logging.captureWarnings(True)
     return {
         "version": 1,

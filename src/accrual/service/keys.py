@@ -12,37 +12,38 @@ from typing import NamedTuple
 
 from accrual.core.errors import InputError, unknown
 from accrual.store.address import parse
+from accrual.store.backends import backend_of
 from accrual.store.keys import KeyRow, KeyTable, open_keys
 from accrual.store.migrate import current, upgrade
 
 SCOPES = ("read", "write", "admin")
 NAME_MOST = 100
-STALE = 10.0  # seconds: what was read before that is not gone by
+STALE = 10.0  # seconds after which keys that were read are not trusted any more
 
 _KEY = re.compile(r"acc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
 
 class Key(NamedTuple):
-    """Who asks, and what they may do."""
+    """The key of a request: its id, and what it allows."""
 
     id: str
     scopes: frozenset[str]
 
 
-EVERYONE = Key("", frozenset(SCOPES))  # where no keys are asked for
-NOBODY = Key("", frozenset())  # on a page that is for all
+EVERYONE = Key("", frozenset(SCOPES))  # where no key is needed
+NOBODY = Key("", frozenset())  # of a request without a key for an address that needs none
 
 
 def ready_keys(url: str) -> KeyTable:
-    """The keys at `url`. A SQLite file that is not there yet is made, as a service would."""
-    if parse(url).dialect == "sqlite" and current(url) is None:
+    """Open the keys at `url`. A SQLite file that is not there yet is made first."""
+    if backend_of(parse(url)).makes_itself and current(url) is None:
         upgrade(url)
     return open_keys(url)
 
 
 def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
-    """A key to be kept, and its text, to be shown once.
+    """Make a key: the row to be kept, and the text to be shown once.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def _digest(text: str) -> bytes:
 
 
 class KeyRing:
-    """The keys that are good now, as last read. One that was not read for 10 seconds lets nobody in.
+    """The keys that are good now, as last read. After 10 seconds without a reading it is `stale`.
 
     Parameters
     ----------
@@ -84,23 +85,23 @@ class KeyRing:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read them anew."""
+        """Read the keys from the database."""
         begun = time.monotonic()
         self._rows = {row.id: row for row in self._table.all()}
         self._read = begun
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._table.close()
 
     @property
     def stale(self) -> bool:
-        """Whether a key may have ended of which this does not know: they could not be read for too long."""
+        """Whether the keys could not be read for so long that one may have been revoked meanwhile."""
         return time.monotonic() - self._read > STALE
 
     @property
     def required(self) -> bool:
-        """Whether a request needs a key. Once there has been a key, even if it has ended."""
+        """Whether a request needs a key: always once there has been a key, even if that has ended."""
         return self._always or bool(self._rows)
 
     @property
@@ -110,7 +111,7 @@ class KeyRing:
         return sum(row.ends is None or now < row.ends for row in self._rows.values())
 
     def find(self, text: str) -> Key | None:
-        """Whose key `text` is, or None if it is nobody's or no longer good."""
+        """Return the key whose text this is, or None if there is none or it has ended."""
         parts = _KEY.fullmatch(text)
         row = self._rows.get(parts[1]) if parts else None
         # An unknown id costs what a wrong secret costs.

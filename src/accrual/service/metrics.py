@@ -46,7 +46,10 @@ class Metrics:
             ["task"], registry=registry,
         )  # fmt: skip
         self.seconds = Histogram(
-            "accrual_commit_seconds", "A transaction, with its fold.", registry=registry, buckets=_SECONDS
+            "accrual_commit_seconds",
+            "Seconds for a transaction, with learning from it.",
+            registry=registry,
+            buckets=_SECONDS,
         )
         self.group = Histogram(
             "accrual_commit_size", "Decisions and pieces in one transaction.", registry=registry,
@@ -56,18 +59,22 @@ class Metrics:
         self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "livemax")
         self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
         self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
-        self.lag_events = gauge("accrual_fold_lag_events", "Events stored and not folded.", "livemax")
-        self.lag_seconds = gauge("accrual_fold_lag_seconds", "Since the fold was last at the end.", "livemax")
+        self.lag_events = gauge(
+            "accrual_fold_lag_events", "Events stored that a worker has not learned from.", "livemax"
+        )
+        self.lag_seconds = gauge(
+            "accrual_fold_lag_seconds", "Seconds since a worker had learned from every event.", "livemax"
+        )
         self.bandits = gauge("accrual_bandits", "Bandits open.", "livemax")
         self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "livemax")
 
     def committed(self, seconds: float, asks: Sequence[Ask], answers: Sequence[Answer]) -> int:
-        """A transaction was. How many of its asks had been stored before."""
+        """Count a transaction, and return how many of its decisions and pieces had been stored before."""
         self.seconds.observe(seconds)
         self.group.observe(len(asks))
         decisions = again = 0
         outcomes: Tally[tuple[Status, bool]] = Tally()
-        if set(map(type, asks)) == {NewPiece}:  # the most of what comes, counted fast
+        if set(map(type, asks)) == {NewPiece}:  # the most frequent case, counted fast
             outcomes.update(map(_OUTCOME, answers))
         else:
             for ask, answer in zip(asks, answers, strict=True):
@@ -87,7 +94,7 @@ class Metrics:
         return again
 
     def page(self) -> bytes:
-        """As Prometheus reads it; of all processes, where there are several."""
+        """Return the metrics in the format of Prometheus: of all workers, where there are several."""
         if os.environ.get(DIRECTORY):
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable
 from typing import Any, cast
 
 import httptools
@@ -16,7 +17,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")  # what says where a body e
 
 
 class JoiningTransport:
-    """A transport that sends what is written in one turn of the loop at once: a head with its body.
+    """A transport that sends all that is written in one turn of the loop together: a head with its body.
 
     Once it is closed, the other end has `seconds` to take what is left.
     """
@@ -53,8 +54,37 @@ class JoiningTransport:
         return getattr(self._transport, name)
 
 
+class _Deadline:
+    """A job that runs after `seconds`, unless it is stopped before."""
+
+    def __init__(self, loop: AbstractEventLoop, seconds: float) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._timer: TimerHandle | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the job is still to run."""
+        return self._timer is not None
+
+    def start(self, job: Callable[[], None]) -> None:
+        """Run `job` after the time, in place of the job of before."""
+        self.stop()
+        self._timer = self._loop.call_later(self._seconds, self._run, job)
+
+    def stop(self) -> None:
+        """Do not run the job."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _run(self, job: Callable[[], None]) -> None:
+        self._timer = None
+        job()
+
+
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection. Whoever sends half a request, or an endless head, or does not read, is cut off.
+    """A connection, cut off when the client sends half a request or an endless head, or does not read.
 
     A request may offer another protocol (`Upgrade: h2c`). There is none, so the offer is ignored, as
     RFC 9110 has it: the request is read to the end of its body and answered, and so are those behind it.
@@ -75,8 +105,6 @@ class LimitedProtocol(HttpToolsProtocol):
     _ended = False  # whether the other end has said all, and may still listen
     _replaying = False  # whether the parser is being told again where a body ends
     _refusal: Refusal | None = None  # to be sent when the requests before it have been answered
-    _timer: TimerHandle | None = None
-    _stuck: TimerHandle | None = None
 
     def __init__(self, *given: Any, seconds: float, address_most: int, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -85,6 +113,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._most = self.limit_concurrency
         self.limit_concurrency = None  # it is seen to here, before a request is read
         self._active = self.loop.time()
+        self._arriving = _Deadline(self.loop, seconds)  # for the rest of a head or body
+        self._writing = _Deadline(self.loop, seconds)  # for the client to read what was sent
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -94,25 +124,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(
                 try_later("busy", f"this address has {self._address_most:,} connections open; try again")
             )
-        elif self._most is not None and len(self.connections) > self._most and not self._make_room():
+        elif self._most is not None and len(self.connections) > self._most and not _make_room(self):
             self._refuse(try_later("busy", f"{self._most:,} connections are open; try again"))
         else:
-            self._watch()
-
-    def _make_room(self) -> bool:
-        """Close one that waits for a request: one that had none yet, or the one that has waited longest.
-
-        False if none waits.
-        """
-        idle = [
-            one
-            for one in self.connections
-            if isinstance(one, LimitedProtocol) and one is not self and one.idle
-        ]
-        if not idle:
-            return False
-        min(idle, key=lambda one: (one.cycle is not None, one._active)).transport.close()
-        return True
+            self._arriving.start(self._too_slow)
 
     @property
     def idle(self) -> bool:
@@ -136,8 +151,8 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._reading == "head" and self._packets > HEAD_MOST:
             self._refuse(_head_too_large())
-        elif self._timer is None:
-            self._watch()
+        elif not self._arriving.running:
+            self._arriving.start(self._too_slow)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Whether to keep the connection, for the answers to requests that came whole."""
@@ -191,7 +206,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._replaying or self._stopped:
             return
-        self._unwatch()
+        self._arriving.stop()
         if self._head > HEAD_MOST:
             self._refuse(_head_too_large())
             return
@@ -207,7 +222,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._reading = None
         self._others = True
-        self._unwatch()
+        self._arriving.stop()
         super().on_message_complete()
 
     # What becomes of the answers.
@@ -217,41 +232,27 @@ class LimitedProtocol(HttpToolsProtocol):
         last = not self.pipeline
         super().on_response_complete()
         if last and self._refusal is not None:
-            self._send(self._refusal)
+            _send(self.transport, self._refusal)
         elif last and self._ended:
             self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stuck = self.loop.call_later(self._seconds, self.transport.abort)
+        self._writing.start(self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._free()
+        self._writing.stop()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unwatch()
-        self._free()
+        self._arriving.stop()
+        self._writing.stop()
         super().connection_lost(exc)
         ending = cast(Any, self.transport).ending
         if ending is not None:
             ending.cancel()
 
-    def _free(self) -> None:
-        if self._stuck is not None:
-            self._stuck.cancel()
-            self._stuck = None
-
-    def _watch(self) -> None:
-        self._timer = self.loop.call_later(self._seconds, self._too_slow)
-
-    def _unwatch(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _too_slow(self) -> None:
-        self._timer = None
         if self._reading is not None:
             what = f"a request's {self._reading} must arrive within {self._seconds:g} seconds"
             self._refuse(Refusal("slow", what))
@@ -260,29 +261,44 @@ class LimitedProtocol(HttpToolsProtocol):
         """Read no more, and say why, after the requests before it have been answered."""
         if self._stopped:
             return
-        self._unwatch()
+        self._arriving.stop()
         if self._reading == "body":
             if self.cycle.response_started:  # it was answered all the same
                 self.transport.close()
                 return
             if not self.pipeline:
-                self._send(refusal)
+                _send(self.transport, refusal)
                 return
             self.pipeline.popleft()  # it is not to be answered, but those before it are
         elif self._answered:
-            self._send(refusal)
+            _send(self.transport, refusal)
             return
         self._refusal = refusal
 
-    def _send(self, refusal: Refusal) -> None:
-        body = refusal.body
-        head = (
-            f"HTTP/1.1 {refusal.status} Refused\r\ncontent-type: {MEDIA_TYPE}\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n"
-        )
-        more = b"".join(name + b": " + value + b"\r\n" for name, value in refusal.headers)
-        self.transport.write(head.encode() + more + b"\r\n" + body)
-        self.transport.close()
+
+def _send(transport: Any, refusal: Refusal) -> None:
+    """Answer with a refusal, and close the connection."""
+    body = refusal.body
+    head = (
+        f"HTTP/1.1 {refusal.status} Refused\r\ncontent-type: {MEDIA_TYPE}\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n"
+    )
+    more = b"".join(name + b": " + value + b"\r\n" for name, value in refusal.headers)
+    transport.write(head.encode() + more + b"\r\n" + body)
+    transport.close()
+
+
+def _make_room(new: LimitedProtocol) -> bool:
+    """Close a connection that waits for a request, for a new one; return False if none waits.
+
+    First those that have sent no request yet, then the one that has waited longest.
+    """
+    others = [other for other in new.connections if isinstance(other, LimitedProtocol) and other is not new]
+    idle = [other for other in others if other.idle]
+    if not idle:
+        return False
+    min(idle, key=lambda other: (other.cycle is not None, other._active)).transport.close()
+    return True
 
 
 def _head_too_large() -> Refusal:

@@ -1,4 +1,4 @@
-"""What is answered when something is wrong: problem documents, as RFC 9457 has them."""
+"""Why requests are refused, and the problem documents (RFC 9457) that say so."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class ErrorKind(NamedTuple):
 KINDS: dict[str, ErrorKind] = {
     "malformed": ErrorKind(400, "The request cannot be read"),
     "no-key": ErrorKind(401, "A key is needed"),
-    "bad-key": ErrorKind(401, "The key is not good"),
+    "bad-key": ErrorKind(401, "The key is unknown or has ended"),
     "scope": ErrorKind(403, "The key does not allow this"),
     "cross-site": ErrorKind(403, "Pages of other sites may not call the service"),
-    "not-found": ErrorKind(404, "There is no such thing"),
+    "not-found": ErrorKind(404, "Nothing has this address"),
     "unknown-bandit": ErrorKind(404, "There is no such bandit"),
     "unknown-decision": ErrorKind(404, "There is no such decision"),
     "unknown-arm": ErrorKind(404, "There is no such arm"),
-    "method": ErrorKind(405, "This cannot be done here"),
+    "method": ErrorKind(405, "The address does not take this method"),
     "slow": ErrorKind(408, "The request took too long to arrive"),
-    "conflict": ErrorKind(409, "Something else is there already"),
+    "conflict": ErrorKind(409, "It conflicts with what is stored"),
     "not-served": ErrorKind(409, "The bandit cannot be served"),
-    "no-arms": ErrorKind(409, "There is nothing to choose from"),
+    "no-arms": ErrorKind(409, "Every arm has retired"),
     "too-large": ErrorKind(413, "The request is too large"),
     "media-type": ErrorKind(415, "The body must be JSON"),
-    "host": ErrorKind(421, "The service has another name"),
-    "invalid": ErrorKind(422, "The request says something that cannot be"),
+    "host": ErrorKind(421, "The Host header does not name this service"),
+    "invalid": ErrorKind(422, "The request is not valid"),
     "future": ErrorKind(422, "The piece's age lies in the future"),
     "early": ErrorKind(422, "The piece is older than its decision"),
     "rate": ErrorKind(429, "Too many requests"),
     "head": ErrorKind(431, "The request's head is too large"),
-    "internal": ErrorKind(500, "Something is wrong with the service"),
+    "internal": ErrorKind(500, "The service has a fault"),
     "busy": ErrorKind(503, "Too much is waiting to be stored"),
     "store": ErrorKind(503, "The database cannot be used now"),
     "stopping": ErrorKind(503, "The service is stopping"),
@@ -49,7 +49,7 @@ KINDS: dict[str, ErrorKind] = {
 
 
 class ProblemDocument(msgspec.Struct):
-    """The document."""
+    """A problem document: what is answered to a refused request."""
 
     type: str
     title: str
@@ -58,7 +58,7 @@ class ProblemDocument(msgspec.Struct):
 
 
 class Refusal(Exception):
-    """Why a request is refused.
+    """The reason why a request is refused.
 
     Parameters
     ----------
@@ -85,5 +85,5 @@ class Refusal(Exception):
 
 
 def try_later(kind: str, detail: str, seconds: int = 1) -> Refusal:
-    """A refusal that asks to try again after some seconds."""
+    """Return a refusal that asks to try again after some seconds."""
     return Refusal(kind, detail, [(b"retry-after", str(seconds).encode())])

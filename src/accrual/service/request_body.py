@@ -12,15 +12,18 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Scope = MutableMapping[str, Any]
 
-_CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so nothing can follow it
+_CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so no other request can follow
 
 
 class ClientGone(Exception):
-    """Whoever asked has gone."""
+    """The client closed the connection before its request was complete."""
 
 
 async def read_body(receive: Receive, length: bytes, most: int) -> bytes:
-    """All of it. `length` is what the head says, if anything; the bytes are counted all the same."""
+    """Return the whole body, or refuse it if it is larger than `most` bytes.
+
+    `length` is what the Content-Length header says, if there is one; the bytes are counted all the same.
+    """
     if len(length) > 18 or (length and int(length) > most):
         raise _too_large(most)
     message = await receive()

@@ -25,7 +25,7 @@ _DESCRIPTORS = 200  # files that the process needs beside its connections: the d
 
 
 def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Config:
-    """How uvicorn is to run the service."""
+    """Return the configuration with which uvicorn runs the service."""
     return uvicorn.Config(
         app,
         factory=factory,
@@ -64,7 +64,7 @@ def serve(
         Simulated traffic, in one process.
     """
     if simulation is not None and settings.workers > 1:
-        raise InputError("simulated traffic is of one process: --demo goes with --workers 1")
+        raise InputError("simulated traffic runs in one process: use --demo with --workers 1")
     _need_descriptors(settings.connections)
     with bound(settings) as listener:
         if settings.workers == 1:
@@ -79,7 +79,7 @@ def serve(
 
 
 def _need_descriptors(connections: int) -> None:
-    """See to it that connections cannot use up the process's file descriptors, or refuse to start."""
+    """Raise the limit on file descriptors so that connections cannot use them up, or refuse to start."""
     try:
         import resource
     except ImportError:  # not on this system
@@ -104,7 +104,7 @@ def _several(settings: Settings, listener: socket.socket) -> None:
 
 
 class Workers(Multiprocess):
-    """The processes. What one that has died last measured is not shown any more."""
+    """The worker processes. Metrics of a worker that has died are not shown any more."""
 
     def keep_subprocess_alive(self) -> None:
         before = [process.pid for process in self.processes]
@@ -114,7 +114,7 @@ class Workers(Multiprocess):
 
 
 def bound(settings: Settings) -> socket.socket:
-    """A socket at the address, or why there can be none."""
+    """Open a socket at the address of the settings, or say why that fails."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

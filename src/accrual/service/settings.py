@@ -1,4 +1,4 @@
-"""What can be set, where it is read from, and what it is otherwise. One table says all."""
+"""The settings of a service: their names, meanings and defaults, and where they are read from."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from typing import Any
 from accrual.core.durations import parse_duration
 from accrual.core.errors import InputError, only, whole
 from accrual.store.address import parse
+from accrual.store.backends import backend_of
 
 PREFIX = "ACCRUAL_"
 CONFIG = PREFIX + "CONFIG"
 
 
 def _setting(default: Any, help: str, least: float | None = None) -> Any:
-    """A row of the table. `least` is for numbers."""
+    """Describe a setting. `least` is the smallest number that it may be."""
     metadata = {"help": help, "least": least}
     if isinstance(default, tuple):
         return field(default_factory=lambda: default, metadata=metadata)
@@ -69,7 +70,7 @@ class Settings:
         if self.port > 65_535:
             raise InputError(f"port must be at most 65535, not {self.port}")
         address = parse(self.store)
-        if self.workers > 1 and address.dialect == "sqlite":
+        if self.workers > 1 and not backend_of(address).several_workers:
             raise InputError(
                 "a SQLite file has one writer: --workers 1, or a PostgreSQL database "
                 "(--store postgresql://USER@HOST/NAME)"
@@ -97,7 +98,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a file, of the environment and of the command line, the later before the earlier.
+    """Read the settings from a file, the environment and the command line; later ones win.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def load(
         A TOML file; else what `ACCRUAL_CONFIG` names, if anything.
     environment : mapping, optional
     options : mapping, optional
-        By name; None is as good as absent.
+        By name; one that is None counts as not given.
     """
     environment = environment or {}
     rows = {row.name: row for row in dataclasses.fields(Settings)}
@@ -127,7 +128,7 @@ def load(
 
 
 def named(pairs: Iterable[str]) -> dict[str, Any]:
-    """Settings as the command line gives them: NAME=VALUE.
+    """Read settings as the command line gives them: NAME=VALUE.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _typed(row: dataclasses.Field[Any], value: Any, where: str) -> Any:
-    """`value`, from a file or from text, as the setting's type."""
+    """Convert a value from a file or from text to the type of its setting."""
     try:
         if row.name.endswith("_seconds") and isinstance(value, str) and value.strip()[-1:].isalpha():
             value = parse_duration(value, where)

@@ -1,4 +1,4 @@
-"""How the shares of the arms have changed, from the log itself."""
+"""How the shares of the arms have changed over time, read from the log."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _LEAST = 100  # decisions of a stretch, where there are as many
 
 
 def share_history(served: ServedBandit, head: int) -> HistoryOut:
-    """Up to 40 stretches of the log up to `head`: all of it, or samples at even distances.
+    """Count each arm's decisions in up to 40 stretches of the log up to the position `head`.
 
-    Reads the store alone: whoever decides meanwhile does not wait.
+    A short log is read as a whole, a long one in samples at even distances. Only the store is read, so
+    decisions go on meanwhile.
     """
     if head <= _STRETCHES * _LENGTH:
         stretches = _split(_decisions(served.events(0, head)))

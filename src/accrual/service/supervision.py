@@ -1,4 +1,4 @@
-"""What runs beside the requests: watched, so that nothing stops without a word."""
+"""Background tasks: a failure is logged and counted, and the task is started again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("accrual.service")
 
 
 async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metrics) -> None:
-    """Run `job` until it returns. Whatever it raises is logged and counted, and it is started again."""
+    """Run `job` until it returns. An exception is logged and counted, and the job is started again."""
     while True:
         try:
             await job()

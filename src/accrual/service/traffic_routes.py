@@ -29,7 +29,7 @@ KeyText = Annotated[
     Meta(
         min_length=1,
         max_length=KEY_MOST,
-        description="Printable ASCII. Sent again with the same key, the same thing is stored once.",
+        description="Printable ASCII. A request sent again with the same key is stored once.",
         extra_json_schema={"pattern": "^[ -~]+$"},
     ),
 ]
@@ -55,7 +55,10 @@ class DecisionsOut(Struct):
 
     decisions: list[DecisionOut]
     again: Annotated[
-        bool, Meta(description="Whether the key had been used, so that these are those of then.")
+        bool,
+        Meta(
+            description="Whether the key had been used before: these are the decisions that were made then."
+        ),
     ]
 
 
@@ -84,7 +87,7 @@ class PieceOut(Struct, omit_defaults=True, gc=False):
     age: Annotated[float, Meta(description="As stored.")] | UnsetType = UNSET
     late: Annotated[bool, Meta(description="Stored and counted, but not learned from.")] | UnsetType = UNSET
     warning: (
-        Annotated[str, Meta(description="There if the decision has paid more in all than its arm's cap.")]
+        Annotated[str, Meta(description="Present if the decision has paid more in all than its arm's cap.")]
         | UnsetType
     ) = UNSET
     detail: str | UnsetType = UNSET
@@ -108,7 +111,7 @@ Find = Callable[[str], Awaitable[ServedBandit]]
 
 
 class TrafficRoutes:
-    """Answers the two routes.
+    """Answer the two routes.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ class TrafficRoutes:
         return _write(_told(answer))
 
     async def _many(self, served: ServedBandit, given: Sequence[PieceIn]) -> bytes:
-        """Each is stored or refused for itself."""
+        """Store a list of pieces, each stored or refused for itself."""
         told: list[PieceOut | None] = []
         pays: list[Ask] = []
         for piece in given:

@@ -1,13 +1,180 @@
-"""A store from its address."""
+"""The databases that a store can be in: one object for each, found by the scheme of an address.
+
+What differs between databases is reached through these objects alone. To add a database, write its class and
+add a row to `BACKENDS`.
+"""
 
 from __future__ import annotations
 
-from accrual.store.address import parse
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from accrual.core.errors import InputError
+from accrual.store.address import Address, parse
 from accrual.store.base import Store
+
+if TYPE_CHECKING:
+    from accrual.store.keys import KeyTable
+    from accrual.store.readers import TableReader
+
+Path = str | os.PathLike[str]
+
+
+class Backend(Protocol):
+    """What can be done with a database of one kind. Modules are imported when they are needed."""
+
+    several_workers: bool  # whether several processes may write to one database
+    makes_itself: bool  # whether a database that is not there is made when it is first opened
+
+    def open_store(self, address: Address, readonly: bool) -> Store:
+        """Open the store."""
+
+    def open_keys(self, address: Address) -> KeyTable:
+        """Open the table of API keys."""
+
+    def version(self, address: Address) -> str | None:
+        """Return the schema version of the database; None where there are no tables of accrual."""
+
+    def upgrade(self, address: Address) -> None:
+        """Bring the tables to the schema version that this version of accrual needs; make them if none."""
+
+    def reader(self, address: Address) -> AbstractContextManager[TableReader]:
+        """Read tables, all of them as of one moment."""
+
+    def backup(self, address: Address, to: Path) -> None:
+        """Write all that the database holds to a SQLite file, which is there and empty."""
+
+    def restore(self, address: Address, path: Path) -> None:
+        """Put all that a backup holds into a database that holds nothing yet."""
+
+    def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
+        """Write what is sound in a damaged database to a new file; return a report."""
+
+    def exclusive(self, address: Address) -> AbstractContextManager[None]:
+        """Keep other processes from writing; an error if one has the database open for that."""
+
+
+class SQLiteBackend:
+    """A file, to which one process at a time writes."""
+
+    several_workers = False
+    makes_itself = True
+
+    def open_store(self, address: Address, readonly: bool) -> Store:
+        from accrual.store.sqlite import SQLiteStore
+
+        return SQLiteStore(address.place, readonly)
+
+    def open_keys(self, address: Address) -> KeyTable:
+        from accrual.store.keys import SQLiteKeys
+
+        return SQLiteKeys(address)
+
+    def version(self, address: Address) -> str | None:
+        from accrual.store.migrate import sqlite_file_version
+
+        return sqlite_file_version(address)
+
+    def upgrade(self, address: Address) -> None:
+        from accrual.store.migrate import upgrade_sqlite
+
+        upgrade_sqlite(address)
+
+    def reader(self, address: Address) -> AbstractContextManager[TableReader]:
+        from accrual.store.readers import sqlite_reader
+
+        return sqlite_reader(address)
+
+    def backup(self, address: Address, to: Path) -> None:
+        from accrual.store.backup import copy_file
+
+        copy_file(address, to)
+
+    def restore(self, address: Address, path: Path) -> None:
+        from accrual.store.backup import restore_file
+
+        restore_file(address, path)
+
+    def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
+        from accrual.store.recover import recover_file
+
+        return recover_file(address, path, until)
+
+    @contextmanager
+    def exclusive(self, address: Address) -> Iterator[None]:
+        from accrual.store.lock import FileLock
+
+        if not os.path.exists(address.place):  # nobody can have it open, and only one can make it
+            yield
+            return
+        lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+class PostgresBackend:
+    """A PostgreSQL database, which several workers share."""
+
+    several_workers = True
+    makes_itself = False
+
+    def open_store(self, address: Address, readonly: bool) -> Store:
+        from accrual.store.postgres import PostgresStore
+
+        return PostgresStore(address.place)
+
+    def open_keys(self, address: Address) -> KeyTable:
+        from accrual.store.keys import PostgresKeys
+
+        return PostgresKeys(address)
+
+    def version(self, address: Address) -> str | None:
+        from accrual.store.migrate import postgres_version
+
+        return postgres_version(address)
+
+    def upgrade(self, address: Address) -> None:
+        from accrual.store.migrate import upgrade_postgres
+
+        upgrade_postgres(address)
+
+    def reader(self, address: Address) -> AbstractContextManager[TableReader]:
+        from accrual.store.readers import postgres_reader
+
+        return postgres_reader(address)
+
+    def backup(self, address: Address, to: Path) -> None:
+        from accrual.store.backup import copy_tables
+
+        copy_tables(address, to)
+
+    def restore(self, address: Address, path: Path) -> None:
+        from accrual.store.backup import restore_tables
+
+        restore_tables(address, path)
+
+    def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
+        raise InputError("PostgreSQL has means of its own to recover; this is for SQLite files")
+
+    @contextmanager
+    def exclusive(self, address: Address) -> Iterator[None]:
+        yield  # its migrations lock the tables themselves
+
+
+BACKENDS: dict[str, Backend] = {"sqlite": SQLiteBackend(), "postgresql": PostgresBackend()}
+
+
+def backend_of(address: Address) -> Backend:
+    """Return the backend of a database."""
+    return BACKENDS[address.scheme]
 
 
 def open_store(url: str, readonly: bool = False) -> Store:
-    """The store at `url`: ``sqlite:///plays.db`` or ``postgresql://user@host/name``.
+    """Open the store at `url`: ``sqlite:///plays.db`` or ``postgresql://user@host/name``.
 
     One process at a time may write to a SQLite file; any may open it with `readonly`.
 
@@ -21,10 +188,4 @@ def open_store(url: str, readonly: bool = False) -> Store:
     []
     """
     address = parse(url)
-    if address.dialect == "sqlite":
-        from accrual.store.sqlite import SQLiteStore
-
-        return SQLiteStore(address.place, readonly)
-    from accrual.store.postgres import PostgresStore
-
-    return PostgresStore(url)
+    return backend_of(address).open_store(address, readonly)

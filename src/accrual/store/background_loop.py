@@ -26,7 +26,7 @@ class BackgroundLoop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """What `coroutine` returns or raises; the caller waits for it."""
+        """Wait for `coroutine`, and return or raise what it does."""
         if not self.here:
             coroutine.close()  # its thread is in the other process: it would never be run
             raise InputError("the store was opened before a fork; open it again in the new process")
@@ -51,7 +51,7 @@ class BackgroundLoop:
         return self.loop.is_closed()
 
     def close(self) -> None:
-        """Stop. Whoever still waits for something waits no longer."""
+        """Stop; callers that still wait for a coroutine get an error."""
         if not self.here:
             return
         with self._open:

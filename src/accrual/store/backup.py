@@ -16,7 +16,8 @@ from typing import Any
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
 from accrual.store import migrate
-from accrual.store.address import Address, parse
+from accrual.store.address import Address, parse, sqlite_address
+from accrual.store.backends import backend_of
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import one_line
 from accrual.store.checksums import SUMS, digest, fill
@@ -41,14 +42,11 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     ...     open_store(f"sqlite:///{folder}/monday.db").names()
     []
     """
+    address = parse(url)
     check_place(Path(path), again=True)
     with replacing(path) as partial:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        if parse(url).dialect == "sqlite":
-            _copy_file(url, partial)
-        else:
-            with open_reader(url) as reader:
-                _write_file(reader, partial)
+        backend_of(address).backup(address, partial)
         _sync(partial)
     _sync(Path(os.path.realpath(path)).parent)
 
@@ -77,53 +75,63 @@ def restore(url: str, path: str | os.PathLike[str]) -> None:
     A backup of an older version is upgraded on the way to a file; for PostgreSQL, upgrade it first.
     """
     address = parse(url)
-    source = f"sqlite:///{os.path.abspath(path)}"
     if not os.path.isfile(path):
         raise InputError(f"there is no backup at {os.fspath(path)}")
-    if address.dialect == "sqlite":
-        check_place(Path(address.place), again=False)
-        place = Path(os.path.realpath(address.place))
-        with replacing(place.with_name(f"{place.name}.restored")) as partial:
-            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            _copy_file(source, partial)
-            migrate.upgrade(f"sqlite:///{partial}")
-            _one_file(partial)
-            _sync(partial)
-            try:
-                os.link(partial, place)  # unlike a rename, this never takes the place of another file
-            except OSError as error:
-                raise InputError(f"cannot restore to {address}: {error.strerror}") from None
-        os.unlink(place.with_name(f"{place.name}.restored"))
-        _sync(place.parent)
-        return
-    with open_reader(source) as reader:
-        migrate.upgrade(url)
+    backend_of(address).restore(address, path)
+
+
+def restore_file(address: Address, path: str | os.PathLike[str]) -> None:
+    """Restore a backup to a SQLite file; see `restore`."""
+    check_place(Path(address.place), again=False)
+    place = Path(os.path.realpath(address.place))
+    with replacing(place.with_name(f"{place.name}.restored")) as partial:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        copy_file(sqlite_address(os.path.abspath(path)), partial)
+        migrate.upgrade_sqlite(sqlite_address(partial))
+        _one_file(partial)
+        _sync(partial)
+        try:
+            os.link(partial, place)  # unlike a rename, this never takes the place of another file
+        except OSError as error:
+            raise InputError(f"cannot restore to {address}: {error.strerror}") from None
+    os.unlink(place.with_name(f"{place.name}.restored"))
+    _sync(place.parent)
+
+
+def restore_tables(address: Address, path: str | os.PathLike[str]) -> None:
+    """Restore a backup to a PostgreSQL database; see `restore`."""
+    with open_reader(str(sqlite_address(os.path.abspath(path)))) as reader:
+        migrate.upgrade_postgres(address)
         _fill(reader, address)
 
 
-def _copy_file(url: str, to: Path) -> None:
-    address = parse(url)
-    if migrate.current(url) is None:
+def copy_file(address: Address, to: str | os.PathLike[str]) -> None:
+    """Copy a SQLite file as it is at one moment."""
+    if migrate.sqlite_file_version(address) is None:
         migrate.check(None, address)
     try:
-        with closing(migrate.connect_sqlite(address, "ro")) as source, closing(sqlite3.connect(to)) as target:
+        with (
+            closing(migrate.connect_sqlite(address, "ro")) as source,
+            closing(sqlite3.connect(to)) as target,
+        ):
             source.backup(target)
     except SQLITE_ERRORS as error:
         raise InputError(f"cannot copy {address}: {one_line(error)}") from None
 
 
-def _write_file(reader: TableReader, to: Path) -> None:
-    url = f"sqlite:///{to}"
-    os.unlink(to)  # a new one is made whole
-    migrate.upgrade(url)
-    with closing(migrate.connect_sqlite(parse(url), "rw")) as target:
-        target.execute("BEGIN")
-        for table in TABLES:
-            for rows in reader.chunks(select_all(table)):
-                target.executemany(insert_into(table), rows)
-        finish(target)
-        target.execute("COMMIT")
-    _one_file(to)
+def copy_tables(address: Address, to: str | os.PathLike[str]) -> None:
+    """Copy the tables of a PostgreSQL database to a SQLite file."""
+    with open_reader(address.place) as reader:
+        os.unlink(to)  # a new one is made whole
+        migrate.upgrade_sqlite(sqlite_address(to))
+        with closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target:
+            target.execute("BEGIN")
+            for table in TABLES:
+                for rows in reader.chunks(select_all(table)):
+                    target.executemany(insert_into(table), rows)
+            finish(target)
+            target.execute("COMMIT")
+    _one_file(Path(to))
 
 
 def finish(target: sqlite3.Connection) -> None:

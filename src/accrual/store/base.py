@@ -2,8 +2,8 @@
 
 A store holds bandits. A bandit is a name, a configuration and a log of events: decisions, pieces,
 closings, and arms that come and go. Events are only ever added. Each has a position, `seq`, which
-rises in the order in which events became durable: whoever has read up to a position has seen all
-there will ever be before it. Gaps in the positions are allowed.
+rises in the order in which events became durable: a reader that has read up to a position has seen all
+that there will ever be before it. Gaps in the positions are allowed.
 
 Time in a log never goes back. A bandit whose window is a number of rounds has the number of its
 decisions for a clock, which the log itself gives: a decision is made in the round that it is, from
@@ -11,7 +11,7 @@ decisions for a clock, which the log itself gives: a decision is made in the rou
 that of the caller's clock, or of the event before it where that is later.
 
 A store knows nothing of policies. It answers for three things alone: that what it has
-acknowledged is durable, that the same thing said twice is kept once, and that everyone reads the
+acknowledged is durable, that a request that comes twice is stored once, and that all readers read the
 same events in the same order.
 """
 
@@ -29,12 +29,12 @@ from accrual.store.event_schema import DecisionRow, Events
 class StoreError(OSError):
     """The database failed or is out of reach. What was to be stored may or may not have been.
 
-    Whoever tries again with the same keys has it stored once.
+    A caller that tries again with the same keys has it stored once.
     """
 
 
 class StoreClosed(StoreError):
-    """The store was let go of, and is of no use any more."""
+    """The store has been closed and cannot be used any more."""
 
 
 class StoreDamaged(StoreError):
@@ -42,7 +42,7 @@ class StoreDamaged(StoreError):
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line: SQLite may quote a whole table."""
+    """Return an error's message in one line: SQLite may quote a whole table."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -54,7 +54,7 @@ class NewDecisions(NamedTuple):
 
     arms: tuple[int, ...]  # their numbers, from 0 on, in the order in which arms were added
     windows: tuple[float, ...]  # each decision's own
-    seen: int = 0  # the position up to which whoever chose had read
+    seen: int = 0  # the position up to which the caller that chose them had read the log
     key: str | None = None  # makes the whole batch idempotent
     salt: int = 0  # of the draws that they were chosen by
     contexts: tuple[bytes, ...] | None = None  # whom each is for, as `DecisionRow` has it
@@ -71,7 +71,7 @@ class NewPiece(NamedTuple):
 
 
 def derived_key(decision: int, value: float, age: float) -> str:
-    """The key of a piece that came without one but with a stated age (by `age` or by `when`).
+    """Return the key of a piece that came without one but with a stated age (by `age` or by `when`).
 
     The same piece sent again is then the same piece. A piece that states no age has no key at all:
     each is a piece of its own.
@@ -161,13 +161,13 @@ class Store(Protocol):
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float) -> BanditRow:  # fmt: skip
-        """A new bandit, with its first arms as the first events; one transaction."""
+        """Make a new bandit, with its first arms as the first events, in one transaction."""
 
     def find(self, name: str) -> BanditRow | None:
-        """The bandit of this name."""
+        """Return the bandit of this name; None if there is none."""
 
     def names(self) -> list[str]:
-        """The names of all bandits, in the order in which they were made."""
+        """Return the names of all bandits, in the order in which they were made."""
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
@@ -193,16 +193,16 @@ class Store(Protocol):
         """
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
-        """At most `limit` events beyond position `after`."""
+        """Return at most `limit` events beyond position `after`."""
 
     def head(self, bandit: int) -> int:
-        """The position of the last event, 0 if there is none."""
+        """Return the position of the last event, 0 if there is none."""
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        """All arms that there have been, in the order of their numbers."""
+        """Return all arms that there have been, in the order of their numbers."""
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        """One decision."""
+        """Return one decision; None if there is none of this id."""
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Whom the decisions from id `first` on were for, at most `count` of them."""
@@ -214,13 +214,13 @@ class Store(Protocol):
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
-        """The snapshot of this form, with its position."""
+        """Return the snapshot of this form, with its position; None if there is none."""
 
     def clock(self) -> float:
-        """The time in seconds since 1970, by one clock for all who share the store."""
+        """Return the time in seconds since 1970, by one clock for all processes that share the store."""
 
     def probe(self) -> None:
         """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""

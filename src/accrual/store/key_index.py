@@ -42,13 +42,13 @@ Bits = npt.NDArray[np.unsignedinteger]
 
 
 def hash_of(kind: int, subject: int, key: str) -> int:
-    """64 bits for a key of one kind, of a decision where it is a piece's."""
+    """Return 64 bits for a key of one kind; for a piece's key also of its decision."""
     (of_key,) = _number(_hash(key.encode(), digest_size=8).digest())
     return (of_key ^ (4 * subject + kind) * _ODD) & _ALL  # type: ignore[no-any-return]
 
 
 def hash_of_change(kind: int, subject: int) -> int:
-    """The same for the closing of a decision, or the coming or going of an arm: each happens once."""
+    """Return 64 bits for the closing of a decision, or for the adding or retiring of an arm."""
     return hash_of(CLOSING if kind == Kind.CLOSE else OF_ARM, subject, str(kind))
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 from accrual.core.errors import InputError, need
 from accrual.store import migrate
 from accrual.store.address import Address, parse
+from accrual.store.backends import backend_of
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import StoreError, one_line
 from accrual.store.checksums import check_list, checked_row, columns_of, fill
@@ -78,9 +79,9 @@ def open_keys(url: str) -> KeyTable:
     (True, False)
     [KeyRow(id='k1', name='shop', scopes=frozenset({'write'}), digest=b'digest', made=1.0, ends=5.0)]
     """
-    migrate.check(migrate.current(url), parse(url))
     address = parse(url)
-    return SQLiteKeys(address) if address.dialect == "sqlite" else PostgresKeys(address)
+    migrate.check(migrate.current(url), address)
+    return backend_of(address).open_keys(address)
 
 
 def _row(found: Any) -> KeyRow:

@@ -1,4 +1,4 @@
-"""Which form a database has, and how it gets the one that this version needs.
+"""Which schema version a database has, and how it gets the one that this version of accrual needs.
 
 Opening a database only compares two words. Alembic is asked for the SQL of the missing revisions
 when there are any, and never touches the database itself: so it needs no driver of its own, and both
@@ -12,16 +12,19 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 from accrual.core.errors import InputError, need
 from accrual.store import checksums
-from accrual.store.address import Address, parse
+from accrual.store.address import Address, parse, sqlite_address
+from accrual.store.backends import backend_of
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import one_line
 from accrual.store.lock import SQLITE_ERRORS, Connection
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # all there have been, in order
+_VERSIONS = Path(__file__).parent / "migrations" / "versions"
+REVISIONS = tuple(sorted(file.name[:4] for file in _VERSIONS.glob("[0-9]*.py")))  # all there have been
 NEEDED = REVISIONS[-1]
 
 _CHECKSUMS = "0005"  # the revision that brings them to SQLite: they are computed here
@@ -32,24 +35,24 @@ _LOCK_SQL = "SELECT pg_advisory_xact_lock(4711033)"  # one upgrade at a time; th
 
 
 def check(found: str | None, address: Address) -> None:
-    """Complain, in one line, of a database that this version cannot work with."""
+    """Complain, in one line, of a database that this version of accrual cannot work with."""
     if found == NEEDED:
         return
     if found is None:
         raise InputError(f"{address} has no tables of accrual; make them: accrual db init {address}")
     if found in REVISIONS:
         raise InputError(
-            f"{address} has form {found} and this version of accrual needs {NEEDED}; "
+            f"{address} has tables of schema version {found} and this version of accrual needs {NEEDED}; "
             f"make a backup, then: accrual db upgrade {address}"
         )
     raise InputError(
-        f"{address} has form {found!r}, made by a newer accrual; this one knows up to {NEEDED}: "
-        "install the newer accrual"
+        f"{address} has tables of schema version {found!r}, made by a newer accrual; this one "
+        f"knows up to {NEEDED}: install the newer accrual"
     )
 
 
 def current(url: str) -> str | None:
-    """The form of a database: a revision, or None where there is nothing of accrual's.
+    """Return the schema version of a database; None where there are no tables of accrual.
 
     Examples
     --------
@@ -60,21 +63,24 @@ def current(url: str) -> str | None:
     (None, '0006', '0006')
     """
     address = parse(url)
-    if address.dialect == "sqlite":
-        if not os.path.exists(address.place):
-            return None
-        if not os.path.getsize(address.place):
-            raise InputError(
-                f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, if it is to be "
-                "new, remove it first"
-            )
-        with closing(connect_sqlite(address, "ro")) as connection:
-            return sqlite_version(connection, address)
-    return _postgres(address, _version)  # type: ignore[no-any-return]
+    return backend_of(address).version(address)
+
+
+def sqlite_file_version(address: Address) -> str | None:
+    """Return the schema version of a SQLite file; None where there is no file, or no tables of accrual."""
+    if not os.path.exists(address.place):
+        return None
+    if not os.path.getsize(address.place):
+        raise InputError(
+            f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, if it is to be "
+            "new, remove it first"
+        )
+    with closing(connect_sqlite(address, "ro")) as connection:
+        return sqlite_version(connection, address)
 
 
 def upgrade(url: str) -> str:
-    """Give a database the form that this version needs, from whatever it has; a new one, if none.
+    """Bring a database to the schema version that this version of accrual needs; make one if there is none.
 
     Returns
     -------
@@ -82,15 +88,12 @@ def upgrade(url: str) -> str:
         The revision that it has now.
     """
     address = parse(url)
-    if address.dialect == "sqlite":
-        _upgrade_sqlite(address)
-    else:
-        _postgres(address, _upgrade_postgres)
+    backend_of(address).upgrade(address)
     return NEEDED
 
 
 def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | None:
-    """The form of an open SQLite database."""
+    """Return the schema version of an open SQLite database."""
     try:
         found = connection.execute(
             "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", [VERSION_TABLE]
@@ -101,7 +104,7 @@ def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | No
 
 
 def connect_sqlite(address: Address, mode: str) -> Connection:
-    """A connection that begins no transaction by itself; `mode` is ro or rw."""
+    """Open a connection that begins no transaction by itself; `mode` is ro or rw."""
     path = os.path.abspath(address.place)
     try:
         place = "file:" + "".join(f"%{byte:02x}" for byte in os.fsencode(path))
@@ -116,7 +119,8 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         raise InputError(f"cannot open {address}: {one_line(error)}") from None
 
 
-def _upgrade_sqlite(address: Address) -> None:
+def upgrade_sqlite(address: Address) -> None:
+    """Upgrade a SQLite file, or make a new one."""
     if os.path.lexists(address.place):
         with closing(connect_sqlite(address, "rw")) as connection:
             _upgrade_file(connection, address, "WAL")
@@ -126,7 +130,7 @@ def _upgrade_sqlite(address: Address) -> None:
     partial = f"{place}.{os.urandom(8).hex()}.new"
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with closing(connect_sqlite(Address("sqlite", partial), "rw")) as connection:
+        with closing(connect_sqlite(sqlite_address(partial), "rw")) as connection:
             _upgrade_file(connection, address, "MEMORY")  # so that no other files lie beside it
         with suppress(FileExistsError):  # another was faster
             os.link(partial, place)
@@ -161,7 +165,7 @@ def _upgrade_file(connection: Connection, address: Address, journal: str) -> Non
 
 
 def missing(dialect: str, found: str | None, address: Address, to: str = "head") -> str:
-    """The SQL that leads from form `found` to the one that is needed."""
+    """Return the SQL that leads from schema version `found` to the one that is needed."""
     if found is not None and found not in REVISIONS:
         check(found, address)
     command = need("alembic.command", "store")
@@ -180,6 +184,16 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+def postgres_version(address: Address) -> str | None:
+    """Return the schema version of a PostgreSQL database; None where there are no tables of accrual."""
+    return _postgres(address, _version)  # type: ignore[no-any-return]
+
+
+def upgrade_postgres(address: Address) -> None:
+    """Upgrade the tables of a PostgreSQL database, or make them."""
+    _postgres(address, _upgrade_postgres)
 
 
 def _postgres(address: Address, job: Any) -> Any:

@@ -2,8 +2,8 @@
 
 A notification is a hint. It is sent after the commit, on a connection of its own, so that no append
 waits for it, and several appends share one; it may be lost with the process or the connection. So
-whoever waits for events looks into the database itself, on a hint or every half second. A store does
-not heed its own hints: whoever wrote the events knows of them.
+a caller that waits for events looks into the database itself, on a hint or every half second. A store
+does not heed its own hints: it knows of the events that it wrote.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Notifications:
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
         self._connect = connect
-        self._unsaid: set[int] = set()
+        self._not_sent: set[int] = set()
         self._any = asyncio.Event()
         self._waiting: dict[int, set[asyncio.Event]] = {}
         self._task = asyncio.create_task(self._attend())
 
     def say(self, bandit: int) -> None:
-        """There are new events."""
-        self._unsaid.add(bandit)
+        """Tell other workers that a bandit has new events."""
+        self._not_sent.add(bandit)
         self._any.set()
 
     async def wait(self, bandit: int, look: Callable[[], Awaitable[bool]], timeout: float) -> bool:
-        """Whether `look` finds something within `timeout` seconds."""
+        """Return whether `look` finds something within `timeout` seconds."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
         hint = asyncio.Event()
@@ -89,8 +89,8 @@ class Notifications:
             while not connection.is_closed():
                 await self._any.wait()
                 self._any.clear()
-                unsaid, self._unsaid = self._unsaid, set()
-                for bandit in unsaid:
+                bandits, self._not_sent = self._not_sent, set()
+                for bandit in bandits:
                     await connection.execute("SELECT pg_notify($1, $2)", _CHANNEL, str(bandit))
                 await asyncio.sleep(_PAUSE)
         finally:

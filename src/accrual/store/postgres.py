@@ -35,7 +35,7 @@ from accrual.store.checksums import checked_snapshot, digest
 from accrual.store.event_schema import PACKED, BanditTableRow, DecisionRow, Events, quoted
 from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
 from accrual.store.notifications import Notifications
-from accrual.store.postgres_arrays import column, decode, encode, event_query
+from accrual.store.postgres_arrays import append_query, column, decode, encode, event_query
 
 _T = TypeVar("_T")
 
@@ -53,7 +53,7 @@ _CREATE = """
 INSERT INTO bandit (name, config, rounds) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING number
 """
 
-_APPEND = f"SELECT * FROM accrual_append({', '.join(f'${place}' for place in range(1, 13))})"
+_APPEND = append_query()
 _READ = event_query()
 _BANDITS = f"SELECT {quoted(BanditTableRow._fields)} FROM bandit"
 _DECISION = f"SELECT {quoted(DecisionRow._fields)} FROM decision WHERE bandit = $1 AND id = $2"

@@ -20,6 +20,16 @@ _TYPES = {"i": "BIGINT", "f": "FLOAT8"}  # by the kind of numpy's type
 
 Columns = tuple[list[Any], ...]
 
+# What `accrual_append` takes before the columns that `encode` makes, and those.
+_FIRST = ("to_bandit", "clock", "skew")
+_ARRAYS = ("kinds", "subjects", "amounts", "ages", "whens", "names", "counts", "arms", "windows")
+
+
+def append_query() -> str:
+    """Return the query for an append: its arguments are bandit, clock, skew and what `encode` returns."""
+    arguments = ", ".join(f"{name} => ${place}" for place, name in enumerate((*_FIRST, *_ARRAYS), 1))
+    return f"SELECT * FROM accrual_append({arguments})"
+
 
 def event_query() -> str:
     """Return the query for a stretch of the log: an array, in binary form, for each column of `Events`."""
@@ -57,52 +67,46 @@ def _source(column: str, kinds: Sequence[Kind]) -> str:
 
 def encode(requests: Sequence[StoreRequest]) -> Columns:
     """Return the arguments of `accrual_append` from `kinds` to `windows`."""
-    kinds: list[int] = []
-    subjects: list[int] = []
-    amounts: list[float] = []
-    ages: list[float | None] = []
-    whens: list[float | None] = []
-    names: list[str | None] = []
-    counts: list[int] = []
-    arms: list[int] = []
-    windows: list[float] = []
+    lists: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
     for type_, run in groupby(requests, type):
         if type_ is NewPiece:  # many in a row, as a rule: a column at a time
             pieces: Any = NewPiece._make(zip(*run, strict=True))  # a tuple of values in each field
             n = len(pieces.decision)
-            kinds += [Kind.PIECE] * n
-            subjects += pieces.decision
-            amounts += pieces.value
-            ages += pieces.age
-            whens += pieces.when
-            names += pieces.key
-            counts += [0] * n
+            lists["kinds"] += [Kind.PIECE] * n
+            lists["subjects"] += pieces.decision
+            lists["amounts"] += pieces.value
+            lists["ages"] += pieces.age
+            lists["whens"] += pieces.when
+            lists["names"] += pieces.key
+            lists["counts"] += [0] * n
             continue
         for request in run:
-            kind, subject, amount, age, name, count = Kind.DECISION, 0, 0.0, None, None, 0
+            for name, value in _arguments(request).items():
+                lists[name].append(value)
             if isinstance(request, NewDecisions):
-                subject, name, count, amount = (
-                    request.seen,
-                    request.key,
-                    len(request.arms),
-                    float(request.salt),
-                )
-                arms += request.arms
-                windows += request.windows
-            elif isinstance(request, CloseDecision):
-                kind, subject = Kind.CLOSE, request.decision
-            elif isinstance(request, AddArm):
-                kind, name, amount, age = Kind.ADD_ARM, request.name, request.cap, request.window
-            else:
-                kind, subject = Kind.RETIRE_ARM, request.arm  # type: ignore[union-attr]
-            kinds.append(kind)
-            subjects.append(subject)
-            amounts.append(amount)
-            ages.append(age)
-            whens.append(None)
-            names.append(name)
-            counts.append(count)
-    return kinds, subjects, amounts, ages, whens, names, counts, arms, windows
+                lists["arms"] += request.arms
+                lists["windows"] += request.windows
+    return tuple(lists.values())
+
+
+def _arguments(request: StoreRequest) -> dict[str, Any]:
+    """Return what a request that is no piece adds to each array but `arms` and `windows`."""
+    values: dict[str, Any] = {
+        "kinds": Kind.RETIRE_ARM, "subjects": 0, "amounts": 0.0, "ages": None, "whens": None, "names": None,
+        "counts": 0,
+    }  # fmt: skip
+    if isinstance(request, NewDecisions):
+        return values | {
+            "kinds": Kind.DECISION, "subjects": request.seen, "amounts": float(request.salt),
+            "names": request.key, "counts": len(request.arms),
+        }  # fmt: skip
+    if isinstance(request, CloseDecision):
+        return values | {"kinds": Kind.CLOSE, "subjects": request.decision}
+    if isinstance(request, AddArm):
+        return values | {
+            "kinds": Kind.ADD_ARM, "amounts": request.cap, "ages": request.window, "names": request.name
+        }  # fmt: skip
+    return values | {"subjects": request.arm}  # type: ignore[union-attr]
 
 
 def decode(requests: Sequence[StoreRequest], row: Mapping[str, Any]) -> list[Answer]:

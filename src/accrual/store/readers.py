@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from accrual.core.errors import InputError, need
 from accrual.store import migrate
 from accrual.store.address import Address, parse
+from accrual.store.backends import backend_of
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import StoreError, one_line
 from accrual.store.lock import SQLITE_ERRORS
@@ -31,14 +32,24 @@ class TableReader(Protocol):
 
 @contextmanager
 def open_reader(url: str) -> Iterator[TableReader]:
-    """A reader of a database that has the form that this version needs."""
+    """Read a database that has the schema version that this version of accrual needs."""
     address = parse(url)
     migrate.check(migrate.current(url), address)
-    if address.dialect == "sqlite":
-        with closing(migrate.connect_sqlite(address, "ro")) as connection:
-            connection.execute("BEGIN")
-            yield SQLiteTableReader(address, connection)
-        return
+    with backend_of(address).reader(address) as reader:
+        yield reader
+
+
+@contextmanager
+def sqlite_reader(address: Address) -> Iterator[TableReader]:
+    """Read a SQLite file."""
+    with closing(migrate.connect_sqlite(address, "ro")) as connection:
+        connection.execute("BEGIN")
+        yield SQLiteTableReader(address, connection)
+
+
+@contextmanager
+def postgres_reader(address: Address) -> Iterator[TableReader]:
+    """Read a PostgreSQL database."""
     with BackgroundLoop() as background:
         reader = _PostgresTableReader(address, background)
         try:

@@ -16,7 +16,8 @@ from typing import Any
 from accrual.core.errors import InputError
 from accrual.core.files import replacing
 from accrual.store import migrate
-from accrual.store.address import Address, parse
+from accrual.store.address import Address, parse, sqlite_address
+from accrual.store.backends import backend_of
 from accrual.store.backup import check_place, finish
 from accrual.store.base import StoreDamaged, StoreError
 from accrual.store.checksums import check_list, checked_row, columns_of
@@ -49,8 +50,11 @@ def recover(url: str, path: str | os.PathLike[str], until: float | None = None) 
         What was saved of each bandit, and what was not.
     """
     address = parse(url)
-    if address.dialect != "sqlite":
-        raise InputError("PostgreSQL has means of its own to recover; this is for SQLite files")
+    return backend_of(address).recover(address, path, until)
+
+
+def recover_file(address: Address, path: str | os.PathLike[str], until: float | None) -> list[str]:
+    """Write what is sound in a damaged SQLite file to a new one; see `recover`."""
     if not os.path.isfile(address.place):
         raise InputError(f"there is no file at {address.place}")
     check_place(Path(path), again=False)
@@ -62,7 +66,7 @@ def recover(url: str, path: str | os.PathLike[str], until: float | None = None) 
                 with suppress(FileNotFoundError):
                     shutil.copyfile(os.path.realpath(address.place) + end, f"{copy}{end}")
             with replacing(path) as partial:
-                report = _save(Address("sqlite", str(copy)), address, partial, until)
+                report = _save(sqlite_address(copy), address, partial, until)
             return report
     finally:
         lock.release()
@@ -73,7 +77,7 @@ def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[
     migrate.upgrade(f"sqlite:///{to}")
     with (
         closing(migrate.connect_sqlite(copy, "rw")) as source,
-        closing(migrate.connect_sqlite(Address("sqlite", str(to)), "rw")) as target,
+        closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target,
     ):
         migrate.check(migrate.sqlite_version(source, shown), shown)
         target.execute("BEGIN")

@@ -23,7 +23,7 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.store import migrate
 from accrual.store.accept import Acceptance
-from accrual.store.address import Address
+from accrual.store.address import sqlite_address
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -134,7 +134,7 @@ class SQLiteStore:
     shared = False
 
     def __init__(self, path: str, readonly: bool = False) -> None:
-        self.address = Address("sqlite", os.fspath(path))
+        self.address = sqlite_address(path)
         self._process = os.getpid()
         self._logs: dict[int, _Log] = {}
         self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
@@ -150,7 +150,8 @@ class SQLiteStore:
             if not os.path.lexists(place):
                 migrate.upgrade(str(self.address))
             self._lock = FileLock(
-                place, f"{self.address} is open for writing already; one store at a time may have it so"
+                place,
+                f"{self.address} is open for writing already; only one store at a time may write to it",
             )
         try:
             if self._lock is not None:
@@ -172,7 +173,7 @@ class SQLiteStore:
         """Write the write-ahead log again, as it is.
 
         After a sync that failed, the system may show what was written and yet never put it on the disk.
-        SQLite would take it for committed and write on behind it. While this writes, nobody else may:
+        SQLite would take it for committed and write on behind it. While this writes, no other process may:
         SQLite's own lock sees to that, and `Turn`.
         """
         wal = f"{os.path.realpath(self.address.place)}-wal"
@@ -390,7 +391,7 @@ class SQLiteStore:
                 raise StoreDamaged(f"{self.address}: {one_line(error)}") from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connections to the file, and let other processes write to it."""
         if os.getpid() != self._process:
             return  # it is another process's
         with self._writing, self._reading:

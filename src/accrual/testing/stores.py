@@ -35,9 +35,7 @@ from accrual.store.base import (
 )
 from accrual.store.event_schema import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
-
-JAZZ, ROCK = AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 60.0)
-_WINDOW = 80.0
+from accrual.testing.acceptance import CASES, JAZZ, ROCK, Append, Case, decide
 
 
 class StoreSuite(ABC):
@@ -96,7 +94,7 @@ class StoreSuite(ABC):
         """Each has its own decisions, keys and positions."""
         one, two = (store.create(name, {}, [JAZZ], rounds=True, now=0.0).number for name in ("1", "2"))
         for bandit in (one, two):
-            chosen, paid = store.append(bandit, [_choose(0, key="k"), NewPiece(0, 0.5, key="k")], 0.0)
+            chosen, paid = store.append(bandit, [decide(0, key="k"), NewPiece(0, 0.5, key="k")], 0.0)
             assert chosen == Answer(Status.STORED, 2, 1.0, 0, (0,))
             assert paid == Answer(Status.STORED, 3, 1.0)
         assert store.append(one, [NewPiece(1, 0.5)], 0.0) == [Answer(Status.UNKNOWN)]
@@ -104,28 +102,8 @@ class StoreSuite(ABC):
 
     # Decisions.
 
-    def test_rounds_count_decisions(self, store: Store) -> None:
-        """A decision's time is its number from 1 on; anything else has that of the last decision."""
-        bandit = _rounds(store)
-        batch, paid, single = store.append(
-            bandit, [_choose(0, 1, 0), NewPiece(0, 0.5), _choose(1)], now=1e9
-        )  # fmt: skip
-        assert batch == Answer(Status.STORED, 3, 1.0, 0, (0, 1, 0))
-        assert paid == Answer(Status.STORED, 6, 3.0, age=2.0)
-        assert single == Answer(Status.STORED, 7, 4.0, 3, (1,))
-        assert store.read(bandit, 2, 10).at.tolist() == [1.0, 2.0, 3.0, 3.0, 4.0]
-
-    def test_time_does_not_go_back(self, store: Store) -> None:
-        """An event is never before the one before it, whatever the caller's clock says."""
-        bandit = _clocked(store)
-        assert store.append(bandit, [_choose(0)], now=50.0)[0].at == 50.0
-        assert store.append(bandit, [_choose(0)], now=40.0)[0].at == 50.0
-        assert store.append(bandit, [_choose(0)], now=60.0)[0].at == 60.0
-        assert store.append(bandit, [NewPiece(9, 1.0)], now=70.0)[0].status is Status.UNKNOWN
-        assert store.append(bandit, [_choose(0)], now=65.0)[0].at == 65.0  # nothing happened at 70
-
     def test_a_decision_is_kept_as_made(self, store: Store) -> None:
-        """With its own window, what whoever chose had seen, and the salt of the draws."""
+        """With its own window, the position that its caller had read to, and the salt of its draws."""
         bandit = _clocked(store)
         store.append(bandit, [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
         first = DecisionRow(
@@ -155,166 +133,19 @@ class StoreSuite(ABC):
         assert row.context == contexts[1]
         assert store.contexts(bandit, 3, 9) == []
 
-    def test_a_key_makes_a_batch_idempotent(self, store: Store) -> None:
-        """The same decisions again, whatever was chosen this time; another number is a conflict."""
-        bandit = _rounds(store)
-        (first,) = store.append(bandit, [_choose(0, 1, key="k")], 0.0)
-        again = first._replace(status=Status.AGAIN)
-        assert store.append(bandit, [_choose(1, 1, key="k"), _choose(1, key="k")], 0.0) == [
-            again, Answer(Status.CONFLICT)
-        ]  # fmt: skip
-        one, two, other = store.append(
-            bandit, [_choose(0, key="x"), _choose(1, key="x"), _choose(0, key="y")], 0.0
-        )
-        assert two == one._replace(status=Status.AGAIN)
-        assert other.number == one.number + 1 == 3
+    # What becomes of requests.
 
-    def test_an_unknown_arm_is_refused(self, store: Store) -> None:
-        """And the batch with it."""
-        bandit = _rounds(store)
-        for arms in ((2,), (-1,), (0, 2)):
-            assert store.append(bandit, [_choose(*arms)], 0.0) == [Answer(Status.UNKNOWN)]
-        assert store.head(bandit) == 2
-
-    # Pieces.
-
-    def test_same_key_same_body_is_the_same_piece(self, store: Store) -> None:
-        """Answered like the first time; with another body, a conflict; nothing is added."""
-        bandit = _clocked(store, 0, 1)
-        (first,) = store.append(bandit, [NewPiece(0, 0.5, age=1.0, key="k")], now=2.0)
-        assert first == Answer(Status.STORED, 5, 2.0, age=1.0)
-        again, *others = store.append(
-            bandit,
-            [
-                NewPiece(0, 0.5, age=1.0, key="k"),
-                NewPiece(0, 0.6, age=1.0, key="k"),
-                NewPiece(0, 0.5, age=2.0, key="k"),
-                NewPiece(0, 0.5, key="k"),
-                NewPiece(1, 0.5, age=1.0, key="k"),
-            ],
-            now=9.0,
-        )
-        assert again == first._replace(status=Status.AGAIN)
-        assert others == [*[Answer(Status.CONFLICT)] * 3, Answer(Status.STORED, 6, 9.0, age=1.0)]
-        assert store.head(bandit) == 6
-
-    def test_arrival_is_not_part_of_the_body(self, store: Store) -> None:
-        """A piece that states no age is the same piece whenever it comes again."""
-        bandit = _clocked(store, 0)
-        (first,) = store.append(bandit, [NewPiece(0, 0.5, key="k")], now=2.0)
-        assert first == Answer(Status.STORED, 4, 2.0, age=2.0)
-        assert store.append(bandit, [NewPiece(0, 0.5, key="k")], now=99.0) == [
-            first._replace(status=Status.AGAIN)
-        ]  # fmt: skip
-
-    def test_without_a_key_a_stated_age_makes_one(self, store: Store) -> None:
-        """By age or by time, the same value at the same age is the same piece."""
-        bandit = _clocked(store, 0, at=10.0)
-        answers = store.append(
-            bandit,
-            [
-                NewPiece(0, 0.5, age=3.0),
-                NewPiece(0, 0.5, when=13.0),
-                NewPiece(0, 0.5, age=3.0, key="k"),
-                NewPiece(0, 0.5, age=4.0),
-            ],
-            now=20.0,
-        )
-        assert [(answer.status, answer.seq, answer.age) for answer in answers] == [
-            (Status.STORED, 4, 3.0), (Status.AGAIN, 4, 3.0), (Status.STORED, 5, 3.0), (Status.STORED, 6, 4.0)
-        ]  # fmt: skip
-
-    def test_without_a_key_or_an_age_every_piece_is_its_own(self, store: Store) -> None:
-        """Even at one moment."""
-        bandit = _clocked(store, 0)
-        answers = store.append(bandit, [NewPiece(0, 0.5)] * 3, now=1.0)
-        assert [answer.status for answer in answers] == [Status.STORED] * 3
-        assert len({answer.seq for answer in answers}) == 3
-
-    def test_an_unknown_decision_is_refused(self, store: Store) -> None:
-        """Nothing is stored, and the others of the append are."""
-        bandit = _clocked(store, 0)
-        answers = store.append(
-            bandit, [NewPiece(1, 0.5), NewPiece(0, 0.5), NewPiece(-1, 0.5), CloseDecision(7)], now=0.0
-        )
-        assert [answer.status for answer in answers] == [
-            Status.UNKNOWN, Status.STORED, Status.UNKNOWN, Status.UNKNOWN
-        ]  # fmt: skip
-        assert store.head(bandit) == 4
-
-    def test_the_future_is_refused(self, store: Store) -> None:
-        """Beyond the skew; a piece refused may come again when its time has come."""
-        bandit = _clocked(store, 0, at=10.0)
-        pieces = [NewPiece(0, 0.5, age=3.0, key="a"), NewPiece(0, 0.5, when=13.0, key="b")]
-        assert store.append(bandit, pieces, now=12.0) == [Answer(Status.FUTURE)] * 2
-        assert [answer.status for answer in store.append(bandit, pieces, 12.0, skew=1.0)] == [
-            Status.STORED
-        ] * 2
-        assert store.append(bandit, [NewPiece(0, 0.5, age=4.0, key="c")], 13.0) == [Answer(Status.FUTURE)]
-        assert store.append(bandit, [NewPiece(0, 0.5, age=4.0, key="c")], 14.0)[0].status is Status.STORED
-
-    def test_before_its_decision_is_refused(self, store: Store) -> None:
-        """Beyond the skew; within it, the piece is of age 0."""
-        bandit = _clocked(store, 0, at=10.0)
-        assert store.append(bandit, [NewPiece(0, 0.5, when=8.0)], 12.0) == [Answer(Status.EARLY)]
-        (stored,) = store.append(bandit, [NewPiece(0, 0.5, when=8.0)], 12.0, skew=2.0)
-        assert stored == Answer(Status.STORED, 4, 12.0, age=0.0)
-
-    @pytest.mark.parametrize(
-        ("piece", "now", "late"),
-        [
-            (NewPiece(0, 0.5, age=59.0), 59.0, False),
-            (NewPiece(0, 0.5, age=59.0), 60.0, True),  # the window is over
-            (NewPiece(0, 0.5, age=60.0), 59.0, True),  # the age is past it, as far as skew allows
-            (NewPiece(0, 0.5), 59.9, False),
-            (NewPiece(0, 0.5), 60.0, True),
-            (NewPiece(1, 0.5, age=1.0), 5.0, True),  # closed
-        ],
-    )
-    def test_late_is_stored_and_said(self, store: Store, piece: NewPiece, now: float, late: bool) -> None:
-        """After the window by the clock or by its age, or after the decision was closed."""
-        bandit = _clocked(store)
-        store.append(bandit, [NewDecisions((1, 1), (60.0, 60.0)), CloseDecision(1)], 0.0)
-        (answer,) = store.append(bandit, [piece], now, skew=5.0)
-        assert (answer.status, answer.late) == (Status.STORED, late)
-        assert store.head(bandit) == 6
-        assert store.append(bandit, [piece._replace(key="k"), piece._replace(key="k")], 500.0)[1].late
-
-    def test_closing_in_the_same_append(self, store: Store) -> None:
-        """Each item finds what those before it left."""
-        bandit = _rounds(store)
-        answers = store.append(
-            bandit,
-            [
-                _choose(0),
-                NewPiece(0, 0.1),
-                CloseDecision(0),
-                NewPiece(0, 0.2),
-                CloseDecision(0),
-                NewPiece(0, 0.1, key="k"),
-            ],
-            0.0,
-        )
-        assert [answer.late for answer in answers] == [False, False, False, True, False, True]
-        assert answers[4] == answers[2]._replace(status=Status.AGAIN)
-
-    def test_keys_within_one_append(self, store: Store) -> None:
-        """The first that can be stored is; a refused one keeps no key."""
-        bandit = _clocked(store, 0, at=10.0)
-        answers = store.append(
-            bandit,
-            [
-                NewPiece(0, 0.5, age=99.0, key="k"),  # future
-                NewPiece(0, 0.5, age=1.0, key="k"),
-                NewPiece(0, 0.5, age=1.0, key="k"),
-                NewPiece(0, 0.7, age=1.0, key="k"),
-                NewPiece(0, 0.7, age=1.0, key="j"),
-            ],
-            now=20.0,
-        )
-        assert [(answer.status.value, answer.seq) for answer in answers] == [
-            ("future", 0), ("stored", 4), ("again", 4), ("conflict", 0), ("stored", 5)
-        ]  # fmt: skip
+    @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+    def test_requests_are_answered_by_the_rules(self, store: Store, case: Case) -> None:
+        """Each append of a case gets its answers, and the log holds what they say was stored."""
+        bandit = store.create("plays", {}, [JAZZ, ROCK], case.rounds, now=0.0).number
+        answers = [
+            answer
+            for append in case.appends
+            for answer in _answered(store, bandit, append, [answer for _, answer in append.expected])
+        ]
+        stored = [answer for answer in answers if answer.status is Status.STORED]
+        assert store.head(bandit) == 2 + sum(max(len(answer.arms), 1) for answer in stored)
 
     # Arms.
 
@@ -322,21 +153,13 @@ class StoreSuite(ABC):
         """As events, once each."""
         bandit = _rounds(store)
         soul = AddArm("soul", 3.0, 40.0)
-        added, again, conflict, retired, unknown = store.append(
-            bandit, [soul, soul, soul._replace(cap=4.0), RetireArm(0), RetireArm(3)], 0.0
-        )
-        assert added == Answer(Status.STORED, 3, 0.0, 2)
-        assert again == added._replace(status=Status.AGAIN)
-        assert (conflict, unknown) == (Answer(Status.CONFLICT), Answer(Status.UNKNOWN))
-        assert retired == Answer(Status.STORED, 4, 0.0)
-        assert store.append(bandit, [RetireArm(0)], 0.0) == [retired._replace(status=Status.AGAIN)]
+        store.append(bandit, [soul, soul, RetireArm(0), RetireArm(0)], 0.0)
         assert [tuple(arm) for arm in store.arms(bandit)] == [
             ("jazz", 1.0, 80.0, True), ("rock", 2.0, 60.0, False), ("soul", 3.0, 40.0, False)
         ]  # fmt: skip
         assert _rows(store.read(bandit, 2, 10)) == [
             (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0)
         ]  # fmt: skip
-        assert store.append(bandit, [_choose(2)], 0.0)[0].status is Status.STORED
 
     # Reading.
 
@@ -344,7 +167,7 @@ class StoreSuite(ABC):
         """However it is cut; positions rise, and the last is the head."""
         bandit = _rounds(store)
         for _ in range(20):
-            store.append(bandit, [_choose(0, 1), NewPiece(0, 0.5), CloseDecision(1), NewPiece(1, 0.25)], 0.0)
+            store.append(bandit, [decide(0, 1), NewPiece(0, 0.5), CloseDecision(1), NewPiece(1, 0.25)], 0.0)
         whole = _rows(store.read(bandit, 0, 1000))
         for size in (1, 7, 64):
             parts: list[Any] = []
@@ -357,7 +180,7 @@ class StoreSuite(ABC):
         assert store.head(bandit) == seqs[-1]
 
     def test_nothing_to_store(self, store: Store) -> None:
-        """No items, no events."""
+        """No requests, no events."""
         bandit = _rounds(store)
         assert store.append(bandit, [], 0.0) == []
         assert len(store.read(bandit, 2, 10).seq) == 0
@@ -382,7 +205,7 @@ class StoreSuite(ABC):
         bandit = _rounds(store)
         assert store.wait(bandit, 1, timeout=0.0)
         assert not store.wait(bandit, 2, timeout=0.05)
-        later = threading.Timer(0.1, store.append, (bandit, [_choose(0)], 0.0))
+        later = threading.Timer(0.1, store.append, (bandit, [decide(0)], 0.0))
         later.start()
         assert store.wait(bandit, 2, timeout=30.0)
         later.join()
@@ -413,15 +236,15 @@ class StoreSuite(ABC):
             now = 0.0
             for _ in range(60):
                 now += dice.choice([0.0, 1.0, 30.0, -3.0])
-                items = [_random(dice, now) for _ in range(dice.choice([1, 2, 5, 20]))]
+                requests = [_random(dice, now) for _ in range(dice.choice([1, 2, 5, 20]))]
                 skew = dice.choice([0.0, 2.0])
-                for item, got, wanted in zip(
-                    items,
-                    store.append(mine, items, now, skew),
-                    plain.append(other, items, now, skew),
+                for request, got, wanted in zip(
+                    requests,
+                    store.append(mine, requests, now, skew),
+                    plain.append(other, requests, now, skew),
                     strict=True,
                 ):
-                    assert got._replace(seq=0) == wanted._replace(seq=0), item  # positions may have gaps
+                    assert got._replace(seq=0) == wanted._replace(seq=0), request  # positions may have gaps
             events = [row[1:] for row in _rows(store.read(mine, 0, 100_000))]
             assert events == [row[1:] for row in _rows(plain.read(other, 0, 100_000))]
             assert len(events) > 200
@@ -429,14 +252,14 @@ class StoreSuite(ABC):
     def test_one_of_many_threads_is_first(self, store: Store) -> None:
         """Eight threads bring the same pieces and decisions: each is stored once, and all agree."""
         bandit = _rounds(store)
-        store.append(bandit, [_choose(*[0] * 20)], 0.0)
+        store.append(bandit, [decide(*[0] * 20)], 0.0)
         answers: list[list[Answer]] = [[] for _ in range(8)]
         start = threading.Barrier(8)
 
         def bring(mine: list[Answer]) -> None:
             start.wait()
             for i in range(20):
-                mine += store.append(bandit, [NewPiece(i, 0.5, key="k"), _choose(1, key=f"{i}")], 0.0)
+                mine += store.append(bandit, [NewPiece(i, 0.5, key="k"), decide(1, key=f"{i}")], 0.0)
 
         threads = [threading.Thread(target=bring, args=(mine,)) for mine in answers]
         for thread in threads:
@@ -458,7 +281,7 @@ class StoreSuite(ABC):
         store = self.open_store(tmp_path)
         bandit = _rounds(store)
         store.append(
-            bandit, [_choose(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)], 0.0
+            bandit, [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)], 0.0
         )
         store.save_snapshot(bandit, 3, "form", b"body")
         before = (store.find("plays"), store.arms(bandit), _rows(store.read(bandit, 0, 100)))
@@ -468,17 +291,19 @@ class StoreSuite(ABC):
             assert before == (store.find("plays"), store.arms(bandit), _rows(store.read(bandit, 0, 100)))
             assert store.load_snapshot(bandit, "form") == (3, b"body")
             answers = store.append(
-                bandit, [_choose(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1)], 0.0
+                bandit, [decide(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1)], 0.0
             )
             assert {answer.status for answer in answers} == {Status.AGAIN}
             assert answers[0].arms == (0, 1)
-            assert store.append(bandit, [_choose(0)], 0.0)[0].number == 2
+            assert store.append(bandit, [decide(0)], 0.0)[0].number == 2
         finally:
             store.close()
 
 
-def _choose(*arms: int, key: str | None = None) -> NewDecisions:
-    return NewDecisions(arms, (_WINDOW,) * len(arms), key=key)
+def _answered(store: Store, bandit: int, append: Append, expected: list[Answer]) -> list[Answer]:
+    answers = store.append(bandit, [request for request, _ in append.expected], append.now, append.skew)
+    assert answers == expected
+    return answers
 
 
 def _rounds(store: Store) -> int:
@@ -489,7 +314,7 @@ def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
     """A bandit with a clock, and decisions for `arms` at time `at`."""
     bandit = store.create("plays", {}, [JAZZ, ROCK], rounds=False, now=0.0).number
     if arms:
-        store.append(bandit, [_choose(*arms)], now=at)
+        store.append(bandit, [decide(*arms)], now=at)
     return bandit
 
 

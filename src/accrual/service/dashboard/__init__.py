@@ -1,4 +1,4 @@
-"""The page: one file of HTML and what it needs, read once and served as they are."""
+"""The page: files of HTML, style and script, read once and served as they are."""
 
 from __future__ import annotations
 
