@@ -93,6 +93,18 @@ def reference(params, stats):
     W = (L - L @ Ci @ L).sum(0)
     mu = np.linalg.solve(W + width * np.diag(r), np.einsum("ij,ajk,ak->i", L, Ci, y))
     t = np.einsum("aij,aj->ai", Ci, L @ mu + y)
+
+    def limits(weight):
+        return np.clip(weight, 0.05, 1e5)
+
+    known = (n[:, 0] > 0).sum()
+    c = (1 - 1 / known) * np.maximum(1 - np.diag(L) * np.einsum("ajj->aj", Ci), 0).sum(0)
+    s = r * ((t - mu) ** 2).sum(0) / s2
+    alone = (1 + c[0]) / (1 / width + s[0])
+    common = limits((0.1 + c[1:].sum()) / (0.1 / width + s[1:].sum()))
+    weight = np.append(
+        limits((1 + c[0]) / (1 / alone + s[0])), limits((0.1 + c[1:]) / (0.1 / common + s[1:]))
+    )
     u = np.einsum("agij,agj->agi", M, own - p[None, :, None] * np.einsum("agij,aj->agi", B, t))
     kappa = (1 + np.einsum("agj->j", (1 - np.diag(Q) * np.einsum("agjj->agj", M)))) / (
         1 / 50 + np.einsum("agj,j,g->j", u**2, r, 1 / p) / (rho * s2)
@@ -103,6 +115,7 @@ def reference(params, stats):
     return {
         "spread": p,
         "noise": s2,
+        "weight": weight,
         "kappa": np.clip(kappa, 0.5, 1e5),
         "estimate": est @ T,
         "covariance": np.swapaxes(T[None], 1, 2) @ C @ T,
@@ -115,6 +128,7 @@ def test_a_refresh_equals_the_formulas():
     ac.AgeLinTS.functions.refresh(params, stats)
     np.testing.assert_allclose(stats.spread, expected["spread"], rtol=1e-9)
     np.testing.assert_allclose(stats.shared[NOISE], expected["noise"], rtol=1e-9)
+    np.testing.assert_allclose(stats.weight, expected["weight"], rtol=1e-7)
     np.testing.assert_allclose(stats.kappa, expected["kappa"], rtol=1e-7)
     np.testing.assert_allclose(stats.estimate, expected["estimate"], rtol=1e-7, atol=1e-9)
     covariance = stats.root @ np.swapaxes(stats.root, 1, 2)

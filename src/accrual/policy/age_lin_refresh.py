@@ -133,8 +133,8 @@ def _learn_prior(stats: Stats) -> None:
             freedom[i] += max(1.0 - prior[i] * within[i, i], 0.0)
             away = total[i] - mean[i]
             apart[i] += stats.unit[i] * away * away / stats.shared[NOISE]
-    # How many decisions the prior is worth (MacKay's rule twice): to the constant, by itself; to the features,
-    # to all together and then to each. The constant is apart because arms often differ in level alone: were
+    # How many decisions the prior is worth (MacKay's rule twice): to the constant, by itself; to all features
+    # together, and then to each. The constant is apart because arms often differ in level alone: were
     # their levels counted, features that do nothing would be shrunk far too little.
     less = (known - 1.0) / known
     top = bottom = 0.0

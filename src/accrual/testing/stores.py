@@ -119,9 +119,9 @@ class StoreSuite(ABC):
         """Those of a batch in order; the same key with other contexts is a conflict, and stores nothing."""
         bandit = _rounds(store)
         contexts = (b"\x00" * 16, b"\xff" * 16)
-        batch = NewDecisions((0, 1), (_WINDOW, _WINDOW), key="k", contexts=contexts)
+        batch = NewDecisions((0, 1), (80.0, 80.0), key="k", contexts=contexts)
         (first,) = store.append(bandit, [batch], 0.0)
-        store.append(bandit, [_choose(1)], 0.0)
+        store.append(bandit, [NewDecisions((1,), (80.0,))], 0.0)
         assert store.contexts(bandit, 0, 9) == [*contexts, None]
         assert store.contexts(bandit, 1, 1) == [contexts[1]]
         (again,) = store.append(bandit, [batch], 0.0)
