@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class BanditInfo(NamedTuple):
     allow_negative: bool
     arms: list[str]
     unit: str = ""  # of the reward, such as lectures or €; empty where none was given
+    features: dict[str, Any] | None = None  # what may be known of whom a decision is for
 
 
 class ArmState(NamedTuple):
@@ -92,6 +94,7 @@ class Explanation(NamedTuple):
     first: bool  # chosen because nothing was known of the arm
     exact: bool  # whether the state, computed again from the log, gives the same choice
     reasons: list[Reason]
+    context: Mapping[str, Any] = MappingProxyType({})  # whom it was for; empty without features
 
 
 class Event(NamedTuple):

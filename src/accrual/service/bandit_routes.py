@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accrual.core.errors import InputError
+from accrual.core.features import Features
 from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
 from accrual.service.bandit_pool import BanditPool, ServedBandit
@@ -79,7 +80,8 @@ class BanditRoutes:
         """Make a bandit. The same request again is no error; another bandit under a taken name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
-                    "allow_negative": given.allow_negative, "unit": given.unit}  # fmt: skip
+                    "allow_negative": given.allow_negative, "unit": given.unit,
+                    "features": _features(given)}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
@@ -162,6 +164,13 @@ def _window(served: ServedBandit, given: int | str | None) -> float:
         unit = "rounds" if served.config["rounds"] else "time, such as 12h"
         raise Refusal("invalid", f"this bandit's windows count {unit}")
     return length
+
+
+def _features(given: BanditIn) -> dict[str, Any] | None:
+    try:
+        return None if given.features is None else Features.read(given.features).kinds
+    except InputError as error:
+        raise Refusal("invalid", str(error)) from None
 
 
 def _bandit(row: BanditRow) -> BanditOut:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from accrual.core.features import FEATURES_MOST
+
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
 ARMS_MOST = 1_000
@@ -55,6 +57,17 @@ class ArmIn(Struct, forbid_unknown_fields=True):
         _check_arm(self.name)
 
 
+FeaturesIn = Annotated[
+    dict[str, Literal["bool"] | list[str | float]],
+    Meta(
+        max_length=FEATURES_MOST,
+        description="What may be known of whom a decision is for, by name: a list of levels, a range of two "
+        'numbers, or "bool".',
+    ),
+]
+ContextIn = dict[str, str | bool | float | None]
+
+
 class BanditIn(Struct, forbid_unknown_fields=True):
     """A new bandit."""
 
@@ -72,12 +85,18 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         ]
         | None
     ) = None
-    policy: Annotated[
-        str,
-        Meta(
-            min_length=1, max_length=500, description="Such as AgeIMED or TPUCBFRG(alpha=50, spread=begin)."
-        ),
-    ] = "AgeIMED"
+    policy: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=500,
+                description="Such as TPUCBFRG(alpha=50, spread=begin). AgeIMED unless given; with features, "
+                "AgeLinTS.",
+            ),
+        ]
+        | None
+    ) = None
     seed: (
         Annotated[
             int,
@@ -97,6 +116,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
             description="What one unit of reward is, for people: lectures, or €. None if empty.",
         ),
     ] = ""
+    features: FeaturesIn | None = None
 
     def __post_init__(self) -> None:
         if self.name.endswith("\n"):  # which the pattern's $ lets pass
@@ -160,6 +180,7 @@ class BanditOut(Struct):
     allow_negative: bool
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
+    features: FeaturesIn | None = None
 
 
 class NotServedOut(Struct):
@@ -285,6 +306,9 @@ class ExplanationOut(Struct):
         bool, Meta(description="Whether the state, computed again from the log, gives the same choice.")
     ]
     reasons: list[ReasonOut]
+    context: Annotated[
+        ContextIn, Meta(description="Whom the decision was for; empty for a bandit without features.")
+    ] = {}
 
 
 class EventOut(Struct, omit_defaults=True):
