@@ -17,7 +17,6 @@ from accrual.policy.base import Floats
 _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
 KAPPA, KAPPA_LEAST = 50.0, 0.5
 WEIGHT_LEAST, MOST = 0.05, 1e5
-_VAGUE = 0.1  # how many coefficients the prior on the features' weight counts as
 
 
 @njit_noinline
@@ -145,9 +144,9 @@ def _learn_prior(stats: Stats) -> None:
             bottom += apart[i]
     own = (1.0 + freedom[0]) / (1.0 / start + apart[0])
     stats.weight[0] = _within_limits((1.0 + freedom[0]) / (1.0 / own + apart[0]))
-    common = _within_limits((_VAGUE + top) / (_VAGUE / start + bottom))
+    common = _within_limits((1.0 + top) / (1.0 / start + bottom))
     for i in range(1, width):
-        stats.weight[i] = _within_limits((_VAGUE + freedom[i]) / (_VAGUE / common + apart[i]))
+        stats.weight[i] = _within_limits((1.0 + freedom[i]) / (1.0 / common + apart[i]))
 
 
 @njit
