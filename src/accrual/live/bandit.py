@@ -47,7 +47,6 @@ from accrual.store.memory import MemoryStore
 
 _MOST = 100_000  # decisions in one call
 _SKEW = 5.0  # seconds
-_VALUE_MOST = 1e50  # the squares of larger ones soon add up to no number at all
 
 _REFUSED = {
     Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
@@ -492,8 +491,11 @@ class Bandit:
         """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if abs(float(value)) > _VALUE_MOST:
-            raise InputError(f"a piece's value must be at most {_VALUE_MOST:g} in size, not {value!r}")
+        if abs(float(value)) > (most := self._follower.ledger.value_most):
+            raise InputError(
+                f"a piece's value must be at most {most:g} in size, a billion times the largest cap, "
+                f"not {value!r}"
+            )
         if value < 0 and not self._config.allow_negative:
             raise InputError(
                 f"a piece must not be negative, as {value!r} is, unless the bandit has allow_negative=True"

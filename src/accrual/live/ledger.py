@@ -32,6 +32,10 @@ from accrual.store.event_schema import Events, Kind
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+# Caps that one piece may be worth. Sums have sixteen digits: with a piece of this size, later taken back,
+# what else was paid is still right to a ten-millionth of the cap.
+_CAPS_MOST = 1e9
+
 
 class Ledger:
     """Folds events into a policy's statistics, and chooses by them.
@@ -461,6 +465,7 @@ class Ledger:
             choosing = self._params(np.where(self._playing, self._caps, 0.0))
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
+        self.value_most = _CAPS_MOST * float(self._caps.max())
         rules = Rules(
             self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps
         )
