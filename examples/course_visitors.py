@@ -1,4 +1,4 @@
-"""A course platform with new and returning visitors: the right course for each, learned from lectures watched.
+"""A course platform with new and returning visitors: the right course for each, learned from lectures seen.
 
 New visitors stay with the short course and leave the long one; returning visitors watch the long one to its
 end. A lecture watched is a piece of 1, and it comes days after the course was recommended. Nobody tells the

@@ -264,7 +264,7 @@ def test_contexts(service):
         made = client.create("by-context", ["a", "b"], 20, features=features, seed=1)
         assert made.policy.startswith("AgeLinTS(")
         assert made.features == {"plan": ["free", "paid"], "new": "bool", "visits": [0.0, 50.0]}
-        context = {"plan": "paid", "new": True, "visits": 3}
+        context: dict[str, str | bool | float | None] = {"plan": "paid", "new": True, "visits": 3}
         first = client.decide("by-context", key="k", context=context)
         assert client.decide("by-context", key="k", context=context) == first
         with pytest.raises(ServiceError, match="other contexts"):

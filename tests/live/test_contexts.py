@@ -150,3 +150,17 @@ def test_batches_keys_and_what_is_refused():
         ac.Bandit(["a"], window=5, features={"plan": int})
     assert bandit._follower.ledger.decisions == 3
     assert bandit._follower.ledger.visitors.oddities.tolist() == [[0, 1, 0], [0, 3, 0]]
+
+
+def test_the_state_says_for_whom_which_arm_wins():
+    bandit = bandit_of(None)
+    use(bandit, 600)
+    plan, visits = bandit.state().features
+    assert (plan.name, [level.level for level in plan.levels]) == ("plan", ["free", "paid"])
+    assert [max(level.expected, key=level.expected.__getitem__) for level in plan.levels] == ["a", "b"]
+    assert (visits.name, [level.level for level in visits.levels]) == ("visits", ["0", "10"])
+    assert visits.beyond > 0
+    for level, x in zip(plan.levels, ("free", "paid"), strict=True):
+        for arm, value in level.expected.items():  # 0.8 and 0.2, shrunk a little
+            assert abs(value - (0.8 if (x == "free") == (arm == "a") else 0.2)) < 0.2
+    assert ac.Bandit(["a"], window=5).state().features == []

@@ -60,6 +60,23 @@ class ArmState(NamedTuple):
     spread: list[float]  # how the arm's reward divides over the ages up to each of the state's `ages`
 
 
+class Level(NamedTuple):
+    """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
+
+    level: str  # of a number, one of the two ends of its range
+    expected: dict[str, float]  # by arm: what a decision pays in all; an estimate
+
+
+class Feature(NamedTuple):
+    """What is known of a feature."""
+
+    name: str
+    unknown: int  # decisions with a level that was not declared
+    missing: int  # decisions that said nothing of it
+    beyond: int  # decisions with a number out of range
+    levels: list[Level]  # empty while nothing is known, and unless the policy is AgeLinTS
+
+
 class BanditState(NamedTuple):
     """What is known of a bandit, as of one position of its log."""
 
@@ -73,6 +90,7 @@ class BanditState(NamedTuple):
     behind: int  # events that are stored and not in this state yet
     ages: list[float]
     arms: list[ArmState]
+    features: list[Feature]
 
 
 class Reason(NamedTuple):
@@ -135,7 +153,9 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
     """Make a state from an answer's object."""
     arms = [build(ArmState, arm | {"interval": arm["interval"] and tuple(arm["interval"])})
             for arm in answer["arms"]]  # fmt: skip
-    return build(BanditState, {**answer, "arms": arms})
+    features = [build(Feature, {**feature, "levels": [build(Level, level) for level in feature["levels"]]})
+                for feature in answer["features"]]  # fmt: skip
+    return build(BanditState, {**answer, "arms": arms, "features": features})
 
 
 def build_explanation(answer: Mapping[str, Any]) -> Explanation:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
 from accrual.live.ledger import Ledger
@@ -59,6 +60,7 @@ class BanditState(NamedTuple):
     late: int  # pieces that came too late
     ages: list[float]  # where the parts of `ArmState.spread` end
     arms: list[ArmState]
+    features: list[FeatureState]  # empty for a bandit without features
 
 
 class Observer:
@@ -130,6 +132,7 @@ class Observer:
             ledger.late,
             watched.edges.tolist(),
             arms,
+            by_level(ledger, name_of),
         )
 
     def _watching(self) -> LogFollower:

@@ -20,7 +20,9 @@ from accrual.service.messages import (
     EventsOut,
     ExplanationOut,
     ExportQuery,
+    FeatureOut,
     HistoryOut,
+    LevelOut,
     NewArmIn,
     NotServedOut,
     ReasonOut,
@@ -183,7 +185,11 @@ def _state(served: ServedBandit) -> StateOut:
     state = served.state()
     arms = [ArmStateOut(**arm._asdict()) for arm in state.arms]
     counts = {"duplicates": served.queue.duplicates, "behind": served.bandit.behind}
-    return StateOut(**state._asdict() | {"arms": arms} | counts)
+    features = [
+        FeatureOut(**feature._asdict() | {"levels": [LevelOut(*level) for level in feature.levels]})
+        for feature in state.features
+    ]
+    return StateOut(**state._asdict() | {"arms": arms, "features": features} | counts)
 
 
 def _recent(served: ServedBandit, limit: int) -> RecentOut:

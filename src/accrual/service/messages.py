@@ -239,6 +239,28 @@ class ArmStateOut(Struct):
     ]
 
 
+class LevelOut(Struct):
+    """What the policy expects of the arms in play at one level of a feature."""
+
+    level: Annotated[str, Meta(description="Of a number, one of the two ends of its range.")]
+    expected: Annotated[
+        dict[str, float],
+        Meta(description="By arm, what a decision pays in all, all else as it is on average: an estimate."),
+    ]
+
+
+class FeatureOut(Struct):
+    """What is known of a feature."""
+
+    name: str
+    unknown: Annotated[int, Meta(description="Decisions with a level that was not declared.")]
+    missing: Annotated[int, Meta(description="Decisions that said nothing of it.")]
+    beyond: Annotated[int, Meta(description="Decisions with a number out of range.")]
+    levels: Annotated[
+        list[LevelOut], Meta(description="Empty while nothing is known, and unless the policy is AgeLinTS.")
+    ]
+
+
 class StateOut(Struct):
     """What is known of a bandit, as of one position of the log; at most half a second old."""
 
@@ -256,6 +278,7 @@ class StateOut(Struct):
     ]
     ages: list[float]
     arms: list[ArmStateOut]
+    features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
 
 
 class HistoryOut(Struct):
