@@ -4,6 +4,7 @@
 constant was chosen by: regret of AgeLinTS beside the same learner without delay, the same learner waiting,
 LinTS and LinUCB waiting, two habits, and a policy without contexts. Then problems without contexts, problems
 whose contexts are useless, and the cost of a decision. Exits 1 where a claim does not hold.
+``python benchmarks/contexts.py picture`` draws the picture of docs/contexts.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from accrual.contextual import Contexts, ContextualProblem
 from accrual.core.jit import kernel
 from accrual.experiments.contextual_problems import PROBLEMS, usual_policies
 from accrual.policy.base import Floats, Moment
+from accrual.policy.habits_lin import EarlyLinTS
 
 HORIZON, RUNS, SEED = 20_000, 40, 17
 WAITING_MOST, WORST_MOST, CONSTANT_MOST, USELESS_MOST = 0.75, 2.5, 1.1, 1.5
@@ -150,6 +152,18 @@ def _loops(policy: ac.Policy) -> tuple[Any, Any]:
     return choose, learn
 
 
+def picture(path: str) -> None:
+    """Draw regret on the first of the four problems."""
+    policies = {
+        "no delay": ac.AgeLinTS(immediate=True),
+        "AgeLinTS": ac.AgeLinTS(),
+        "the same learner waiting": ac.AgeLinTS(buckets=1),
+        "an attribution window of a tenth": EarlyLinTS(),
+        "no context": ac.AgeTS(),
+    }
+    ac.simulate(PROBLEMS["ctx-same"], policies, HORIZON, 10, SEED, checkpoints=100).plot(path)
+
+
 def main(runs: int) -> bool:
     """Measure everything; whether all claims hold."""
     held = costs()
@@ -158,4 +172,7 @@ def main(runs: int) -> bool:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["picture"]:
+        picture("docs/img/contexts.png")
+        sys.exit()
     sys.exit(0 if main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS) else 1)
