@@ -60,6 +60,10 @@ coverage: venv
 	$(BIN)/python benchmarks/fit_coverage.py
 	$(BIN)/python benchmarks/compare_coverage.py
 
+# How often a verdict is false, how soon it falls, what state()'s interval covers, and plans beside trials.
+verdicts: venv
+	$(BIN)/python -m benchmarks.verdicts
+
 # Logs of up to 50 million pieces: seconds and memory of a fit.
 bench-fit: venv
 	$(BIN)/python benchmarks/fit_size.py
@@ -76,6 +80,11 @@ bench-service: venv
 # Random keys beside keys that grow, in one run.
 bench-keys: venv
 	$(BIN)/python benchmarks/keys.py
+
+# How many megabytes an installation takes: bare, with each extra, and of the client alone.
+.PHONY: sizes
+sizes: venv
+	$(BIN)/python benchmarks/install_sizes.py
 
 # The picture of the service's page that the documentation shows; needs Chromium.
 screenshot: venv
@@ -114,10 +123,11 @@ OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON
 	$(PIP) -e '.[cli,plot]'
 	touch $@
 
-.venv/.all: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) -e '.[all,test,lint]'
+.venv/.all: .venv/bin/python pyproject.toml clients/python/pyproject.toml constraints.txt
+	$(PIP) -e '.[all,test,lint]' -e clients/python
 	touch $@ .venv/.run
 
 clean:
+	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

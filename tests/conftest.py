@@ -13,9 +13,11 @@ settings.load_profile("accrual")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A browser that is not there must not go unnoticed."""
+    """Show that there was no browser, or no Node, so that it does not go unnoticed."""
     skipped = terminalreporter.stats.get("skipped", [])
     if any("test_dashboard" in report.nodeid for report in skipped):
         from tests.browsing import NOTICE
 
         terminalreporter.write_sep("!", NOTICE, yellow=True)
+    for notice in {report.longrepr[2] for report in skipped if "test_typescript" in report.nodeid}:
+        terminalreporter.write_sep("!", notice.removeprefix("Skipped: "), yellow=True)

@@ -1,4 +1,4 @@
-"""`make release`: build the sdist and the wheel, check them, and tag the commit. Nothing is uploaded.
+"""`make release`: build accrual and accrual-client, check them, and tag the commit. Nothing is uploaded.
 
 docs/releasing.md says what comes before and after it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,7 @@ import markdown
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 EVERY_PUBLIC_NAME = "import accrual; [getattr(accrual, name) for name in accrual.__all__]"
+CLIENT = "clients/python"
 
 
 class Refused(Exception):
@@ -49,16 +51,19 @@ def release(root: Path, repository: str) -> None:
         source = Path(folder, "source")
         export(root, source, repository, tag)
         files = build(source, Path(folder, "dist"))
-        run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)])
-        wheel = next(file for file in files if file.suffix == ".whl")
+        client_files = build(source / CLIENT, Path(folder, "client"))
+        run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files + client_files)])
+        wheel = wheel_of(files)
         check_description(wheel)
         try_wheel(wheel, version, root / "constraints.txt", Path(folder))
+        try_client(wheel_of(client_files), version, root / "constraints.txt", Path(folder))
         dist = root / "dist"
         dist.mkdir(exist_ok=True)
-        for file in files:
+        for file in files + client_files:
             (dist / file.name).write_bytes(file.read_bytes())
     run(["git", "tag", "-a", tag, "-m", f"accrual {version}"], root)
-    print(f"built dist/accrual-{version}* and tagged {tag}; nothing was uploaded: see docs/releasing.md")
+    print(f"built accrual and accrual-client {version} in dist and tagged {tag}; nothing was uploaded:")
+    print("see docs/releasing.md")
 
 
 def check(root: Path, repository: str) -> str:
@@ -89,8 +94,10 @@ def export(root: Path, folder: Path, repository: str, tag: str) -> None:
         files.extractall(folder, filter="data")
     readme = folder / "README.md"
     readme.write_text(absolute(readme.read_text(encoding="utf-8"), repository, tag), encoding="utf-8")
-    with (folder / "pyproject.toml").open("a", encoding="utf-8") as project:
-        project.write(f'\n[project.urls]\nRepository = "{repository}"\n')
+    shutil.copy(folder / "LICENSE", folder / CLIENT)
+    for place in (folder, folder / CLIENT):
+        with (place / "pyproject.toml").open("a", encoding="utf-8") as project:
+            project.write(f'\n[project.urls]\nRepository = "{repository}"\n')
 
 
 def absolute(text: str, repository: str, tag: str) -> str:
@@ -111,6 +118,11 @@ def build(source: Path, dist: Path) -> list[Path]:
     return sorted(dist.iterdir())
 
 
+def wheel_of(files: list[Path]) -> Path:
+    """Return the wheel among the files of one build."""
+    return next(file for file in files if file.suffix == ".whl")
+
+
 def check_description(wheel: Path) -> None:
     """Render the wheel's description, and refuse pictures or links that would lead nowhere."""
     with zipfile.ZipFile(wheel) as files:
@@ -124,17 +136,32 @@ def check_description(wheel: Path) -> None:
         raise Refused("the README does not render with its tables and pictures")
 
 
+def environment(home: Path, constraints: Path) -> list[str]:
+    """Make an empty environment, and return the command that installs into it."""
+    venv.create(home, with_pip=True)
+    return [str(home / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", "-c", str(constraints)]
+
+
 def try_wheel(wheel: Path, version: str, constraints: Path, folder: Path) -> None:
     """Install the wheel alone and import it; then with all extras, and run its command."""
     home = folder / "venv"
-    venv.create(home, with_pip=True)
-    pip = [str(home / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", "-c", str(constraints)]
+    pip = environment(home, constraints)
     run([*pip, str(wheel)])
     run([str(home / "bin" / "python"), "-c", EVERY_PUBLIC_NAME], folder)
     run([*pip, f"{wheel}[all]"])
     said = run([str(home / "bin" / "accrual"), "--version"], folder)
     if version not in said:
         raise Refused(f"accrual --version says {said!r}, not {version}")
+
+
+def try_client(wheel: Path, version: str, constraints: Path, folder: Path) -> None:
+    """Install the client's wheel alone, and compare its version."""
+    home = folder / "client-venv"
+    run([*environment(home, constraints), str(wheel)])
+    code = "import accrual_client; print(accrual_client.__version__)"
+    said = run([str(home / "bin" / "python"), "-c", code], folder)
+    if said != version:
+        raise Refused(f"accrual-client has the version {said}, not {version}")
 
 
 def run(command: list[str], folder: Path | None = None) -> str:

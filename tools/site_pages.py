@@ -23,7 +23,10 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = "examples/index.md"
 # Where a file of the repository has another place in the site.
 PLACES = {"README.md": "index.md"}
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md"]
+PAGES = [
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md",
+    "clients/python/README.md", "clients/typescript/README.md",
+]  # fmt: skip
 COPIES = ["LICENSE", "benchmarks/loop.cpp"]
 LANGUAGES = {
     ".py": "python",

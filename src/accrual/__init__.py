@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from accrual.experiments import paper as paper
     from accrual.experiments.api import compare as compare
     from accrual.experiments.api import replay as replay
+    from accrual.experiments.plan import plan as plan
     from accrual.fit.api import fit as fit
     from accrual.fit.fit import fit_log as fit_log
     from accrual.fit.log import open_log as open_log
@@ -69,6 +70,7 @@ _WHERE = {
     "fit_log": "accrual.fit.fit",
     "log_rounds": "accrual.engine.simulate",
     "open_log": "accrual.fit.log",
+    "plan": "accrual.experiments.plan",
     "replay": "accrual.experiments.api",
     "simulate": "accrual.engine.simulate",
 }

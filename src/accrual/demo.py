@@ -139,7 +139,10 @@ class Demo:
         name = next(name for name in names if name not in taken)
         caps = dict(zip(PROBLEM.arms, PROBLEM.caps, strict=True))
         await bandits.create(
-            name, caps, f"{_WEEKS}w", {"clock": self.clock, "policy": "AgeIMED", "unit": "lectures"}
+            name,
+            caps,
+            f"{_WEEKS}w",
+            {"clock": self.clock, "policy": "AgeIMED", "unit": "lectures", "floor": 0.1},
         )
         self.bandit = name
         self._begin = time.monotonic()

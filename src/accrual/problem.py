@@ -5,7 +5,7 @@ Everything is checked when a `Problem` is made, so environments and engines need
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -64,7 +64,7 @@ class Problem:
     arms: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        caps = tuple(map(float, self.caps))
+        caps = _numbers(self.caps)
         if not 1 <= len(caps) <= ARMS_MOST:
             raise InputError(f"a problem needs 1 to {ARMS_MOST} arms, not {len(caps)}")
         for arm, cap in enumerate(caps):
@@ -76,7 +76,7 @@ class Problem:
         if self.division not in DIVISIONS:
             raise unknown("division", self.division, DIVISIONS)
         laws: tuple[Any, ...] = (self.laws,)
-        if isinstance(self.laws, Iterable):
+        if isinstance(self.laws, Iterable) and not isinstance(self.laws, str):
             laws = tuple(self.laws)
         elif isinstance(self.laws, Law):
             laws *= len(caps)
@@ -85,7 +85,7 @@ class Problem:
                 raise InputError(f"laws must be reward laws such as BernoulliLaw(0.2), not {law!r}")
         if len(laws) != len(caps):
             raise InputError(f"{len(caps)} arms need {len(caps)} laws (or one for all), not {len(laws)}")
-        arms = tuple(self.arms) or tuple(str(arm) for arm in range(len(caps)))
+        arms = _names(self.arms) or tuple(str(arm) for arm in range(len(caps)))
         if len(arms) != len(caps) or len(set(arms)) != len(arms):
             raise InputError(f"{len(caps)} arms need {len(caps)} different names, not {list(arms)}")
         fields = {"caps": caps, "window": window, "groups": groups, "laws": laws, "arms": arms}
@@ -139,4 +139,36 @@ class Problem:
 
     def regret(self, pulls: npt.ArrayLike) -> float:
         """Give the regret of having made `pulls[i]` decisions of arm i, in true means."""
-        return float(np.asarray(pulls, dtype=np.float64) @ self.gaps)
+        try:
+            counts = np.asarray(pulls, dtype=np.float64)
+        except (TypeError, ValueError):
+            counts = np.zeros(0)
+        if counts.shape != self.gaps.shape:
+            raise InputError(f"pulls must be {len(self.caps)} numbers, one for each arm, not {pulls!r}")
+        return float(counts @ self.gaps)
+
+
+def _numbers(caps: Any) -> tuple[float, ...]:
+    """Check that caps are a list of numbers."""
+    wrong = InputError(f"caps must be a list of numbers, one for each arm, such as [1.0, 1.0], not {caps!r}")
+    if isinstance(caps, str | Mapping):
+        raise wrong
+    try:
+        given = tuple(caps)
+        numbers = tuple(map(float, given))
+    except (TypeError, ValueError):
+        raise wrong from None
+    if any(isinstance(cap, str) for cap in given):
+        raise wrong
+    return numbers
+
+
+def _names(arms: Any) -> tuple[str, ...]:
+    """Check that names of arms are a list of text."""
+    try:
+        names = () if isinstance(arms, str) else tuple(arms)
+    except TypeError:
+        names = (arms,)
+    if isinstance(arms, str) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"arms must be a list of names, such as ['jazz', 'rock'], not {arms!r}")
+    return names

@@ -178,7 +178,10 @@ def test_the_unit_of_the_reward_is_kept_and_shown(service):
 def test_decisions(service):
     at = fresh(service, "decisions")
     one = service.post(f"{at}/decisions")
-    assert one.json() == {"decisions": [{"id": 0, "arm": "jazz", "at": 1.0}], "again": False}
+    assert one.json() == {
+        "decisions": [{"id": 0, "arm": "jazz", "at": 1.0, "propensity": None}],
+        "again": False,
+    }
     many = service.post(f"{at}/decisions", {"n": 3, "key": "k"}).json()
     assert [made["id"] for made in many["decisions"]] == [1, 2, 3]
     assert [made["at"] for made in many["decisions"]] == [2.0, 3.0, 4.0]
@@ -187,6 +190,28 @@ def test_decisions(service):
     assert problem(service.post(f"{at}/decisions", {"n": 2, "key": "k"})) == "conflict"
     last = service.get(f"{at}/decisions?limit=2").json()["decisions"]
     assert last == many["decisions"][:0:-1]
+
+
+def test_a_floor_gives_propensities_and_verdicts(service):
+    arms = [{"name": "jazz"}, {"name": "rock"}]
+    made = {"name": "floored", "arms": arms, "window": 5, "floor": 0.4, "seed": 1}
+    assert service.post("/v1/bandits", made).json()["floor"] == 0.4
+    at = "/v1/bandits/floored"
+    for _ in range(4):
+        some = service.post(f"{at}/decisions", {"n": 100}).json()["decisions"]
+        assert {one["propensity"] for one in some} == {0.2, 0.8}
+        paid = [{"decision": one["id"], "value": float(one["arm"] == "rock")} for one in some]
+        service.post(f"{at}/pieces", paid)
+        time.sleep(0.6)  # a state may be half a second old
+    verdict = service.get(f"{at}/state").json()["verdict"]
+    assert verdict["scored"] == 395
+    assert verdict["pairs"][0]["interval"][0] >= -1.0
+    explained = service.get(f"{at}/decisions/{some[-1]['id']}/explain").json()
+    assert explained["propensity"] == some[-1]["propensity"]
+    events = service.get(f"{at}/export?limit=1000").json()["events"]
+    assert {event["propensity"] for event in events if event["kind"] == "decision"} == {0.2, 0.8}
+    refused = service.post("/v1/bandits", made | {"name": "wrong", "shares": {"jazz": [0.9, 0.1]}})
+    assert refused.status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -448,6 +473,7 @@ def test_metrics(service):
     assert grown("accrual_commit_seconds_count") == 2
     assert value(after, "accrual_pending") > 0
     assert value(after, "accrual_fold_lag_events") == 0
+    assert value(after, 'accrual_verdict{outcome="cannot_tell"}') > 0
     assert "img" not in after
     assert "measured" not in after
 

@@ -21,6 +21,7 @@ from accrual.cli import (
     headline,
     keys,
     paper,
+    plan,
     replay,
     serve,
     simulate,
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "fit": fit.fit,
     "compare": compare.compare,
     "replay": replay.replay,
+    "plan": plan.plan,
     "bench": bench.bench,
     "serve": serve.serve,
 }
@@ -51,7 +53,7 @@ GROUPS = {"db": db.app, "keys": keys.app}
 
 SECTIONS = {
     "Study": ("simulate", "bounds", "spread", "headline", "gallery", "paper", "sweep", "bench"),
-    "Logs": ("convert", "fit", "compare", "replay"),
+    "Logs": ("convert", "fit", "compare", "replay", "plan"),
     "Live": ("serve", "keys", "db"),
 }
 

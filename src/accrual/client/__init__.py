@@ -1,8 +1,9 @@
-"""A typed client of the decision service: `Client` waits for each answer, `AsyncClient` is awaited."""
+"""A typed client of accrual's decision service: `Client` waits for each answer, `AsyncClient` is awaited."""
 
-from accrual.client.asynchronous import AsyncClient
-from accrual.client.calls import Piece
-from accrual.client.results import (
+from .asynchronous import AsyncClient
+from .calls import Piece
+from .errors import InputError, ServiceError
+from .results import (
     ArmState,
     BanditInfo,
     BanditState,
@@ -13,8 +14,9 @@ from accrual.client.results import (
     PieceResult,
     Reason,
 )
-from accrual.client.retry import ServiceError
-from accrual.client.sync import Client
+from .sync import Client
+
+__version__ = "0.1.0"
 
 __all__ = [
     "ArmState",
@@ -26,6 +28,7 @@ __all__ = [
     "Event",
     "EventPage",
     "Explanation",
+    "InputError",
     "Piece",
     "PieceResult",
     "Reason",

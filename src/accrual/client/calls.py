@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 from urllib.parse import quote
 
-from accrual.client.results import (
+from .errors import InputError, whole
+from .results import (
     BanditInfo,
     BanditState,
     Decision,
@@ -21,7 +22,6 @@ from accrual.client.results import (
     build_explanation,
     build_state,
 )
-from accrual.core.errors import InputError, whole
 
 T = TypeVar("T")
 Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit

@@ -15,6 +15,7 @@ class Decision(NamedTuple):
     id: int
     arm: str
     at: float  # its round, or its time in seconds since 1970
+    propensity: float | None = None  # the probability with which its arm was chosen; None without a floor
 
 
 class PieceResult(NamedTuple):
@@ -39,6 +40,7 @@ class BanditInfo(NamedTuple):
     allow_negative: bool
     arms: list[str]
     unit: str = ""  # of the reward, such as lectures or €; empty where none was given
+    floor: float = 0.0  # the share of decisions whose arm is drawn at random
     features: dict[str, Any] | None = None  # what may be known of whom a decision is for
 
 
@@ -58,6 +60,37 @@ class ArmState(NamedTuple):
     above_cap: int  # decisions that have paid more in all than the cap
     share: float  # of the last 1,000 decisions
     spread: list[float]  # how the arm's reward divides over the ages up to each of the state's `ages`
+
+
+class Pair(NamedTuple):
+    """How much more the first arm pays for a decision than the second, on average."""
+
+    first: str
+    second: str
+    difference: float
+    interval: tuple[float, float]  # holds at all times together
+    sequence: list[tuple[int, float, float]]  # the interval after so many closed decisions
+
+
+class Verdict(NamedTuple):
+    """What may be said of the arms in play, however often one looks."""
+
+    winner: str | None  # the arm that pays more than every other one in play
+    error: float  # the chance that a winner that is named is ever a false one
+    contenders: list[str]  # arms that may still be the best
+    retirable: list[str]  # arms of which it is known that another pays at least as much
+    loss_if_stopped: float | None  # about what a decision would lose, were the leader taken now
+    decisions_to_go: int | None
+    time_to_go: float | None  # in rounds or seconds
+    reason: str  # why no verdict can be given; empty where one can
+    sentence: str
+    leader: str | None  # the arm with the largest estimate: not for stopping
+    scored: int
+    skipped: int
+    cut: int
+    intervals: dict[str, tuple[float, float]]
+    pairs: list[Pair]
+    warnings: list[str]
 
 
 class Level(NamedTuple):
@@ -90,6 +123,7 @@ class BanditState(NamedTuple):
     behind: int  # events that are stored and not in this state yet
     ages: list[float]
     arms: list[ArmState]
+    verdict: Verdict
     features: list[Feature]
 
 
@@ -109,6 +143,7 @@ class Explanation(NamedTuple):
     id: int
     arm: str
     at: float
+    propensity: float | None
     first: bool  # chosen because nothing was known of the arm
     exact: bool  # whether the state, computed again from the log, gives the same choice
     reasons: list[Reason]
@@ -126,6 +161,7 @@ class Event(NamedTuple):
     value: float | None = None
     age: float | None = None
     window: float | None = None
+    propensity: float | None = None
     cap: float | None = None
 
 
@@ -143,7 +179,7 @@ def build(kind: type[T], answer: Mapping[str, Any]) -> T:
     Examples
     --------
     >>> build(Decision, {"id": 0, "arm": "jazz", "at": 1.0, "new": True})
-    Decision(id=0, arm='jazz', at=1.0)
+    Decision(id=0, arm='jazz', at=1.0, propensity=None)
     """
     fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     return kind(**{name: answer[name] for name in fields if name in answer})
@@ -155,7 +191,8 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
             for arm in answer["arms"]]  # fmt: skip
     features = [build(Feature, {**feature, "levels": [build(Level, level) for level in feature["levels"]]})
                 for feature in answer["features"]]  # fmt: skip
-    return build(BanditState, {**answer, "arms": arms, "features": features})
+    verdict = _verdict(answer["verdict"])
+    return build(BanditState, {**answer, "arms": arms, "verdict": verdict, "features": features})
 
 
 def build_explanation(answer: Mapping[str, Any]) -> Explanation:
@@ -166,3 +203,16 @@ def build_explanation(answer: Mapping[str, Any]) -> Explanation:
 def build_events(answer: Mapping[str, Any]) -> EventPage:
     """Make a page of the log from an answer's object."""
     return build(EventPage, {**answer, "events": [build(Event, event) for event in answer["events"]]})
+
+
+def _verdict(answer: Mapping[str, Any]) -> Verdict:
+    pairs = [
+        build(
+            Pair,
+            pair
+            | {"interval": tuple(pair["interval"]), "sequence": [tuple(one) for one in pair["sequence"]]},
+        )
+        for pair in answer["pairs"]
+    ]
+    intervals = {name: tuple(ends) for name, ends in answer["intervals"].items()}
+    return build(Verdict, {**answer, "pairs": pairs, "intervals": intervals})

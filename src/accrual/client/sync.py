@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
-from accrual.client import calls
-from accrual.client.calls import Call, Piece, PieceOptions
-from accrual.client.results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
-from accrual.client.retry import AGAIN, ServiceError, error_of, pause
-from accrual.core.errors import need
+import httpx
 
-if TYPE_CHECKING:
-    import httpx
+from . import calls
+from .calls import Call, Piece, PieceOptions
+from .errors import ServiceError, error_of
+from .results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
+from .retry import AGAIN, pause
 
 T = TypeVar("T")
 
@@ -40,14 +39,14 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, attempts: int = 5) -> None:
-        self._httpx = need("httpx", "client")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http: httpx.Client = self._httpx.Client(base_url=url, headers=headers, timeout=timeout)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
         self._attempts = attempts
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit. The settings are those of `accrual.Bandit`: `groups`, `policy`, `features`, …"""
+        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares` and
+        `features` as for `accrual.Bandit`."""
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
@@ -118,7 +117,7 @@ class Client:
             attempt += 1
             try:
                 answer = self._http.request(call.method, call.path, json=call.body)
-            except self._httpx.TransportError as error:
+            except httpx.TransportError as error:
                 if attempt >= self._attempts:
                     raise ServiceError(
                         0, "unreachable", f"no answer: {error or type(error).__name__}"

@@ -17,7 +17,7 @@ class MissingExtra(ImportError):
     """Raised where an optional dependency is not installed; the message names the install command."""
 
 
-def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
+def unknown(what: str, given: object, options: Iterable[str]) -> InputError:
     """Make the error for a name that is not among `options`, with the nearest one suggested.
 
     Examples
@@ -28,8 +28,9 @@ def unknown(what: str, given: str, options: Iterable[str]) -> InputError:
     names = list(options)
     if not names:
         return InputError(f"unknown {what} {given!r}; there is none to give")
-    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    spellings = {name.lower(): name for name in reversed(names)}
+    near = difflib.get_close_matches(str(given).lower(), spellings, n=1, cutoff=0.5)
+    hint = f"; did you mean {spellings[near[0]]!r}?" if near else ""
     return InputError(f"unknown {what} {given!r}{hint} (one of: {', '.join(names)})")
 
 

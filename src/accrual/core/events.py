@@ -13,3 +13,4 @@ class Decision(NamedTuple, Generic[Arm]):
     id: int
     arm: Arm
     at: float
+    propensity: float | None = None  # the probability with which its arm was chosen; None without a floor

@@ -23,6 +23,7 @@ ROUND_MOST = 2**31 - 1
 # The last word of the counter keeps a policy's own dice from ever touching the rewards'.
 REWARDS = 0
 POLICY = 1  # and upwards: one for each attempt of a rejection sampler
+FLOOR = 2**31  # far beyond any of these attempts: the coins that a floor on traffic is made with
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -93,6 +94,20 @@ def normal(key: tuple[int, int], round_: int, lane: int) -> float:
     """Draw from the standard normal law, for (seed, run) `key`, round and lane (Box and Muller, 1958)."""
     u, v = pair(key, round_, lane, 0)
     return math.sqrt(-2.0 * math.log(1.0 - u)) * math.cos(_TURN * v)
+
+
+@njit
+def floor_coin(seed: int, run: int, round_: int) -> float:
+    """Return one uniform on [0, 1) of the stream that a floor on traffic is made with."""
+    a, b, _, _ = philox(
+        np.uint64(round_),
+        np.uint64(run),
+        np.uint64(0),
+        np.uint64(FLOOR),
+        np.uint64(seed) & _LOW,
+        np.uint64(seed) >> _32,
+    )
+    return _unit(a, b)
 
 
 def draw(seed: int, run: int, round_: int, lanes: int, stream: int = REWARDS) -> Floats:

@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from accrual.core.jit import kernel, machine_code
 from accrual.core.progress import Progress
+from accrual.core.random import floor_coin
 from accrual.environment.feed import Feed, RunFeed
 from accrual.environment.laws import PackedLaws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
+from accrual.policy.floor import Shares, drawn
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -38,6 +40,7 @@ class ProblemArrays(NamedTuple):
     window: int
     phi: int  # rounds per group
     even: bool
+    shares: Shares  # how much of the traffic each arm gets at least, and at most
 
 
 class LearningTimes(NamedTuple):
@@ -53,6 +56,7 @@ class PendingArms(NamedTuple):
     """What a chain remembers of its pending decisions."""
 
     arms: npt.NDArray[np.uint16]  # of the window before the span, then of the span
+    picks: npt.NDArray[np.uint16]  # of the span: what the policy chose, before the floor's coin
     rate: Floats  # lanes x arms: what each arm's pending decisions pay per round
 
 
@@ -66,20 +70,25 @@ class Checkpoints(NamedTuple):
 class PolicyPlan:
     """One policy on one problem: all that is the same in every run."""
 
-    def __init__(self, policy: Policy, problem: Problem, laws: PackedLaws) -> None:
+    def __init__(
+        self, policy: Policy, problem: Problem, laws: PackedLaws, shares: Shares | None = None
+    ) -> None:
         caps = np.array(problem.caps)
         phi = problem.window // problem.groups
         even = problem.division == "even"
         ages = policy.edges(problem.window)
         self.policy = policy
         self.params = policy.params(caps, problem.window)
-        self.problem = ProblemArrays(caps, problem.gaps, laws.of_arm, problem.window, phi, even)
+        everything = Shares(np.zeros(len(caps)), np.ones(len(caps)))
+        self.problem = ProblemArrays(
+            caps, problem.gaps, laws.of_arm, problem.window, phi, even, shares or everything
+        )
         self.times = LearningTimes(
             0 if policy.immediate else problem.window - 1,
             ages,
             *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
         )
-        self.loop = loop(policy.functions, policy.feedback)
+        self.loop = loop(policy.functions, policy.feedback, shares is not None)
 
 
 class Chain:
@@ -90,7 +99,9 @@ class Chain:
         self._key = key  # seed and run
         self.stats = plan.policy.stats(plan.params)
         arms, window = len(plan.problem.caps), plan.problem.window
-        self._memory = PendingArms(np.zeros(window + span, np.uint16), np.zeros((_LANES, arms)))
+        self._memory = PendingArms(
+            np.zeros(window + span, np.uint16), np.zeros(span, np.uint16), np.zeros((_LANES, arms))
+        )
         self._loop = plan.loop
         self._last = 0  # the length of the last span, at whose end the next one's past begins
 
@@ -106,6 +117,10 @@ class Chain:
         self._last = length
         return arms[window : window + length]
 
+    def picks(self) -> npt.NDArray[np.uint16]:
+        """What the policy chose in the last span, before the floor's coin."""
+        return self._memory.picks[: self._last]
+
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
     """Find where the pay by each age lies among the cumulative pay at the group edges."""
@@ -118,7 +133,7 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 
 @functools.cache
-def loop(functions: Functions, feedback: Feedback) -> Function:
+def loop(functions: Functions, feedback: Feedback, floored: bool = False) -> Function:
     """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
@@ -133,7 +148,7 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
         feed: Feed, span: tuple[int, int, int, int], marks: Checkpoints,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
-        arms, rate = memory
+        arms, picks, rate = memory
         count = len(problem.caps)
         window = problem.window
         groups = feed.changes.shape[2] - 1
@@ -164,6 +179,9 @@ def loop(functions: Functions, feedback: Feedback) -> Function:
                     # Looking for the best afterwards keeps guesses about it out of the loop above.
                     while choice < count - 1 and values[choice] != best:
                         choice += 1
+                if floored:
+                    picks[i] = choice
+                    choice = drawn(problem.shares, choice, floor_coin(seed, run, start + i))
                 # Indices that cannot be negative, here and below: numba then drops its test for that.
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1

@@ -17,7 +17,7 @@ from accrual.core.version import VERSION
 from accrual.engine import contextual, cpu
 from accrual.engine.result import Result
 from accrual.environment.laws import pack
-from accrual.policy.base import Policy
+from accrual.policy.base import Policy, as_policy
 from accrual.problem import Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
@@ -77,6 +77,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     >>> result.final_regret.shape
     (2, 4)
     """
+    _check_problem(problem)
     labelled = _labelled(policies)
     horizon = whole("horizon", horizon, 1, ROUND_MOST)
     if horizon < len(problem.caps):
@@ -138,11 +139,20 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
     if not pairs:
         raise InputError("at least one policy is needed")
     for label, policy in pairs:
-        if not isinstance(policy, Policy):
-            raise InputError(f"{policy!r} is not a policy; use for example ac.UCB1()")
+        as_policy(policy)
+        if not isinstance(label, str):
+            raise InputError(f"the label of a policy must be text, not {label!r}")
         if sum(label == other for other, _ in pairs) > 1:
             raise InputError(f"two policies are labelled {label!r}; give a dict of label to policy")
     return dict(pairs)
+
+
+def _check_problem(problem: Any) -> None:
+    """Refuse what is no problem, so that the error says what would be one."""
+    if isinstance(problem, type) or not hasattr(problem, "caps"):
+        shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
+        hint = "; its method to_problem makes one" if hasattr(problem, "to_problem") else ""
+        raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}{hint}")
 
 
 def _runs(runs: int | range) -> range:
@@ -161,6 +171,7 @@ def log_rounds(horizon: int, count: int = 500) -> list[int]:
     >>> log_rounds(1000, 4)
     [1, 10, 100, 1000]
     """
+    horizon, count = whole("horizon", horizon, 1, ROUND_MOST), whole("count", count, 1)
     return [int(t) for t in np.unique(np.rint(np.geomspace(1, horizon, count)))]
 
 

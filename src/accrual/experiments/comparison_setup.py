@@ -24,7 +24,7 @@ from accrual.fit.schema import Fitted
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
-from accrual.policy.base import Policy
+from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import parse
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.tpucbew import TPUCBEW
@@ -205,7 +205,7 @@ def policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict
     }
     labelled: dict[str, Policy] = {BASELINE: usual[BASELINE]}
     for name in names or USUAL:
-        policy = name if isinstance(name, Policy) else usual[name] if name in usual else parse(name)
+        policy = (usual.get(name) or parse(name)) if isinstance(name, str) else as_policy(name)
         label = f"TPUCBFRG({alpha}, fitted)" if name == "TPUCBFRG" else policy.label
         if label in labelled and policy != usual[BASELINE]:
             raise InputError(f"policy {label} is given twice")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from accrual.core.errors import InputError
+from accrual.core.events import Decision
 from accrual.live.commit import Ask, Decide
 from accrual.store.base import AddArm, RetireArm
 
@@ -16,6 +17,8 @@ UNKNOWN_DECISION = "no decision has the id {id!r}; nothing was stored"
 
 def decision_number(id: Any) -> int:
     """Return a decision's id as a plain number."""
+    if isinstance(id, Decision):
+        raise InputError(f"give the id of a decision, not the decision: {id.id}, not {id!r}")
     try:
         return operator.index(id)
     except TypeError:

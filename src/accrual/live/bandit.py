@@ -82,7 +82,7 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `clock`, `skew`, `unit`, `features`: see `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`: see `Options`.
 
     Examples
     --------
@@ -90,12 +90,12 @@ class Bandit:
     >>> bandit = ac.Bandit(arms=["jazz", "rock"], window=80, groups=20)
     >>> d = bandit.decide()
     >>> d
-    Decision(id=0, arm='jazz', at=1.0)
+    Decision(id=0, arm='jazz', at=1.0, propensity=None)
     >>> answer = bandit.observe(d.id, 0.7, age=0, key="play-991")
     >>> bandit.observe(d.id, 0.7, age=0, key="play-991").status  # the same again: counted once
     <Status.AGAIN: 'again'>
-    >>> bandit.decide(n=2)
-    [Decision(id=1, arm='rock', at=2.0), Decision(id=2, arm='jazz', at=3.0)]
+    >>> [d.arm for d in bandit.decide(n=2)]
+    ['rock', 'jazz']
     """
 
     def __init__(
@@ -109,24 +109,27 @@ class Bandit:
         **options: Unpack[Options],
     ) -> None:
         only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
+        configuration.check_times(options)
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
             arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
             options.get("features"),
         )  # fmt: skip
+        given = configuration.with_limits(given, options, name)
         name_of("a bandit", name)
         place, owned = _opened(store)
         try:
             row = place.find(name)
             if row is None:
                 clock = options.get("clock", place.clock)
-                row = _made(place, name, given, float(clock()))
+                row = _made(place, name, given, _time(clock))
             if row.config != given.written():
                 if "seed" not in options:
                     given = given._replace(seed=row.config["seed"])
                 playing = [AddArm(*arm[:3]) for arm in place.arms(row.number) if not arm.retired]
                 configuration.compare(name, given, row.config, playing)
                 given = configuration.read(row.config, given.policy, name)
+                given = configuration.with_limits(given, options, name)
             self._start(place, owned, row, given, options)
         except BaseException:
             if owned:
@@ -150,16 +153,18 @@ class Bandit:
         policy : Policy, optional
             Only where it is not of the catalog.
         **options
-            `clock` and `skew`; the others are as they were, and are refused.
+            `clock` and `skew`; `floor` and `shares` where the bandit has none; the others are as they were,
+            and are refused.
         """
-        only("option of Bandit.open", options, ("clock", "skew"))
+        only("option of Bandit.open", options, ("clock", "skew", "floor", "shares"))
         place, owned = _opened(store)
         try:
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
             bandit = cls.__new__(cls)
-            bandit._start(place, owned, row, configuration.read(row.config, policy, name), options)
+            given = configuration.with_limits(configuration.read(row.config, policy, name), options, name)
+            bandit._start(place, owned, row, given, options)
             return bandit
         except BaseException:
             if owned:
@@ -244,10 +249,12 @@ class Bandit:
                     "or for other contexts"
                 )
         if n is None:
-            return Decision(answer.number, self._name(answer.arms[0]), answer.at)
+            return Decision(answer.number, self._name(answer.arms[0]), answer.at, *answer.propensities)
         return [
-            Decision(answer.number + i, self._name(arm), answer.at + self._step * i)
-            for i, arm in enumerate(answer.arms)
+            Decision(answer.number + i, self._name(arm), answer.at + self._step * i, chance)
+            for i, (arm, chance) in enumerate(
+                zip(answer.arms, answer.propensities or (None,) * count, strict=True)
+            )
         ]
 
     def stored_contexts(
@@ -519,7 +526,19 @@ def _opened(store: str | Store | None) -> tuple[Store, bool]:
     """The store, and whether it is the bandit's own to close."""
     if store is None:
         return MemoryStore(), True
-    return (open_store(store), True) if isinstance(store, str) else (store, False)
+    if isinstance(store, str):
+        return open_store(store), True
+    if isinstance(store, type) or not hasattr(store, "find"):
+        raise InputError(f"store must be an address, such as 'sqlite:///plays.db', or a store, not {store!r}")
+    return store, False
+
+
+def _time(clock: Callable[[], float]) -> float:
+    """Read a clock for the first time."""
+    now = clock()
+    if not is_finite(now):
+        raise InputError(f"clock must give the time in seconds, as time.time does, not {now!r}")
+    return float(now)
 
 
 def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:

@@ -13,7 +13,7 @@ _CLOSE = int(Kind.CLOSE)
 
 def check_events(ledger: Ledger, after: int, events: Events) -> None:
     """Complain of events beyond position `after` that cannot follow on what `ledger` has folded."""
-    seq, kind, at, decision, arm, value, age = events
+    seq, kind, at, decision, arm, value, age, propensity = events
     made = kind == Kind.DECISION
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event
@@ -30,6 +30,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is an arm out of order": added & (arm != arms),
         "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
         "has a window that cannot be": (made | added) & ~((age > 0) & (age <= ledger.span)),
+        "has a propensity that cannot be": ~((propensity >= 0) & (propensity <= 1)),
         "has a cap that cannot be": added & ~(value > 0),
     }
     for wrong, where in rules.items():

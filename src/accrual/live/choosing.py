@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
+from accrual.core.random import floor_coin
 from accrual.live.draft import add
+from accrual.live.evidence import NO_PROPENSITY
 from accrual.live.kernel_state import (
     CHOOSE,
     OF_ARM,
@@ -26,6 +28,7 @@ from accrual.live.kernel_state import (
 )
 from accrual.live.pending import enter
 from accrual.policy.base import Function, Functions, Moment, no_refresh
+from accrual.policy.floor import drawn, propensity
 
 
 class Choosing(NamedTuple):
@@ -33,9 +36,9 @@ class Choosing(NamedTuple):
 
     ``prepare(state, book, now, moment)`` does what the policy asks for before a decision, and returns the
     arm whose turn it is, or CHOOSE. What it writes is part of the fold, so every decision needs it.
-    ``choose_arm(state, book, now, moment, turn)`` returns the arm that the decision gets.
-    ``record(state, book, now, made, arm, window)`` counts a decision, the ledger's number `made`, and lets
-    it wait for its groups.
+    ``choose_arm(state, book, now, moment, turn)`` returns the arm that the decision gets and its propensity.
+    ``record(state, book, now, made, arm, window, propensity)`` counts a decision, the ledger's number `made`,
+    and lets it wait for its groups.
     """
 
     prepare: Function
@@ -97,8 +100,13 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
         return first
 
     @njit
-    def choose_arm(state: KernelState, book: Book, now: float, moment: Moment, first: int) -> int:
-        """Return the arm whose turn it is, or else the one with the largest index, the first among equals."""
+    def choose_arm(
+        state: KernelState, book: Book, now: float, moment: Moment, first: int
+    ) -> tuple[int, float]:
+        """Pick the arm whose turn it is, or else the one with the largest index, the first among equals.
+
+        With a floor, a coin then decides whether the pick gets the decision.
+        """
         rules, values = state.rules, state.values
         choice = first
         most = -np.inf
@@ -111,10 +119,15 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
                 if choice == CHOOSE or value > most:
                     most = value
                     choice = k
-        return choice
+        if not rules.floored:
+            return choice, NO_PROPENSITY
+        arm = drawn(rules.shares, choice, floor_coin(moment.seed, moment.run, moment.round))
+        return arm, propensity(rules.shares, choice, arm)
 
     @njit
-    def record(state: KernelState, book: Book, now: float, made: int, arm: int, window: float) -> None:
+    def record(
+        state: KernelState, book: Book, now: float, made: int, arm: int, window: float, chance: float
+    ) -> None:
         if refreshed:
             book.stats.due[0] -= 1
         book.stats.pulls[arm] += 1
@@ -131,6 +144,6 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
                 add(state.draft, rules.ends, made, arm, now, own)
         else:
             state.recent[made % RECENT] = arm
-            enter(state.pending, rules.ends, arm, now, own, x)
+            enter(state.pending, rules.ends, arm, now, own, chance, x)
 
     return Choosing(prepare, choose_arm, record)

@@ -155,20 +155,32 @@ class Commits:
                 arm = ledger.make_one(time, self._salt, None if told is None else told[0])
                 arms: tuple[int, ...] = (arm,)
                 windows: tuple[float, ...] = (ledger.window_of(arm),)
+                chances = ledger.propensities(1)
             else:
-                first = ledger.decisions + 1.0
-                if self._step:
-                    arms = tuple(
-                        ledger.make_one(first + i, self._salt, None if told is None else told[i])
-                        for i in range(n)
-                    )
-                else:
-                    arms = tuple(ledger.make(max(now, ledger.now), n, salt=self._salt, contexts=told))
+                arms, chances = self._make_batch(now, n, told)
                 windows = tuple([ledger.window_of(arm) for arm in arms])
-            choice = NewDecisions(arms, windows, follower.position, salt=self._salt, contexts=contexts)
+            choice = NewDecisions(
+                arms, windows, follower.position, salt=self._salt, propensities=chances, contexts=contexts
+            )
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
+
+    def _make_batch(
+        self, now: float, n: int, told: Floats | None
+    ) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Make `n` decisions, for those of whom we are told; return their arms and propensities."""
+        ledger = self._follower.ledger
+        if not self._step:
+            arms = ledger.make(max(now, ledger.now), n, salt=self._salt, contexts=told)
+            return tuple(arms), ledger.propensities(n)
+        arms = []
+        chances: tuple[float, ...] = ()
+        for i in range(n):
+            context = None if told is None else told[i]
+            arms.append(ledger.make_one(ledger.decisions + 1.0, self._salt, context))
+            chances += ledger.propensities(1)
+        return tuple(arms), chances
 
     def _asked(self, callers: Sequence[_Caller], wanted: int) -> Floats | None:
         """Whom the decisions that are wanted are for, in numbers."""
@@ -220,10 +232,12 @@ class Commits:
         ledger = follower.ledger
         wanted = sum([caller.choices for caller in callers])
         choices: list[int] = []
+        chances: tuple[float, ...] = ()
         if wanted:
             if ledger.anyone:
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
                 choices = ledger.choose(time, wanted, self._step, self._salt, self._asked(callers, wanted))
+                chances = ledger.propensities(wanted)
             else:
                 for caller in callers:
                     if caller.choices:
@@ -237,11 +251,11 @@ class Commits:
                 continue
             for ask in caller.asks:
                 if isinstance(ask, Decide):
-                    arms = tuple(choices[first : first + ask.n])
+                    arms, own = tuple(choices[first : first + ask.n]), chances[first : first + ask.n]
                     first += ask.n
                     windows = tuple([ledger.window_of(arm) for arm in arms])
                     items.append(
-                        NewDecisions(arms, windows, follower.position, ask.key, self._salt, ask.contexts)
+                        NewDecisions(arms, windows, follower.position, ask.key, self._salt, own, ask.contexts)
                     )
                 else:
                     items.append(ask)

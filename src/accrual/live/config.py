@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any, NamedTuple, TypedDict
 
@@ -14,8 +14,9 @@ from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_lin_ts import AgeLinTS
-from accrual.policy.base import Policy
+from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import parse, policy_text
+from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
@@ -38,6 +39,13 @@ class Options(TypedDict, total=False):
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
     unit : str
         What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
+    floor : float
+        The share of decisions whose arm is drawn at random, all arms in play alike, such as 0.05: then
+        propensities are known, and verdicts can be given. 0 unless given. A bandit that was made without a
+        floor may be given one when it is opened again; then everyone who opens it must give the same.
+    shares : mapping
+        Of arms' names to the least and the greatest share of decisions that each gets, such as
+        ``{"jazz": (0.1, 0.6)}``.
     features : mapping
         What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
         AgeLinTS, unless one is given.
@@ -48,6 +56,8 @@ class Options(TypedDict, total=False):
     clock: Callable[[], float]
     skew: float
     unit: str
+    floor: float
+    shares: Mapping[str, tuple[float, float]]
     features: Mapping[str, Any]
 
 
@@ -62,6 +72,7 @@ class Config(NamedTuple):
     seed: int
     allow_negative: bool
     unit: str = ""  # of the reward, for people
+    limits: Limits = Limits()
     features: Features | None = None  # what may be known of whom a decision is for
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
@@ -73,6 +84,8 @@ class Config(NamedTuple):
             self.seed,
             [arm.window for arm in self.arms],
             self.window,
+            self.limits,
+            self.allow_negative,
             self.features if policy is None or policy is self.policy else None,
         )
 
@@ -81,9 +94,13 @@ class Config(NamedTuple):
         text = policy_text(self.policy)
         unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
         features = {} if self.features is None else {"features": self.features.written()}
+        limits: dict[str, Any] = {}
+        if self.limits.any:
+            limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
         return (
             unit
             | features
+            | limits
             | {
                 "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
                 "rounds": self.rounds,
@@ -115,16 +132,24 @@ def checked(
             divides("groups", groups, int(length))
     if isinstance(policy, str):
         policy = parse(policy)
-    if isinstance(arms, str) or not len(arms):
+    if policy is not None:
+        as_policy(policy)
+    if not isinstance(allow_negative, bool):
+        raise InputError(f"allow_negative must be True or False, not {allow_negative!r}")
+    if isinstance(arms, str | bytes) or not isinstance(arms, Collection) or not len(arms):
         raise InputError(
             f"arms must be names, such as ['jazz', 'rock'], or names with their caps, not {arms!r}"
         )
+    if isinstance(arms, Set):
+        raise InputError("arms must be a list or a mapping, whose order is kept; a set has none")
+    for name in arms:
+        name_of("an arm", name)
     caps = arms if isinstance(arms, Mapping) else dict.fromkeys(arms, 1.0)
     if len(caps) < len(arms):
         twice = next(name for name in caps if list(arms).count(name) > 1)
         raise InputError(f"arms must have different names; {twice!r} is there twice")
     config = Config(
-        tuple(AddArm(name_of("an arm", name), cap_of(cap), length) for name, cap in caps.items()),
+        tuple(AddArm(name, cap_of(cap), length) for name, cap in caps.items()),
         rounds,
         length,
         groups or (int(length) if rounds else STEPS),
@@ -132,10 +157,19 @@ def checked(
         whole("seed", seed, 0, SEED_MOST),
         bool(allow_negative),
         unit_of(unit),
-        None if features is None else Features(features),
+        features=None if features is None else Features(features),
     )
     config.ledger()  # the policy may have something to say
     return config
+
+
+def check_times(options: Options) -> None:
+    """Refuse a clock that cannot be asked, and a skew that is no number of seconds."""
+    if "clock" in options and not callable(options["clock"]):
+        raise InputError(f"clock must be a function that gives the time in seconds, not {options['clock']!r}")
+    skew: Any = options.get("skew", 0.0)
+    if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
+        raise InputError(f"skew must be a number of seconds, not {skew!r}")
 
 
 def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
@@ -156,8 +190,28 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written["seed"],
         written["allow_negative"],
         written.get("unit", ""),
+        limits_written(written),
         Features.read(written["features"]) if "features" in written else None,
     )
+
+
+def limits_written(written: Mapping[str, Any]) -> Limits:
+    """Return the limits of a configuration as the store keeps it."""
+    return Limits(written.get("floor", 0.0), tuple((low, high) for low, high in written.get("shares", ())))
+
+
+def with_limits(config: Config, options: Options, name: str) -> Config:
+    """Return a configuration with the floor and the shares that are given, if it has none of its own."""
+    if "floor" not in options and "shares" not in options:
+        return config
+    arms = [arm.name for arm in config.arms]
+    limits = limits_of(options.get("floor", 0.0), options.get("shares"), arms)
+    if config.limits.any and limits != config.limits:
+        raise InputError(
+            f"the bandit {name!r} was made with a floor of {config.limits.floor:g} and shares of its own, "
+            "which stay as they are"
+        )
+    return config._replace(limits=limits)
 
 
 def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:

@@ -34,6 +34,7 @@ class Explanation(NamedTuple):
     id: int
     arm: str
     at: float
+    propensity: float | None  # the probability with which its arm was chosen; None without a floor
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
@@ -87,12 +88,6 @@ def explain(
                 None if found is None else float(ledger.caps[arm]) * found.mean,
             )
         )
-    return Explanation(
-        row.id,
-        name(row.arm),
-        row.at,
-        not known[row.arm],
-        reasons,
-        chosen == row.arm,
-        {} if features is None or contexts is None else features.read_back(contexts[-1].tolist()),
-    )
+    turn, exact = not known[row.arm], chosen == row.arm
+    context = {} if features is None or contexts is None else features.read_back(contexts[-1].tolist())
+    return Explanation(row.id, name(row.arm), row.at, row.propensity, turn, reasons, exact, context)

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from accrual.core.jit import kernel, njit
 from accrual.live.choosing import choosing, moment_of
 from accrual.live.draft import copy_due
+from accrual.live.evidence import NO_PROPENSITY
 from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
 from accrual.live.learning import learning
 from accrual.live.pending import NEXT, close, has_room
 from accrual.policy.base import Feedback, Function, Functions
 from accrual.policy.contextual import with_contexts
-from accrual.store.event_schema import Kind
+from accrual.store.event_schema import Events, Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
@@ -60,10 +61,12 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
         for i in range(n):
             made = state.pending.counts[NEXT]
             moment = moment_of(made, state.rules.seed, salt)
-            choice = prepare(state, book, now, moment)
-            choice = choose_arm(state, book, now, moment, choice) if arm == CHOOSE else arm
-            state.arms[i] = choice
-            record(state, book, now, made, choice, window)
+            first = prepare(state, book, now, moment)
+            choice, chance = arm, NO_PROPENSITY
+            if arm == CHOOSE:
+                choice, chance = choose_arm(state, book, now, moment, first)
+            state.arms[i], state.propensities[i] = choice, chance
+            record(state, book, now, made, choice, window, chance)
         return True
 
     @njit
@@ -72,27 +75,24 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
             learned[i] = learn(state, ids[i], values[i], ages[i])
 
     @njit
-    def replay(
-        state: KernelState, i: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats,
-        ages: Floats,
-    ) -> int:  # fmt: skip
+    def replay(state: KernelState, i: int, events: Events) -> int:
         book = Book(state.stats, state.first_news, state.pending.queues, False, False)
-        while i < len(kinds):
-            kind = kinds[i]
+        while i < len(events.kind):
+            kind, at, id_ = events.kind[i], events.at[i], events.decision[i]
             if kind > _CLOSE:
                 break
-            pass_time(state, book, ats[i])
+            pass_time(state, book, at)
             if kind == _PIECE:
-                learn(state, ids[i], values[i], ages[i])
+                learn(state, id_, events.value[i], events.age[i])
             elif kind == _CLOSE:
-                close(state.pending, ids[i])
+                close(state.pending, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
                 # The value of a decision's event is the salt of the worker that made it.
-                prepare(state, book, ats[i], moment_of(made, state.rules.seed, int(values[i])))
-                record(state, book, ats[i], made, arms[i], ages[i])
+                prepare(state, book, at, moment_of(made, state.rules.seed, int(events.value[i])))
+                record(state, book, at, made, events.arm[i], events.age[i], events.propensity[i])
             i += 1
         return i
 
@@ -116,10 +116,10 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
             time = now + step * i
             pass_time(state, book, time)
             moment = moment_of(made + i, state.rules.seed, salt)
-            choice = choose_arm(state, book, time, moment, prepare(state, book, time, moment))
-            state.arms[i] = choice
+            choice, chance = choose_arm(state, book, time, moment, prepare(state, book, time, moment))
+            state.arms[i], state.propensities[i] = choice, chance
             if i < n - 1:
-                record(state, book, time, made + i, choice, OF_ARM)
+                record(state, book, time, made + i, choice, OF_ARM, chance)
         return True
 
     @kernel
@@ -142,14 +142,12 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
         learn_all(held.value, ids, values, ages, learned)
 
     @kernel
-    def extend(
-        held: Any, start: int, kinds: Ints, ats: Floats, ids: Ints, arms: Ints, values: Floats, ages: Floats
-    ) -> int:
+    def extend(held: Any, start: int, events: Events) -> int:
         """Fold events from number `start` on: up to one that this cannot do, whose number is returned.
 
         That is an arm's coming or going, or a decision for which there is no room.
         """
-        return replay(held.value, start, kinds, ats, ids, arms, values, ages)
+        return replay(held.value, start, events)
 
     @kernel
     def choose(held: Any, now: float, step: float, n: int, salt: int) -> bool:

@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from accrual.core.jit import njit
 from accrual.live.draft import Draft
+from accrual.live.evidence import Evidence
 from accrual.live.pending import Pending
 from accrual.live.queues import Queues
+from accrual.policy.floor import Shares
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,6 +33,8 @@ class Rules(NamedTuple):
     seed: int
     founding: int  # arms that were there from the start; those beyond were added later
     caps: Floats  # arms
+    floored: bool  # whether a coin is thrown after the policy's choice, and so propensities are known
+    shares: Shares  # what the coin follows
 
 
 class KernelState(NamedTuple):
@@ -42,6 +46,7 @@ class KernelState(NamedTuple):
     pending: Pending
     rules: Rules
     arms: Ints  # of the decisions last made, or last tried
+    propensities: Floats  # of the same decisions
     values: Floats  # arms: their indices when an arm was last chosen
     visits: Floats  # decisions x width: what the policy sees of whom the next decisions are for
     visits_from: Ints  # one number: the id of the decision that the first of these is for
@@ -52,6 +57,7 @@ class KernelState(NamedTuple):
     )
     observed: Floats  # arms: what their decisions have paid, without late pieces
     above: Ints  # arms: how many of their decisions have paid more than the cap
+    evidence: Evidence  # what closed decisions say of the differences between arms
     recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
     trial_stats: Any  # a copy of `stats` for decisions that are only tried
     trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`

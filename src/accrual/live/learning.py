@@ -83,7 +83,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 if book.trial:
                     give_back(queues, number)
                 else:
-                    leave(state.pending, number)
+                    leave(state.pending, state.evidence, number)
 
     @njit
     def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float, x: Floats) -> None:

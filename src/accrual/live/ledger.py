@@ -20,13 +20,26 @@ from accrual.core.native_tuple import native_tuple
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.contexts import Stored, Visitors
 from accrual.live.draft import room_for
+from accrual.live.evidence import ERROR, Evidence, no_evidence
 from accrual.live.fold import fold
 from accrual.live.kernel_state import CHOOSE, OF_ARM, OVER, RECENT, KernelState, Rules
 from accrual.live.memory import together
-from accrual.live.pending import CLOSED, FIRST, LATE, NEXT, SHUT, Pending, close, none_pending, with_room
+from accrual.live.pending import (
+    CLOSED,
+    FIRST,
+    LATE,
+    NEXT,
+    RINGS,
+    SHUT,
+    Pending,
+    close,
+    none_pending,
+    with_room,
+)
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended, positive
 from accrual.policy.contextual import ContextualPolicy
+from accrual.policy.floor import Limits
 from accrual.store.event_schema import Events, Kind
 
 Floats = npt.NDArray[np.float64]
@@ -60,6 +73,10 @@ class Ledger:
     span : float, optional
         How long the longest window lasts in the unit in which times and ages are given, where that
         is not the policy's own: then `window` is the number of steps that the policy sees.
+    limits : Limits, optional
+        A floor, and the least and greatest shares of arms.
+    allow_negative : bool
+        Whether a total may be below 0, down to the cap's negative.
     features : Features, optional
         What is known of whom a decision is for. Without, a policy that chooses by contexts sees a constant.
 
@@ -69,7 +86,7 @@ class Ledger:
     >>> ledger = Ledger(ac.AgeIMED(), caps=[1.0, 1.0], window=80)
     >>> first, second = ledger.decide(now=1, n=2)
     >>> second
-    Decision(id=1, arm=1, at=1)
+    Decision(id=1, arm=1, at=1, propensity=None)
     >>> ledger.observe(second.id, 0.7, age=3)
     True
     >>> ledger.observe(second.id, 0.1, age=80)  # past the window: counted, not learned
@@ -78,7 +95,7 @@ class Ledger:
     (1, 2)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  (what a configuration has; all but three may be left out)
         self,
         policy: Policy,
         caps: Sequence[float],
@@ -86,6 +103,8 @@ class Ledger:
         seed: int = 0,
         windows: Sequence[float] | None = None,
         span: float | None = None,
+        limits: Limits = Limits(),  # noqa: B008  (it cannot change)
+        allow_negative: bool = False,
         features: Features | None = None,
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
@@ -114,6 +133,9 @@ class Ledger:
         self._kind: Any = None  # what compiled code takes the arrays for
         self._now = -math.inf
         self._arms = np.zeros(1, np.int64)
+        self._propensities = np.zeros(1)
+        self.limits, self._allow_negative = limits, allow_negative
+        self._floored = limits.any
         self._draft = room_for(len(self._ends), 256)
         self._recent = np.zeros(RECENT, np.int64)
         self._founding = len(caps)
@@ -123,6 +145,7 @@ class Ledger:
         self._made = 0
         self.params = self._params(self._caps)
         self._keep(policy.stats(self.params))
+        self._compare_anew()
         self._hold()
 
     @property
@@ -233,7 +256,7 @@ class Ledger:
         if not self._anyone:
             raise InputError("every arm has retired; add one before deciding")
         if n > len(self._arms):
-            self._arms = np.zeros(n, np.int64)
+            self._arms, self._propensities = np.zeros(n, np.int64), np.zeros(n)
             self._hold()
         self._visit(n, contexts, made=False)
         while not self._code.choose(self._held, time, float(step), n, salt):
@@ -247,16 +270,7 @@ class Ledger:
         if self.visitors.any:
             self._visit(int(np.count_nonzero(events.kind == Kind.DECISION)), contexts)
         while True:
-            done = self._code.extend(
-                self._held,
-                done,
-                events.kind,
-                events.at,
-                events.decision,
-                events.arm,
-                events.value,
-                events.age,
-            )
+            done = self._code.extend(self._held, done, events)
             if done == count:
                 break
             kind = events.kind[done]
@@ -291,7 +305,11 @@ class Ledger:
             raise InputError("every arm has retired; add one before deciding")
         first = self._made
         arms = self.make(time, n, own, arm, contexts=contexts)
-        return [Decision(first + i, choice, now) for i, choice in enumerate(arms)]
+        chances = self.propensities(n) if arm == CHOOSE else ()
+        return [
+            Decision(first + i, choice, now, chance)
+            for i, (choice, chance) in enumerate(zip(arms, chances or [None] * n, strict=True))
+        ]
 
     def make_one(self, time: float, salt: int = 0, context: Sequence[float] | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
@@ -316,7 +334,7 @@ class Ledger:
         """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
         self._visit(n, contexts)
         if n > len(self._arms):
-            self._arms = np.zeros(n, np.int64)
+            self._arms, self._propensities = np.zeros(n, np.int64), np.zeros(n)
             self._hold()
         self._now = time
         while not self._code.advance(self._held, time, n, arm, own, salt):
@@ -394,6 +412,7 @@ class Ledger:
         self._first_news = np.append(self._first_news, np.inf)
         self.above = np.append(self.above, 0)
         self._keep(self.policy.grow(self.stats, self.params))
+        self._compare_anew()
         self._hold()
         return len(self._caps) - 1
 
@@ -423,6 +442,8 @@ class Ledger:
             "paid": self._pending.paid,
             "contexts": self._pending.contexts,
             "oddities": self.visitors.oddities,
+            **{name: getattr(self._pending, name) for name in RINGS},
+            **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
             **{f"queues.{name}": array for name, array in self._pending.queues._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
@@ -438,10 +459,10 @@ class Ledger:
         self._first_news = arrays["first_news"].copy()
         self._now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
-        counts, where, paid, contexts = (
-            arrays[name].copy() for name in ("counts", "where", "paid", "contexts")
-        )
-        self._pending = Pending(counts, where, queues, paid, contexts)
+        counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
+        rings = [arrays[name].copy() for name in (*RINGS, "contexts")]
+        self._pending = Pending(counts, where, queues, paid, *rings)
+        self.evidence = Evidence._make(arrays[f"evidence.{name}"].copy() for name in Evidence._fields)
         self.visitors.oddities[:] = arrays["oddities"]
         self._made = int(self._pending.counts[NEXT])
         self.params = self._params(self._caps)
@@ -467,8 +488,9 @@ class Ledger:
         self._own_windows: list[float] = self._windows.tolist()
         self.value_most = _CAPS_MOST * float(self._caps.max())
         rules = Rules(
-            self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps
-        )
+            self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps,
+            self._floored, self.limits.shares(self._playing),
+        )  # fmt: skip
         self._held = native_tuple(
             KernelState(
                 params=self.params,
@@ -477,6 +499,7 @@ class Ledger:
                 pending=self._pending,
                 rules=rules,
                 arms=self._arms,
+                propensities=self._propensities,
                 values=self.values,
                 visits=self.visitors.seen,
                 visits_from=self.visitors.first,
@@ -485,6 +508,7 @@ class Ledger:
                 first_news=self._first_news,
                 observed=self.observed,
                 above=self.above,
+                evidence=self.evidence,
                 recent=self._recent,
                 trial_stats=self.trial_stats,
                 trial_memory=self._trial_memory,
@@ -505,6 +529,19 @@ class Ledger:
         found = dispatcher(held, *more)
         self._code = self._code._replace(**{name: machine_code_for(dispatcher, held)})
         return found
+
+    def propensities(self, n: int) -> tuple[float, ...]:
+        """Return the propensities of the `n` decisions last made or tried; none without a floor."""
+        if not self._floored:
+            return ()
+        return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
+
+    def _compare_anew(self) -> None:
+        """Begin the comparison of the arms in play: all are compared over the same decisions."""
+        least = np.where(self._playing, self.limits.shares(self._playing).least, np.nan)
+        low = -self._caps if self._allow_negative else np.zeros(len(self._caps))
+        first = int(self._pending.counts[NEXT])
+        self.evidence = no_evidence(np.stack([low, self._caps], axis=1), least, ERROR, first)
 
     def _keep(self, stats: Any) -> None:
         """Have the statistics in one piece of memory, so that a copy of all is one copy."""

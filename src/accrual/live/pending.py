@@ -1,6 +1,6 @@
 """The decisions whose window is not over, in arrays: found by id, and in order of what is due next.
 
-Memory grows with them alone, but for eight bytes (of `where`) for each decision made since the oldest
+Memory grows with them alone, but for 32 bytes (of the rings) for each decision made since the oldest
 of them. A decision that was closed before the end of its window keeps its row until that end.
 """
 
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
+from accrual.live.evidence import BEGINS, SKIPPED, Evidence, score
 from accrual.live.queues import (
     USED,
     Floats,
@@ -26,6 +27,7 @@ from accrual.live.queues import (
 NEXT, FIRST, LATE, SHUT = range(4)
 CLOSED = -1
 _ROWS = 64
+RINGS = ("arms", "propensities", "totals")
 
 
 class Pending(NamedTuple):
@@ -33,18 +35,18 @@ class Pending(NamedTuple):
     where: Ints  # ids from the oldest one with a row on (a ring): the row, or CLOSED
     queues: Queues
     paid: Floats  # rows x groups: what each group has paid
+    arms: Ints  # a ring of ids as `where`: the arm, ...
+    propensities: Floats  # ... the propensity, and ...
+    totals: Floats  # ... once its window is over, the total: decisions are scored in the order of their ids
     contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
 
 
 def none_pending(groups: int, queues: int, width: int = 0) -> Pending:
     """Memory for no decisions yet."""
     return Pending(
-        np.zeros(4, np.int64),
-        np.full(_ROWS, CLOSED),
-        no_rows(queues, _ROWS),
-        np.zeros((_ROWS, groups)),
-        np.zeros((_ROWS, width)),
-    )
+        np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
+        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, width)),
+    )  # fmt: skip
 
 
 def with_room(old: Pending, more: int) -> Pending:
@@ -59,7 +61,11 @@ def with_room(old: Pending, more: int) -> Pending:
     paid[:had] = old.paid
     contexts = np.zeros((has, old.contexts.shape[1]))
     contexts[:had] = old.contexts
-    return Pending(old.counts, where, with_rows(old.queues, has), paid, contexts)
+    arms, propensities, totals = (np.zeros(len(where), getattr(old, name).dtype) for name in RINGS)
+    for new, name in ((arms, "arms"), (propensities, "propensities"), (totals, "totals")):
+        new[ids % len(where)] = getattr(old, name)[ids % len(old.where)]
+    rows = with_rows(old.queues, has)
+    return Pending(old.counts, where, rows, paid, arms, propensities, totals, contexts)
 
 
 def _power(least: int) -> int:
@@ -84,13 +90,19 @@ def find(pending: Pending, id_: int) -> int:
 
 
 @njit
-def enter(pending: Pending, ends: Floats, arm: int, at: float, window: float, x: Floats) -> None:
+def enter(
+    pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float, x: Floats
+) -> None:
     """A new decision, where there is room for it."""
     counts = pending.counts
     id_ = counts[NEXT]
     counts[NEXT] += 1
     number = take(pending.queues)
-    pending.where[id_ & (len(pending.where) - 1)] = number
+    place = id_ & (len(pending.where) - 1)
+    pending.where[place] = number
+    pending.arms[place] = arm
+    pending.propensities[place] = propensity
+    pending.totals[place] = 0.0
     pending.paid[number] = 0.0
     for j in range(len(x)):
         pending.contexts[number, j] = x[j]
@@ -129,12 +141,20 @@ def close(pending: Pending, id_: int) -> bool:
 
 
 @njit
-def leave(pending: Pending, number: int) -> None:
-    """The window of a decision is over."""
+def leave(pending: Pending, evidence: Evidence, number: int) -> None:
+    """The window of a decision is over: it is scored, once the windows of all before it are over too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1
-    pending.where[pending.queues.rows[number]["id"] & mask] = CLOSED
+    place = pending.queues.rows[number]["id"] & mask
+    pending.where[place] = CLOSED
+    pending.totals[place] = pending.queues.rows[number]["total"]
     while counts[FIRST] < counts[NEXT] and pending.where[counts[FIRST] & mask] == CLOSED:
+        if counts[FIRST] >= evidence.counts[BEGINS]:
+            place = counts[FIRST] & mask
+            if evidence.unit[0] == 0.0:  # there is no floor, so there is nothing to score
+                evidence.counts[SKIPPED] += 1
+            else:
+                score(evidence, pending.arms[place], pending.totals[place], pending.propensities[place])
         counts[FIRST] += 1
     give_back(pending.queues, number)

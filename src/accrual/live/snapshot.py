@@ -13,7 +13,7 @@ import numpy.typing as npt
 from accrual.core.jit import fingerprint
 from accrual.live.ledger import Ledger
 
-_FORMAT = 2  # 1: closing a decision finished its groups at once
+_FORMAT = 3  # 1: closing a decision finished its groups at once; 2: no evidence
 _MOST = 900_000_000  # bytes: what a database takes in one piece
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -30,7 +30,7 @@ def form_of(ledger: Ledger) -> str | None:
         return None
     features = ledger.visitors.features
     shown = "" if features is None else f" {features.written()}"
-    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {code}{shown}"
+    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
     return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 

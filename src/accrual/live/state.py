@@ -13,6 +13,7 @@ from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
+from accrual.live.verdict import Pace, Verdict, verdict
 from accrual.policy.age import AgePolicy
 from accrual.policy.age_imed import AgeIMED
 from accrual.store.base import Store
@@ -24,7 +25,7 @@ class ArmState(NamedTuple):
     The estimate is of what one decision pays on average by the age `reached`, the greatest that one
     has reached: of its total, once a window has closed. It is the sum over ages of what the decisions
     that have reached each age paid there, on average; where all have closed, the plain mean of their
-    totals. The interval aims at 95 % and is a heuristic: it covers less while many windows are open, and
+    totals. The interval aims at 95 % and is a heuristic (docs/verdicts.md has what it was seen to cover);
     it is for one look at one arm, not for stopping a test (see docs/live.md). The estimate is never cut
     off at the cap. The interval is, but not where a decision has paid more.
 
@@ -60,6 +61,7 @@ class BanditState(NamedTuple):
     late: int  # pieces that came too late
     ages: list[float]  # where the parts of `ArmState.spread` end
     arms: list[ArmState]
+    verdict: Verdict
     features: list[FeatureState]  # empty for a bandit without features
 
 
@@ -132,8 +134,20 @@ class Observer:
             ledger.late,
             watched.edges.tolist(),
             arms,
+            self._verdict(ledger, name_of),
             by_level(ledger, name_of),
         )
+
+    def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
+        """Return what may be said of the arms, from the bandit's own ledger."""
+        rows = ledger.pending_rows
+        per_time = None
+        if self._config.rounds:
+            per_time = 1.0
+        elif len(rows) > 1 and ledger.now > rows["at"].min():
+            per_time = (len(rows) - 1) / float(ledger.now - rows["at"].min())
+        pace = Pace(len(rows), per_time, self._config.window)
+        return verdict(ledger.evidence, ledger.arms, name_of, pace)
 
     def _watching(self) -> LogFollower:
         if self._own is None:

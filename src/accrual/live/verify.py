@@ -11,7 +11,7 @@ from accrual.live import config, snapshot
 from accrual.live.check import check_events
 from accrual.live.contexts import contexts_of
 from accrual.live.ledger import Ledger
-from accrual.live.pending import CLOSED
+from accrual.live.pending import CLOSED, FIRST, NEXT, RINGS
 from accrual.policy.age_imed import AgeIMED
 from accrual.store.base import BanditRow, Store, StoreDamaged
 from accrual.store.event_schema import Events
@@ -25,6 +25,8 @@ def learned(ledger: Ledger) -> Arrays:
     """All that a fold comes to, but for where in memory it lies, which nothing depends on."""
     arrays = ledger.arrays()
     rows, where, paid, contexts = (arrays.pop(name) for name in ("queues.rows", "where", "paid", "contexts"))
+    first, made = arrays["counts"][FIRST], arrays["counts"][NEXT]
+    waiting = {name: arrays.pop(name)[np.arange(first, made) & (len(where) - 1)] for name in RINGS}
     used = where[where != CLOSED]
     used = used[np.argsort(rows["id"][used])]
     names = [name for name in rows.dtype.names or () if name not in ("next", "before", "source")]
@@ -32,6 +34,7 @@ def learned(ledger: Ledger) -> Arrays:
         **{name: array for name, array in arrays.items() if not name.startswith("queues.")},
         **{f"pending.{name}": rows[name][used] for name in names},
         "pending.paid": paid[used],
+        **waiting,
         "pending.contexts": contexts[used],
     }
 

@@ -37,6 +37,7 @@ is 0, so that it leads nothing; its index is not asked for.
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -183,6 +184,27 @@ class Policy(ABC):
     def edges(self, window: int) -> Ints:
         """The ages at which the learner's groups end (feedback ``"groups"``)."""
         return np.zeros(0, np.int64)
+
+
+def as_policy(given: Any) -> Policy:
+    """Return `given` if it is a policy, or raise an `InputError` that says what would be one.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> as_policy(ac.TPUCBFR)
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: TPUCBFR is the class of a policy; make a policy of it: TPUCBFR(alpha=...)
+    """
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, type) and issubclass(given, Policy):
+        takes = inspect.signature(given).parameters.values()
+        needs = ", ".join(f"{one.name}=..." for one in takes if one.default is one.empty)
+        name = given.__name__
+        raise InputError(f"{name} is the class of a policy; make a policy of it: {name}({needs})")
+    raise InputError(f"{given!r} is not a policy; use for example ac.UCB1()")
 
 
 def equal_edges(alpha: int, window: int) -> Ints:

@@ -8,6 +8,7 @@ import logging
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,6 +18,7 @@ from accrual.core.errors import InputError, unknown
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
 from accrual.live.state import BanditState
+from accrual.live.verdict import OUTCOMES, Verdict
 from accrual.service.commit_queue import CommitQueue, QueueLimit
 from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
@@ -56,6 +58,7 @@ class ServedBandit:
         self._store = store
         self._arms = [arm.name for arm in store.arms(row.number)]
         self._state: tuple[float, BanditState] | None = None
+        self._winner: str | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Return whether the names of these arms have been read."""
@@ -86,7 +89,14 @@ class ServedBandit:
         kept = self._state
         if kept is None or time.monotonic() - kept[0] > _FRESH:
             kept = self._state = (time.monotonic(), self.bandit.state())
+            self._tell_verdict(kept[1].verdict)
         return kept[1]
+
+    def _tell_verdict(self, verdict: Verdict) -> None:
+        """Log a verdict when it is first seen, and when it changes."""
+        if verdict.winner != self._winner:
+            self._winner = verdict.winner
+            log.warning("a verdict has changed", extra={"bandit": self.name, "verdict": verdict.sentence})
 
     def decisions(self) -> int:
         """Return how many decisions there are."""
@@ -259,6 +269,9 @@ class BanditPool:
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
         metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
+        outcomes = Counter(state.verdict.outcome for state in states)
+        for outcome in OUTCOMES:
+            metrics.verdict.labels(outcome).set(outcomes[outcome])
         if self._store.shared:  # with one writer there is nothing that it has not folded
             stale = [one.bandit.staleness for one in served]
             metrics.lag_events.set(max((one.events for one in stale), default=0))

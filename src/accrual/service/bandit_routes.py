@@ -25,12 +25,14 @@ from accrual.service.messages import (
     LevelOut,
     NewArmIn,
     NotServedOut,
+    PairOut,
     ReasonOut,
     RecentDecisionOut,
     RecentOut,
     RecentQuery,
     RetireIn,
     StateOut,
+    VerdictOut,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
@@ -83,7 +85,7 @@ class BanditRoutes:
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
-                    "features": _features(given)}  # fmt: skip
+                    "floor": given.floor, "shares": given.shares, "features": _features(given)}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
@@ -189,7 +191,10 @@ def _state(served: ServedBandit) -> StateOut:
         FeatureOut(**feature._asdict() | {"levels": [LevelOut(*level) for level in feature.levels]})
         for feature in state.features
     ]
-    return StateOut(**state._asdict() | {"arms": arms, "features": features} | counts)
+    pairs = [PairOut(**pair._asdict()) for pair in state.verdict.pairs]
+    verdict = VerdictOut(**state.verdict._asdict() | {"pairs": pairs})
+    made = {"arms": arms, "verdict": verdict, "features": features}
+    return StateOut(**state._asdict() | made | counts)
 
 
 def _recent(served: ServedBandit, limit: int) -> RecentOut:
@@ -198,7 +203,9 @@ def _recent(served: ServedBandit, limit: int) -> RecentOut:
     if not served.knows([row.arm for row in rows if row]):
         served.learn_arms()
     return RecentOut(
-        decisions=[RecentDecisionOut(row.id, served.arm_name(row.arm), row.at) for row in rows if row]
+        decisions=[
+            RecentDecisionOut(row.id, served.arm_name(row.arm), row.at, row.propensity) for row in rows if row
+        ]
     )
 
 
@@ -222,7 +229,8 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
     rows = []
-    for seq, kind, at, decision, arm, value, age in zip(*(column.tolist() for column in events), strict=True):
+    for event in zip(*(column.tolist() for column in events), strict=True):
+        seq, kind, at, decision, arm, value, age, propensity = event
         row: dict[str, Any] = {"seq": seq, "kind": _KINDS[kind], "at": at}
         if decision >= 0:
             row["decision"] = decision
@@ -232,6 +240,8 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             row |= {"value": value, "age": age}
         elif kind == Kind.DECISION:
             row["window"] = age
+            if propensity:
+                row["propensity"] = propensity
         elif kind == Kind.ADD_ARM:
             row |= {"cap": value, "window": age}
         rows.append(EventOut(**row))

@@ -116,6 +116,19 @@ class BanditIn(Struct, forbid_unknown_fields=True):
             description="What one unit of reward is, for people: lectures, or €. None if empty.",
         ),
     ] = ""
+    floor: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="The share of decisions whose arm is drawn at random, such as 0.05. Then "
+            "propensities are known and verdicts can be given; with 0 they cannot.",
+        ),
+    ] = 0.0
+    shares: Annotated[
+        dict[str, tuple[float, float]],
+        Meta(description="Of an arm's name to the least and the greatest share of decisions that it gets."),
+    ] = {}
     features: FeaturesIn | None = None
 
     def __post_init__(self) -> None:
@@ -180,6 +193,7 @@ class BanditOut(Struct):
     allow_negative: bool
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
+    floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
 
 
@@ -227,7 +241,7 @@ class ArmStateOut(Struct):
         float | None, Meta(description="Of what one decision pays on average, up to the age `reached`.")
     ]
     interval: Annotated[
-        tuple[float, float] | None, Meta(description="The estimate and 1.96 standard errors to both sides.")
+        tuple[float, float] | None, Meta(description="For one look at one arm: not for stopping a test.")
     ]
     reached: Annotated[
         float, Meta(description="The greatest age that a decision of the arm has reached, up to its window.")
@@ -236,6 +250,55 @@ class ArmStateOut(Struct):
     share: Annotated[float, Meta(description="Of the last 1,000 decisions.")]
     spread: Annotated[
         list[float], Meta(description="How the arm's reward divides over the ages up to each of `ages`.")
+    ]
+
+
+class PairOut(Struct):
+    """How much more the first arm pays for a decision than the second, on average."""
+
+    first: str
+    second: str
+    difference: Annotated[float, Meta(description="Estimated from closed decisions.")]
+    interval: Annotated[
+        tuple[float, float],
+        Meta(description="Holds at all times together, however often one looks."),
+    ]
+    sequence: Annotated[
+        list[tuple[int, float, float]],
+        Meta(description="The interval earlier: after how many closed decisions, from, to."),
+    ]
+
+
+class VerdictOut(Struct):
+    """What may be said of the arms in play, however often one looks."""
+
+    winner: Annotated[str | None, Meta(description="The arm that pays more than every other one in play.")]
+    error: Annotated[float, Meta(description="The chance that a winner that is named is ever a false one.")]
+    contenders: Annotated[list[str], Meta(description="Arms in play that may still be the best.")]
+    retirable: Annotated[
+        list[str], Meta(description="Arms of which it is known that another in play pays at least as much.")
+    ]
+    loss_if_stopped: Annotated[
+        float | None,
+        Meta(description="What a decision would lose on average, were the leader taken for good now; about."),
+    ]
+    decisions_to_go: Annotated[
+        int | None, Meta(description="About how many decisions more it takes; null where nobody can tell.")
+    ]
+    time_to_go: Annotated[float | None, Meta(description="The same in rounds or seconds, at this pace.")]
+    reason: Annotated[str, Meta(description="Why no verdict can be given; empty where one can.")]
+    sentence: Annotated[str, Meta(description='The answer to "may I stop?" in words.')]
+    leader: Annotated[str | None, Meta(description="The arm with the largest estimate: not for stopping.")]
+    scored: Annotated[int, Meta(description="Closed decisions that count.")]
+    skipped: Annotated[int, Meta(description="Closed decisions without a recorded propensity.")]
+    cut: Annotated[int, Meta(description="Totals above the cap, which count as the cap here.")]
+    intervals: Annotated[
+        dict[str, tuple[float, float]],
+        Meta(description="What a decision of each arm pays on average: holds at all times together."),
+    ]
+    pairs: Annotated[list[PairOut], Meta(description="The leader beside every other arm in play.")]
+    warnings: Annotated[
+        list[str], Meta(description="Arms not chosen as often as they should be, or whose pay has stopped.")
     ]
 
 
@@ -278,6 +341,7 @@ class StateOut(Struct):
     ]
     ages: list[float]
     arms: list[ArmStateOut]
+    verdict: VerdictOut
     features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
 
 
@@ -296,6 +360,9 @@ class RecentDecisionOut(Struct):
     id: int
     arm: str
     at: float
+    propensity: Annotated[
+        float | None, Meta(description="The probability with which its arm was chosen; null without a floor.")
+    ]
 
 
 class RecentOut(Struct):
@@ -324,6 +391,9 @@ class ExplanationOut(Struct):
     id: int
     arm: str
     at: float
+    propensity: Annotated[
+        float | None, Meta(description="The probability with which its arm was chosen; null without a floor.")
+    ]
     first: Annotated[bool, Meta(description="Chosen because nothing was known of it: it was its turn.")]
     exact: Annotated[
         bool, Meta(description="Whether the state, computed again from the log, gives the same choice.")
@@ -345,6 +415,7 @@ class EventOut(Struct, omit_defaults=True):
     value: float | UnsetType = UNSET
     age: float | UnsetType = UNSET
     window: float | UnsetType = UNSET
+    propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
 
 

@@ -59,6 +59,10 @@ class Metrics:
         self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "livemax")
         self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
         self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
+        self.verdict = Gauge(
+            "accrual_verdict", "Bandits, by what can be said of their arms.", ["outcome"],
+            registry=registry, multiprocess_mode="livemax",
+        )  # fmt: skip
         self.lag_events = gauge(
             "accrual_fold_lag_events", "Events stored that a worker has not learned from.", "livemax"
         )

@@ -55,6 +55,9 @@ class DecisionOut(Struct, gc=False):
     id: int
     arm: str
     at: Annotated[float, Meta(description="Its round, or its time in seconds since 1970.")]
+    propensity: Annotated[
+        float | None, Meta(description="The probability with which its arm was chosen; null without a floor.")
+    ]
 
 
 class DecisionsOut(Struct):
@@ -163,8 +166,10 @@ class TrafficRoutes:
         if not served.knows(answer.arms):  # another process has added some
             await asyncio.to_thread(served.learn_arms)
         first, at, step = answer.number, answer.at, served.step
+        chances = answer.propensities or (None,) * len(answer.arms)
         made = [
-            DecisionOut(first + i, served.arm_name(arm), at + step * i) for i, arm in enumerate(answer.arms)
+            DecisionOut(first + i, served.arm_name(arm), at + step * i, chances[i])
+            for i, arm in enumerate(answer.arms)
         ]
         return _write(DecisionsOut(made, answer.status is _AGAIN))
 

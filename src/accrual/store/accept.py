@@ -34,9 +34,8 @@ _piece_row, _decision_row, _answer = maker(PieceRow), maker(DecisionRow), maker(
 
 
 def _piece_answer(status: Status, seq: int, at: float, late: bool, age: float) -> Answer:
-    return _answer(
-        status=status, seq=seq, at=at, number=0, arms=(), late=late, age=age, warning="", contexts=None
-    )
+    return _answer(status=status, seq=seq, at=at, number=0, arms=(), late=late, age=age, propensities=(),
+                   warning="", contexts=None)  # fmt: skip
 
 
 class LogLookup:
@@ -185,11 +184,12 @@ class Acceptance:
             if was is not None:
                 same = len(was.arms) == len(arms) and was.contexts == request.contexts
                 return was._replace(status=_AGAIN) if same else _CONFLICT
+        chances = request.propensities or (None,) * len(arms)
         id_, seq, at = self._decisions, self._seq, self._at
         begins = at if not self._rounds else id_ + 1.0
         answer = _answer(
-            status=_STORED, seq=seq + 1, at=begins, number=id_, arms=arms, late=False, age=0.0, warning="",
-            contexts=request.contexts,
+            status=_STORED, seq=seq + 1, at=begins, number=id_, arms=arms, late=False, age=0.0,
+            propensities=request.propensities, warning="", contexts=request.contexts,
         )  # fmt: skip
         for part, arm in enumerate(arms):
             window = request.windows[part]
@@ -199,7 +199,7 @@ class Acceptance:
             self.rows.decision.append(
                 _decision_row(
                     bandit=self._bandit, id=id_, seq=seq, arm=arm, at=at, window=window, seen=request.seen,
-                    key=key, part=part, salt=request.salt,
+                    key=key, part=part, salt=request.salt, propensity=chances[part],
                     context=None if request.contexts is None else request.contexts[part],
                 )
             )  # fmt: skip

@@ -57,7 +57,13 @@ class NewDecisions(NamedTuple):
     seen: int = 0  # the position up to which the caller that chose them had read the log
     key: str | None = None  # makes the whole batch idempotent
     salt: int = 0  # of the draws that they were chosen by
+    propensities: tuple[float | None, ...] = ()  # of the arms; empty where there is no floor
     contexts: tuple[bytes, ...] | None = None  # whom each is for, as `DecisionRow` has it
+
+
+def known_propensities(propensities: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return propensities as an answer has them: empty where no decision has one."""
+    return () if all(one is None for one in propensities) else tuple(propensities)
 
 
 class NewPiece(NamedTuple):
@@ -132,6 +138,7 @@ class Answer(NamedTuple):
     arms: tuple[int, ...] = ()  # the decisions' arms
     late: bool = False  # the piece's age was past the window, or its decision had closed
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
+    propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
     contexts: tuple[bytes | None, ...] | None = None  # of decisions that were stored before; None for none
 

@@ -73,6 +73,7 @@ class DecisionRow(NamedTuple):
     key: str | None  # of the batch of decisions that it was made in
     part: int  # its place in that batch
     salt: int  # of the random draws by which it was chosen
+    propensity: float | None  # the probability with which its arm was chosen; NULL if there was no floor
     context: bytes | None  # whom it was for: a number for each feature, each in 8 bytes, little-endian
 
 
@@ -144,24 +145,31 @@ class Events(NamedTuple):
     arm: Ints  # a decision's arm, or the arm that was added or retired; -1 otherwise
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
+    propensity: Floats  # of a decision; 0 where none was recorded, and otherwise
 
 
-Event = tuple[int, int, float, int, int, float, float]  # one event: a value for each column of `Events`
+Event = tuple[
+    int, int, float, int, int, float, float, float
+]  # one event: a value for each column of `Events`
 
-NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0}  # in an event that has no such thing
+# In an event that has no such thing.
+NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0}
 
 # How SQLite's blocks keep events: without gaps, in one byte order.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
-        ("age", "<f8"),
+        ("age", "<f8"), ("propensity", "<f8"),
     ]
 )  # fmt: skip
 
 # For each kind of event the table that holds it, and from which column of that table each column of `Events`
 # comes; `seq` and `at` come from the columns of the same name. "arm.cap" is the column of the arm's own row.
 EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
-    Kind.DECISION: ("decision", {"decision": "id", "arm": "arm", "value": "salt", "age": "window"}),
+    Kind.DECISION: (
+        "decision",
+        {"decision": "id", "arm": "arm", "value": "salt", "age": "window", "propensity": "propensity"},
+    ),
     Kind.PIECE: ("piece", {"decision": "decision", "value": "value", "age": "age"}),
     Kind.CLOSE: ("change", {"decision": "subject"}),
     Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
@@ -171,7 +179,10 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
 # the column of the arm's own row.
 EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
-    "decisions.parquet": ("decision", {"id": "id", "arm": "arm.name", "at": "at", "window": "window"}),
+    "decisions.parquet": (
+        "decision",
+        {"id": "id", "arm": "arm.name", "at": "at", "window": "window", "propensity": "propensity"},
+    ),
     "pieces.parquet": (
         "piece",
         {"decision": "decision", "value": "value", "age": "age", "stored_at": "at", "key": "key",
@@ -241,6 +252,8 @@ def event_function(kind: Kind, arguments: str, sources: Mapping[str, str]) -> Ca
 def _row_event(kind: Kind) -> Callable[..., Event]:
     names = TABLES[EVENT_COLUMNS[kind][0]]._fields
     row = {name: f"row[{place}]" for place, name in enumerate(names)}
+    if "propensity" in row:
+        row["propensity"] = f"{row['propensity']} or 0.0"  # NULL where none was recorded
     arm = {f"arm.{name}": f"arm.{name}" for name in ArmRow._fields}
     return event_function(kind, "row, arm=None", row | arm)
 
@@ -262,6 +275,22 @@ def change_event(row: ChangeRow, arms: Sequence[Any]) -> Event:
 def pack(events: Iterable[Event]) -> npt.NDArray[Any]:
     """Return events as one array, a record for each."""
     return np.array(list(events), PACKED)
+
+
+def block_events(body: bytes, seq: int) -> npt.NDArray[Any]:
+    """Return the packed events of one of SQLite's blocks, which ends at position `seq`.
+
+    A block that was written before propensities were has none.
+    """
+    if len(body) % PACKED.itemsize == 0:
+        packed = np.frombuffer(body, PACKED)
+        if len(packed) and packed["seq"][-1] == seq:
+            return packed
+    older = np.dtype([(name, PACKED[name]) for name in PACKED.names[:-1]])  # type: ignore[index]
+    packed = np.zeros(len(body) // older.itemsize, PACKED)
+    for name in older.names or ():
+        packed[name] = np.frombuffer(body, older)[name]
+    return packed
 
 
 def unpack(packed: npt.NDArray[Any]) -> Events:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,18 @@ from accrual.store.event_schema import EXPORTED, TABLES, BanditTableRow, column_
 from accrual.store.readers import TableReader, open_reader
 
 
-def _query(file: str) -> str:
+def _columns(file: str, reader: TableReader, bandit: int) -> tuple[str, dict[str, str]]:
+    """Return the table of a file and its columns: propensities only where every decision has one."""
     table, columns = EXPORTED[file]
+    shown = dict(columns)
+    if "propensity" in shown:
+        query = "SELECT 1 FROM decision WHERE bandit = $1 AND propensity IS NULL LIMIT 1"
+        if any(reader.chunks(query, bandit)):
+            del shown["propensity"]
+    return table, shown
+
+
+def _query(table: str, columns: Mapping[str, str]) -> str:
     of_arm = any(name.startswith("arm.") for name in columns.values())
     arm = "JOIN arm ON arm.bandit = t.bandit AND arm.number = t.arm" if of_arm else ""
     names = ", ".join(
@@ -47,17 +57,18 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     with open_reader(url) as reader:
         number, rounds = _bandit(reader, name)
         Path(folder).mkdir(parents=True, exist_ok=True)
-        return {
-            file: _write(Path(folder) / file, reader.chunks(_query(file), number), _fields(file, rounds))
-            for file in EXPORTED
-        }
+        counts = {}
+        for file in EXPORTED:
+            table, columns = _columns(file, reader, number)
+            rows = reader.chunks(_query(table, columns), number)
+            counts[file] = _write(Path(folder) / file, rows, _fields(table, columns, rounds))
+        return counts
 
 
-def _fields(file: str, rounds: bool) -> dict[str, Any]:
+def _fields(table: str, columns: Mapping[str, str], rounds: bool) -> dict[str, Any]:
     """Return the name and the Arrow type of each column of a file."""
     arrow = need("pyarrow", "fit")
     kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
-    table, columns = EXPORTED[file]
     fields = {}
     for shown, name in columns.items():
         owner, _, column = name.rpartition(".")

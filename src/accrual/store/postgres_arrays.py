@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, Status, StoreRequest
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    CloseDecision,
+    NewDecisions,
+    NewPiece,
+    Status,
+    StoreRequest,
+    known_propensities,
+)
 from accrual.store.event_schema import EVENT_COLUMNS, NONE, PACKED, Events, Kind
 
 _STATUSES = (Status.STORED, Status.AGAIN, Status.CONFLICT, Status.UNKNOWN, Status.FUTURE, Status.EARLY)
@@ -22,7 +31,7 @@ Columns = tuple[list[Any], ...]
 
 # What `accrual_append` takes before the columns that `encode` makes, and those.
 _FIRST = ("to_bandit", "clock", "skew")
-_ARRAYS = ("kinds", "subjects", "amounts", "ages", "whens", "names", "counts", "arms", "windows")
+_ARRAYS = ("kinds", "subjects", "amounts", "ages", "whens", "names", "counts", "arms", "windows", "chances")
 
 
 def append_query() -> str:
@@ -60,13 +69,15 @@ def _source(column: str, kinds: Sequence[Kind]) -> str:
         name = EVENT_COLUMNS[kind][1].get(column)
         owner, _, own = (name or "").rpartition(".")
         sources[kind] = str(NONE[column]) if name is None else f'{owner or "t"}."{own}"'
+        if column == "propensity" and name is not None:
+            sources[kind] = f"coalesce({sources[kind]}, {NONE[column]})"  # NULL where none was recorded
     if len(kinds) == 1:
         return sources[kinds[0]]
     return f"CASE t.kind {' '.join(f'WHEN {int(kind)} THEN {text}' for kind, text in sources.items())} END"
 
 
 def encode(requests: Sequence[StoreRequest]) -> Columns:
-    """Return the arguments of `accrual_append` from `kinds` to `windows`."""
+    """Return the arguments of `accrual_append` from `kinds` to `chances`."""
     lists: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
     for type_, run in groupby(requests, type):
         if type_ is NewPiece:  # many in a row, as a rule: a column at a time
@@ -86,11 +97,12 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
             if isinstance(request, NewDecisions):
                 lists["arms"] += request.arms
                 lists["windows"] += request.windows
+                lists["chances"] += request.propensities or [None] * len(request.arms)
     return tuple(lists.values())
 
 
 def _arguments(request: StoreRequest) -> dict[str, Any]:
-    """Return what a request that is no piece adds to each array but `arms` and `windows`."""
+    """Return what a request that is no piece adds to each array but `arms`, `windows` and `chances`."""
     values: dict[str, Any] = {
         "kinds": Kind.RETIRE_ARM, "subjects": 0, "amounts": 0.0, "ages": None, "whens": None, "names": None,
         "counts": 0,
@@ -111,18 +123,21 @@ def _arguments(request: StoreRequest) -> dict[str, Any]:
 
 def decode(requests: Sequence[StoreRequest], row: Mapping[str, Any]) -> list[Answer]:
     """Return the answers that a row of `accrual_append` holds."""
-    again = row["again"]
+    again, again_chances = row["again"], row["again_chances"]
     answers = []
     taken = 0
     columns = (row["statuses"], row["seqs"], row["ats"], row["numbers"], row["lates"], row["kept"])
     for request, code, seq, at, number, late, age in zip(requests, *columns, strict=True):
         arms: tuple[int, ...] = ()
+        chances: tuple[float | None, ...] = ()
         if type(request) is NewDecisions and code < 2:
             arms = request.arms
+            chances = request.propensities
             if code == 1:
                 arms = tuple(again[taken : taken + len(arms)])
+                chances = known_propensities(again_chances[taken : taken + len(arms)])
                 taken += len(arms)
-        answers.append(Answer(_STATUSES[code], seq, at, number, arms, late, age))
+        answers.append(Answer(_STATUSES[code], seq, at, number, arms, late, age, chances))
     return answers
 
 

@@ -52,6 +52,7 @@ from accrual.store.event_schema import (
     Event,
     Events,
     HeadRow,
+    block_events,
     pack,
     unpack,
 )
@@ -450,7 +451,7 @@ def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int)
     ):
         if digest(bandit, seq, body) != was:
             raise damaged(f"the block of events up to {seq}")
-        parts.append(np.frombuffer(body, PACKED))
+        parts.append(block_events(body, seq))
         last = seq
         if last >= upto:
             break

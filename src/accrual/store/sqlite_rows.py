@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from accrual.store.accept import LogLookup, NewRows
-from accrual.store.base import Answer, Status, StoredArm
+from accrual.store.base import Answer, Status, StoredArm, known_propensities
 from accrual.store.checksums import check_row, checked_row, columns_of, damaged
 from accrual.store.event_schema import (
     ArmRow,
@@ -101,9 +101,13 @@ class TableLookup(LogLookup):
                 batch.append(decision)
             if batch:
                 arms = tuple([decision.arm for decision in batch])
+                chances = known_propensities([decision.propensity for decision in batch])
                 stored = tuple([decision.context for decision in batch])
                 contexts = None if stored[0] is None else stored
-                return Answer(Status.STORED, batch[0].seq, batch[0].at, id_, arms, contexts=contexts)
+                first = batch[0]
+                return Answer(
+                    Status.STORED, first.seq, first.at, id_, arms, propensities=chances, contexts=contexts
+                )
             decision_row(self._connection, self._bandit, id_)  # it is of another key; or damaged
         return None
 

@@ -105,15 +105,33 @@ class StoreSuite(ABC):
     def test_a_decision_is_kept_as_made(self, store: Store) -> None:
         """With its own window, the position that its caller had read to, and the salt of its draws."""
         bandit = _clocked(store)
-        store.append(bandit, [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1)], now=3.0)
+        store.append(
+            bandit,
+            [NewDecisions((1, 0), (7.5, 80.0), seen=2, salt=2**31 - 1, propensities=(0.95, 0.05))],
+            now=3.0,
+        )
         first = DecisionRow(
             bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1,
-            context=None,
+            propensity=0.95, context=None,
         )  # fmt: skip
         assert store.decision(bandit, 0) == first
-        assert store.decision(bandit, 1) == first._replace(id=1, seq=4, arm=0, window=80.0, part=1)
+        assert store.decision(bandit, 1) == first._replace(
+            id=1, seq=4, arm=0, window=80.0, part=1, propensity=0.05
+        )
         assert store.read(bandit, 2, 10).value.tolist() == [2.0**31 - 1] * 2  # a refold has it too
         assert store.decision(bandit, 2) is None
+        assert store.read(bandit, 2, 9).propensity.tolist() == [0.95, 0.05]
+
+    def test_a_key_gives_the_same_propensities_again(self, store: Store) -> None:
+        """Those that were stored, not those that the request brings now; none where there were none."""
+        bandit = _clocked(store)
+        first = NewDecisions((1, 0), (80.0, 80.0), key="a", propensities=(0.95, 0.05))
+        again = first._replace(arms=(0, 0), propensities=(0.5, 0.5))
+        plain = NewDecisions((0,), (80.0,), key="b")
+        answers = store.append(bandit, [first, again, plain], now=3.0)
+        assert [answer.propensities for answer in answers] == [(0.95, 0.05), (0.95, 0.05), ()]
+        answers = store.append(bandit, [again, plain._replace(propensities=(0.5,))], now=3.0)
+        assert [answer.propensities for answer in answers] == [(0.95, 0.05), ()]
 
     def test_contexts_are_kept_with_their_decisions(self, store: Store) -> None:
         """Those of a batch in order; the same key with other contexts is a conflict, and stores nothing."""
@@ -319,7 +337,9 @@ def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
 
 
 def _rows(events: Events) -> list[Any]:
-    return list(zip(*(column.tolist() for column in events), strict=True))
+    columns = events._asdict()
+    columns.pop("propensity")  # 0 but where a test is about it
+    return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 def _random(dice: random.Random, now: float) -> StoreRequest:

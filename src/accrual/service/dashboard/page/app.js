@@ -8,6 +8,7 @@ import { $, h, say, show } from "./dom.js";
 import { download } from "./export.js";
 import * as overview from "./overview.js";
 import { Regrets, Shares, Spreads } from "./panels.js";
+import * as verdict from "./verdict.js";
 import { inUnit, isSign, plural, reward, short, sum, unitOf } from "./words.js";
 
 const REST = 1_000; // milliseconds between two looks, ...
@@ -137,9 +138,12 @@ function draw() {
   const unit = unitOf(bandit);
   show($("watch"), true);
   document.title = `${bandit.name} · accrual`;
-  const [head, more] = arms.verdict(state, bandit, (length) => inUnit(length, unit));
+  const [head, more] = verdict.answer(state, (length) => inUnit(length, unit));
   say($("headline"), head);
   say($("verdict"), more);
+  verdict.draw(state);
+  say($("verdict-warnings"), verdict.warnings(state));
+  show($("verdict-warnings"), state.verdict.warnings.length > 0);
   show($("simulated"), Boolean(truth));
   if (truth) {
     const speed = truth.days_per_second === 1 ? "One second is a day" : `One second is ${truth.days_per_second} days`;

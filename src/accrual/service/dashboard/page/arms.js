@@ -212,36 +212,3 @@ function foot(scale, rewards) {
       h("td", { role: "cell", class: "wide" }, axis(rewards)), empty()),
   );
 }
-
-/** What the figures say, in a sentence or two: [headline, more]. */
-export function verdict(state, bandit, inUnit) {
-  const playing = ranked(state.arms.filter((arm) => !arm.retired));
-  const [lead, ...others] = playing;
-  if (!state.decisions) return ["No decision yet", "The first figures appear here with the first decisions."];
-  if (!lead) return ["Every arm has retired", "Add one before deciding again."];
-  if (lead.estimate === null) {
-    const old = `An arm’s first estimate comes when a decision of it has reached an age of ${inUnit(state.ages[0])}.`;
-    return ["Too early to tell", `${plural(state.decisions, "decision")} so far. ${old}`];
-  }
-  if (!leads(playing)) {
-    const known = playing.filter((arm) => arm.estimate !== null).length;
-    return ["No arm is ahead yet", `${plural(known, "arm")} of ${count(playing.length)} have an estimate, and all have the same: ${amount(lead.estimate)} per decision.`];
-  }
-  const about = `It earns ${amount(lead.estimate)} per decision, between ${amount(lead.interval[0])} and ${amount(lead.interval[1])} as far as we can tell. `;
-  const rivals = others.filter((arm) => arm.estimate === null || arm.interval[1] >= lead.interval[0]);
-  const named = rivals.slice(0, 3).map((arm) => arm.name);
-  const rest = rivals.length - named.length;
-  const may = list(rest > 0 ? [...named, `${count(rest)} more`] : named);
-  let head = `${lead.name} is ahead`;
-  let sure = "";
-  if (!others.length) head = `${lead.name} is the only arm`;
-  else if (rivals.length) {
-    head = `${lead.name} leads, but not for sure`;
-    sure = `${may} may be as good: ${rivals.length > 1 ? "their intervals reach" : "its interval reaches"} that far.`;
-  } else sure = "No other arm’s interval reaches it.";
-  const early = lead.reached < bandit.window * 0.999;
-  const seen = early
-    ? ` So far decisions are known only up to an age of ${inUnit(lead.reached)} of ${inUnit(bandit.window)}: slow payers may still catch up.`
-    : "";
-  return [head, about + sure + seen];
-}

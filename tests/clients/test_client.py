@@ -3,99 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import random
+import json
 import re
-import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
-from tests.serving import Service, serving
+from tests.clients.lossy_proxy import counts, dropping, lossy
+from tests.serving import serving
 
-import accrual as ac
-from accrual import client as typed
-from accrual.client import AsyncClient, Client, Decision, Piece, ServiceError
-from accrual.client.retry import error_of, pause
+import accrual.client as typed
+from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError
+from accrual.client.errors import error_of
+from accrual.client.retry import pause
+from accrual.core.version import VERSION
 from accrual.service import messages, traffic_routes
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("client")) as service:
         yield service
-
-
-def message(connection: socket.socket) -> bytes:
-    """A whole request or answer; nothing if the other end has closed."""
-    got = b""
-    while True:
-        head, end, body = got.partition(b"\r\n\r\n")
-        if end:
-            length = re.search(rb"content-length: (\d+)", head, re.I)
-            if len(body) >= (int(length[1]) if length else 0):
-                return got
-        part = connection.recv(1 << 16)
-        if not part:
-            return b""
-        got += part
-
-
-@contextmanager
-def dropping(port: int, fate: Callable[[], str]) -> Iterator[int]:
-    """A proxy to `port`; for each request `fate` says pass, before or after: when it hangs up."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    threads: list[threading.Thread] = []
-
-    def pump(client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", port)) as server:
-            try:
-                while request := message(client):
-                    what = fate()
-                    if what == "before":
-                        return
-                    server.sendall(request)
-                    answer = message(server)
-                    if what == "after":
-                        return
-                    client.sendall(answer)
-            except OSError:
-                return
-
-    def accept() -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
-            threads.append(threading.Thread(target=pump, args=(client,), daemon=True))
-            threads[-1].start()
-
-    acceptor = threading.Thread(target=accept, daemon=True)
-    acceptor.start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        acceptor.join(5)
-        for thread in threads:
-            thread.join(5)
-
-
-def lossy(seed: int) -> Callable[[], str]:
-    draw = random.Random(seed)
-    return lambda: draw.choice(["pass", "pass", "pass", "before", "after"])
-
-
-def counts(service: Service, bandit: str) -> tuple[int, Counter[float]]:
-    """How many decisions there are, and how often each value of a piece."""
-    events = service.events(bandit)
-    values = Counter(event["value"] for event in events if event["kind"] == "piece")
-    return sum(event["kind"] == "decision" for event in events), values
 
 
 def test_what_a_client_can_do(service):
@@ -143,9 +78,9 @@ def test_what_a_client_can_do(service):
 )
 def test_what_cannot_be_sent_is_refused_in_one_line(piece, says):
     with Client("http://127.0.0.1:9", attempts=1) as client:
-        with pytest.raises(ac.InputError, match=re.escape(says)):
+        with pytest.raises(InputError, match=re.escape(says)):
             client.observe_many("shop", [piece])
-        with pytest.raises(ac.InputError, match=re.escape(says)):
+        with pytest.raises(InputError, match=re.escape(says)):
             client.observe("shop", piece.decision, piece.value, age=piece.age, key=piece.key)
 
 
@@ -168,6 +103,29 @@ def test_results_have_the_fields_of_the_answers():
     for result, answer in pairs:
         assert result._fields == answer.__struct_fields__  # type: ignore[attr-defined]
     assert set(typed.PieceResult._fields) == set(traffic_routes.PieceOut.__struct_fields__)
+
+
+def test_a_client_brings_neither_the_library_nor_what_it_computes_with():
+    code = "import sys, accrual_client; print(*{name.partition('.')[0] for name in sys.modules})"
+    where = {"PYTHONPATH": str(ROOT / "clients/python/src")}
+    done = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"accrual_client", "httpx"} <= loaded
+    assert not loaded & {"accrual", "numpy", "numba", "scipy"}
+
+
+def test_the_clients_have_the_version_of_the_library():
+    package = json.loads((ROOT / "clients/typescript/package.json").read_text(encoding="utf-8"))
+    assert typed.__version__ == package["version"] == VERSION
+
+
+def test_the_example_of_the_readme_runs(service):
+    text = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    with Client(service.url, timeout=300) as client:
+        client.create("plays", ["jazz", "rock"], "60d")
+    exec(example.replace("http://127.0.0.1:8000", service.url), {})
+    assert counts(service, "plays") == (1, Counter([0.7, 0.1, 0.2]))
 
 
 def test_retries_through_a_bad_line_are_counted_once(service):

@@ -1,0 +1,287 @@
+"""Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
+
+Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, plan, drift,
+picture) may be named and is then run alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from own_policy import PieceMOSS
+
+import accrual as ac
+from accrual.core.errors import need
+from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
+from accrual.environment.feed import RunFeed
+from accrual.environment.laws import pack
+from accrual.experiments.plan import plan
+from accrual.experiments.trial import even_shares, trials
+from accrual.laws import Law
+from accrual.live import estimate as estimates
+from accrual.live.estimate import estimate
+from accrual.live.evidence import find_beaten, no_evidence, score
+from accrual.live.verdict import Pace, verdict
+from accrual.policy.floor import propensity
+
+Floats = npt.NDArray[np.float64]
+
+WINDOW, GROUPS, HORIZON = 400, 20, 4000
+POLICIES = {"AgeIMED": ac.AgeIMED(), "AgeTS": ac.AgeTS(), "a user's (PieceMOSS)": PieceMOSS()}
+KINDS: dict[str, Callable[[str], ac.LumpLaw | ac.BetaLaw | ac.LeavingLaw]] = {
+    "all or nothing": lambda spread: ac.LumpLaw(0.3, spread),
+    "dense": lambda spread: ac.BetaLaw(3.0, 7.0, spread),
+    "leaving": lambda spread: ac.LeavingLaw(0.85, 0.9, spread),
+}
+SPREADS = ("begin", "uniform", "end")
+
+
+def share(hits: int, runs: int) -> str:
+    p = hits / runs
+    return f"{100 * p:.1f} ± {100 * np.sqrt(max(p * (1 - p), 1 / runs) / runs):.1f} %"
+
+
+def false_winners(runs: int, jobs: int) -> None:
+    """How often equal arms get a winner, with a look in every round."""
+    print(f"false winners: equal arms, floor 0.1, {HORIZON:,} rounds, window {WINDOW}, a look in every round")
+    worst = 0
+    total = cells = 0
+    for arms, policy in itertools.product((2, 3, 4, 5), POLICIES):
+        shown = []
+        for kind, spread in itertools.product(KINDS, SPREADS):
+            problem = ac.Problem([1.0] * arms, WINDOW, GROUPS, [KINDS[kind](spread)] * arms)
+            found = trials(problem, POLICIES[policy], 0.1, HORIZON, runs, seed=arms, jobs=jobs)
+            hits = int((found.winner >= 0).sum())
+            worst, total, cells = max(worst, hits), total + hits, cells + 1
+            shown.append(f"{100 * hits / runs:.1f}")
+        print(f"  {arms} arms, {policy}: {' '.join(shown)} %", flush=True)
+    print(f"  columns: {', '.join(f'{k} {s}' for k, s in itertools.product(KINDS, SPREADS))}")
+    print(f"  all {cells} cells {share(total, runs * cells)}; the worst {share(worst, runs)}", flush=True)
+
+
+def sparse(runs: int, jobs: int) -> None:
+    """The same where decisions seldom pay, and with a larger floor."""
+    for p, floor in itertools.product((0.01, 0.3), (0.05, 0.2)):
+        problem = ac.Problem([1.0] * 2, WINDOW, GROUPS, [ac.LumpLaw(p)] * 2)
+        found = trials(problem, ac.AgeIMED(), floor, HORIZON, runs, seed=9, jobs=jobs)
+        print(
+            f"  2 arms, chance {p}, floor {floor}: {share(int((found.winner >= 0).sum()), runs)}", flush=True
+        )
+
+
+def control(runs: int) -> None:
+    """The old rule: an arm whose pointwise interval no other arm's reaches, with a look every 50 rounds."""
+    print(
+        f"control: 'no other arm's interval reaches it', two equal arms (0.3), no floor, {HORIZON:,} rounds"
+    )
+    estimates._Z = 1.96  # as the interval was when there was that rule
+    for label in ("AgeTS", "AgeIMED"):
+        problem = ac.Problem([1.0] * 2, WINDOW, GROUPS, [ac.LumpLaw(0.3)] * 2)
+        hits = 0
+        for run in range(runs):
+            for chain, params in looks(problem, POLICIES[label], range(50, HORIZON + 1, 50), run):
+                known = [estimate(params, chain.stats, arm) for arm in range(2)]
+                a, b = (one.interval if one else (0.0, 1.0) for one in known)
+                if a[0] > b[1] or b[0] > a[1]:
+                    hits += 1
+                    break
+        print(f"  {label}: {share(hits, runs)}", flush=True)
+
+
+def looks(problem: ac.Problem, policy: ac.Policy, rounds: range | list[int], run: int):  # type: ignore[no-untyped-def]
+    """Play one run and stop at each of `rounds`."""
+    laws = pack(problem)
+    feed = RunFeed(problem, laws, 1, run)
+    one = PolicyPlan(policy, problem, laws)
+    chain = Chain(one, feed.span, (1, run))
+    start = 1
+    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
+    for stop in rounds:
+        while start <= stop:
+            length = min(feed.span, stop + 1 - start)
+            chain.advance(feed.read(length), start, length, none)
+            start += length
+        yield chain, one.params
+
+
+def power(runs: int, jobs: int) -> None:
+    """How often and how soon a real winner is found."""
+    print(
+        "power: 0.30 against 0.40, 6,000 rounds, window 400; the prototype: 80 % by 2,700 and 94 % by 2,000"
+    )
+    for floor, policy in itertools.product((0.1, 0.2), POLICIES):
+        problem = ac.Problem([1.0] * 2, 400, 20, [ac.LumpLaw(0.3), ac.LumpLaw(0.4)])
+        found = trials(problem, POLICIES[policy], floor, 6000, runs, seed=3, jobs=jobs)
+        right = found.winner == 1
+        print(
+            f"  floor {floor}, {policy}: found {share(int(right.sum()), runs)}, median round of these "
+            f"{np.median(found.round[right]):,.0f}, of all "
+            f"{np.median(np.where(right, found.round, 6001)):,.0f}; "
+            f"wrong {share(int((found.winner == 0).sum()), runs)}; regret {found.regret.mean():.0f}",
+            flush=True,
+        )
+
+
+def coverage(runs: int, jobs: int) -> None:
+    """How often the pointwise interval of `state()` holds the mean, at five ages of a bandit."""
+    lump, leave = ac.LumpLaw, ac.LeavingLaw
+    cases: dict[str, tuple[int, list[Law]]] = {
+        "lumps, begin_middle, w 100": (100, [lump(p, "begin_middle") for p in (0.2, 0.3, 0.4, 0.5)]),
+        "coins, end, w 500": (500, [ac.BernoulliLaw(p, "end") for p in (0.2, 0.3, 0.4, 0.5)]),
+        "speeds differ, w 200": (200, [lump(0.4, s) for s in ("begin", "uniform", "end")]),
+        "sparse, w 100": (100, [lump(p) for p in (0.01, 0.02, 0.03, 0.04)]),
+        "equal arms, w 100": (100, [lump(0.3)] * 4),
+        "leaving, w 80": (80, [leave(stay, 0.8) for stay in (0.7, 0.8, 0.9)]),
+    }
+    print(
+        "coverage of state()'s interval, AgeIMED, at t = w/2, w, 2w, 5w, 20w: least and greatest of the arms"
+    )
+    for name, (window, laws) in cases.items():
+        problem = ac.Problem([1.0] * len(laws), window, 20, laws)
+        rounds = [window // 2, window, 2 * window, 5 * window, 20 * window]
+        arrived = np.array([np.append(0.0, np.cumsum(law.means(20))) for law in laws])
+
+        def one(run: int, problem: ac.Problem = problem, rounds: list[int] = rounds,
+                arrived: Floats = arrived) -> Floats:  # fmt: skip
+            held = np.full((len(rounds), len(arrived)), np.nan)
+            edges = np.append(0.0, ac.AgeIMED().edges(problem.window))
+            ages = np.linspace(0.0, problem.window, 21)
+            for t, (chain, params) in enumerate(looks(problem, ac.AgeIMED(), rounds, run)):
+                for arm in range(len(arrived)):
+                    known = estimate(params, chain.stats, arm)
+                    if known is not None:  # what it estimates: what is paid by the greatest age reached
+                        true = np.interp(edges[known.reached], ages, arrived[arm])
+                        held[t, arm] = known.interval[0] <= true <= known.interval[1]
+            return held
+
+        with ThreadPoolExecutor(jobs) as pool:
+            held = np.nanmean(np.array(list(pool.map(one, range(runs)))), axis=0)
+        print(f"  {name}: " + ", ".join(f"{row.min():.2f}–{row.max():.2f}" for row in held), flush=True)
+
+
+def plans(runs: int, jobs: int) -> None:
+    """What `plan` promises beside trials with AgeIMED."""
+    print("plans beside trials with AgeIMED: decisions by which half, and four of five, have a verdict")
+    for base, more, floor, arms in (
+        (0.3, 0.1, 0.1, 2),
+        (0.3, 0.1, 0.2, 2),
+        (0.1, 0.05, 0.2, 2),
+        (0.3, 0.15, 0.3, 4),
+    ):
+        promise = plan(base, more, floor, arms, window=100)
+        line = promise.lines[0]
+        assert line.half is not None
+        assert line.most is not None
+        laws = [ac.LumpLaw(base)] * (arms - 1) + [ac.LumpLaw(base + more)]
+        problem = ac.Problem([1.0] * arms, 100, 20, laws)
+        horizon = int(3 * line.most + 100)
+        found = trials(problem, ac.AgeIMED(), floor, horizon, runs, seed=5, jobs=jobs)
+        when = np.where(found.winner == arms - 1, found.round, np.inf)
+        half, most = np.quantile(when, (0.5, 0.8), method="higher")
+        print(
+            f"  {arms} arms, {base} and {base + more:g}, floor {floor}: planned {line.half + 100:,.0f} and "
+            f"{line.most + 100:,.0f}, found {half:,.0f} and {most:,.0f}: "
+            f"{100 * ((line.half + 100) / half - 1):+.0f} % and "
+            f"{100 * ((line.most + 100) / most - 1):+.0f} %",
+            flush=True,
+        )
+
+
+def drift(runs: int) -> None:
+    """Equal arms that pay 0.2 on one day and 0.5 on the next: both alike, so there is no winner."""
+    hits = plain = 0
+    for run in range(runs):
+        dice = np.random.default_rng(run)
+        evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), np.full(2, 0.05), 0.05, 0)
+        shares = even_shares(2, 0.1)
+        sums, counts = np.zeros(2), np.zeros(2)
+        for day in range(10):
+            pick = int(np.argmax((sums + 0.5) / (counts + 1.0)))
+            forced = dice.random(400) < 0.1
+            arms = np.where(forced, dice.integers(2, size=400), pick)
+            totals = (dice.random(400) < (0.2 if day % 2 else 0.5)).astype(np.float64)
+            for arm, total in zip(arms.tolist(), totals.tolist(), strict=True):
+                score(evidence, arm, total, propensity(shares, pick, arm))
+            sums += np.bincount(arms, totals, 2)
+            counts += np.bincount(arms, minlength=2)
+        find_beaten(evidence)
+        hits += bool(evidence.beaten.any())
+        means = sums / counts
+        error = np.sqrt((means * (1 - means) / counts).sum())
+        plain += abs(means[0] - means[1]) > 3.0 * error
+    print(
+        "drift: equal arms, 0.5 on odd days and 0.2 on even ones, 10 days of 400 decisions, a greedy policy"
+    )
+    print(
+        f"  verdicts: {share(hits, runs)}; plain means 3 standard errors apart: {share(plain, runs)}",
+        flush=True,
+    )
+
+
+def picture() -> None:
+    """Draw one test: how much more an arm that pays 0.40 pays than one that pays 0.30, as decisions close."""
+    dice = np.random.default_rng(6)
+    shares = even_shares(2, 0.2)
+    evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), shares.least, 0.05, 0)
+    arms = np.where(dice.random(4000) < 0.2, dice.integers(2, size=4000), 1)
+    for arm in arms.tolist():
+        score(evidence, arm, float(dice.random() < (0.3, 0.4)[arm]), propensity(shares, 1, arm))
+    (pair,) = verdict(evidence, [0, 1], lambda arm: ("old", "new")[arm], Pace(0, 1.0, 0.0)).pairs
+    scored, low, high = np.array([*pair.sequence, (4000, *pair.interval)]).T
+    figure = need("matplotlib.figure", "plot").Figure(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.fill_between(scored, low, high, alpha=0.3, linewidth=0)
+    axes.axhline(0.0, color="black", linewidth=0.8)
+    axes.axhline(0.1, color="black", linewidth=0.8, linestyle=":")
+    fell = evidence.beaten[1, 0]
+    if fell:
+        axes.axvline(fell, linewidth=0.8)
+        axes.annotate(f"verdict after {fell:,}", (fell, 0.3), xytext=(6, 0), textcoords="offset points")
+    axes.set(xlabel="closed decisions", ylabel="new pays more than old by", ylim=(-0.2, 0.4), xlim=(0, 4000))
+    path = Path(__file__).parent.parent / "docs" / "img" / "verdict.png"
+    figure.savefig(path, dpi=110)
+    print(f"wrote {path.name}")
+
+
+def main() -> None:
+    parts = ("false", "control", "power", "coverage", "plan", "drift", "picture")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"any of {', '.join(parts)}; all unless given")
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    given = parser.parse_args()
+    for part in given.parts or parts:
+        began = time.perf_counter()
+        if part == "false":
+            false_winners(given.runs, given.jobs)
+            sparse(given.runs, given.jobs)
+        elif part == "control":
+            control(max(given.runs // 5, 1))
+        elif part == "power":
+            power(given.runs, given.jobs)
+        elif part == "coverage":
+            coverage(max(given.runs // 2, 1), given.jobs)
+        elif part == "plan":
+            plans(given.runs, given.jobs)
+        elif part == "drift":
+            drift(max(given.runs // 5, 1))
+        elif part == "picture":
+            picture()
+        else:
+            parser.error(f"no part is called {part!r}; there are {', '.join(parts)}")
+        print(f"  ({time.perf_counter() - began:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+/** A typed client of accrual's decision service, for Node, edge functions and pages of the service's own origin. */
+
+import { InputError, readProblem, ServiceError } from "./errors.js";
+import type { BanditState, Context, Decision, Piece, PieceResult } from "./results.js";
+
+export { InputError, PROBLEM_KINDS, ServiceError } from "./errors.js";
+export type { ErrorKind } from "./errors.js";
+export type { ArmState, BanditState, Context, Decision, Piece, PieceResult, Verdict } from "./results.js";
+
+const BATCH_MOST = 1000; // decisions or pieces in one request
+const AGAIN = new Set([408, 429, 502, 503, 504]); // statuses after which a call is sent again
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 5_000;
+const PATIENCE = 30_000; // the most that a service may ask to wait; all in milliseconds
+
+export interface ClientOptions {
+  /** As `accrual keys create` printed it. Never put one into a page: whoever reads the page has it. */
+  readonly key?: string;
+  /** Milliseconds to wait for an answer; 10,000 unless given. */
+  readonly timeout?: number;
+  /** How often a call is sent at most, when there is no answer or the service asks to try again; 5 unless given. */
+  readonly attempts?: number;
+}
+
+export interface DecideOptions {
+  /** Sent again with the same key, the service gives the same decision. One is made up unless given. */
+  readonly key?: string;
+  /** What is known of whom the decision is for, where the bandit was made with features. */
+  readonly context?: Context;
+}
+
+export interface DecideManyOptions {
+  /** Sent again with the same key, the service gives the same decisions. One is made up unless given. */
+  readonly key?: string;
+  /** A context for each of the decisions, where the bandit was made with features. */
+  readonly context?: readonly Context[];
+}
+
+/**
+ * Ask a decision service. A call that gets no answer is sent again with the same key, and counted once.
+ *
+ * @example
+ * const client = new Client("http://127.0.0.1:8000", { key: "acc_..." });
+ * const decision = await client.decide("plays");
+ * await client.observe("plays", { decision: decision.id, value: 0.7, key: "play-991" });
+ */
+export class Client {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #timeout: number;
+  readonly #attempts: number;
+
+  constructor(url: string, options: ClientOptions = {}) {
+    if (!/^https?:\/\//.test(url)) {
+      throw new InputError(`url must be an address such as http://127.0.0.1:8000, not ${show(url)}`);
+    }
+    this.#url = url.replace(/\/+$/, "");
+    this.#headers = options.key === undefined ? {} : { Authorization: `Bearer ${options.key}` };
+    this.#timeout = whole("timeout", options.timeout ?? 10_000, 1);
+    this.#attempts = whole("attempts", options.attempts ?? 5, 1);
+  }
+
+  /** Make one decision. */
+  async decide(bandit: string, options: DecideOptions = {}): Promise<Decision> {
+    const [decision] = await this.#decide(bandit, 1, options);
+    return decision as Decision;
+  }
+
+  /** Make up to 1,000 decisions at once, before any feedback. */
+  async decideMany(bandit: string, n: number, options: DecideManyOptions = {}): Promise<Decision[]> {
+    return this.#decide(bandit, whole("n", n, 1, BATCH_MOST), options);
+  }
+
+  /** Send a piece of a decision's reward. One that the service cannot store is a `ServiceError`. */
+  async observe(bandit: string, piece: Piece): Promise<PieceResult> {
+    return this.#send("POST", at(bandit, "pieces"), checked(piece));
+  }
+
+  /** Send up to 1,000 pieces in one request. Each has its own result, in the order of the pieces. */
+  async observeMany(bandit: string, pieces: readonly Piece[]): Promise<PieceResult[]> {
+    if (!Array.isArray(pieces) || pieces.length > BATCH_MOST) {
+      throw new InputError(`pieces must be a list of up to ${BATCH_MOST} pieces`);
+    }
+    return pieces.length === 0 ? [] : this.#send("POST", at(bandit, "pieces"), pieces.map(checked));
+  }
+
+  /** Refuse further pieces of a decision. */
+  async closeDecision(bandit: string, decision: number): Promise<void> {
+    await this.#send("POST", at(bandit, `decisions/${whole("decision", decision, 0)}/close`), undefined);
+  }
+
+  /** Show what is known of every arm. */
+  async state(bandit: string): Promise<BanditState> {
+    return this.#send("GET", at(bandit, "state"), undefined);
+  }
+
+  async #decide(bandit: string, n: number, options: DecideOptions | DecideManyOptions): Promise<Decision[]> {
+    const { key = newKey(), context } = options;
+    const body = { n, key, context }; // JSON leaves out a context that is undefined
+    const answer = await this.#send<{ decisions: Decision[] }>("POST", at(bandit, "decisions"), body);
+    return answer.decisions;
+  }
+
+  async #send<T>(method: string, path: string, body: unknown): Promise<T> {
+    const json = body === undefined ? undefined : JSON.stringify(body);
+    for (let attempt = 1; ; attempt += 1) {
+      let status: number, text: string, retryAfter: string | null;
+      try {
+        const answer = await fetch(this.#url + path, {
+          method,
+          headers: json === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" },
+          ...(json === undefined ? {} : { body: json }),
+          signal: AbortSignal.timeout(this.#timeout),
+        });
+        status = answer.status;
+        retryAfter = answer.headers.get("retry-after");
+        text = await answer.text(); // the line may break here too
+      } catch (error) {
+        if (attempt >= this.#attempts) {
+          throw new ServiceError(0, "unreachable", `no answer: ${reason(error)}`, { cause: error });
+        }
+        await sleep(pause(attempt, null));
+        continue;
+      }
+      if (status >= 200 && status < 300) {
+        return JSON.parse(text) as T;
+      }
+      if (!AGAIN.has(status) || attempt >= this.#attempts) {
+        throw readProblem(status, text);
+      }
+      await sleep(pause(attempt, retryAfter));
+    }
+  }
+}
+
+/** The path of something that belongs to a bandit. */
+function at(bandit: string, what: string): string {
+  return `/v1/bandits/${encodeURIComponent(bandit)}/${what}`;
+}
+
+/**
+ * Check a piece and write it as JSON has it. One with neither key, age nor time would count anew each time it is
+ * sent, so it gets a key here.
+ */
+function checked(piece: Piece): Piece {
+  const { age, at: time, key } = piece;
+  const alone = age === undefined && time === undefined && key === undefined;
+  return {
+    decision: whole("decision", piece.decision, 0),
+    value: finite("value", piece.value),
+    ...(age === undefined ? {} : { age: finite("age", age) }),
+    ...(time === undefined ? {} : { at: finite("at", time) }),
+    ...(key === undefined ? {} : { key }),
+    ...(alone ? { key: newKey() } : {}),
+  };
+}
+
+/** JSON has neither NaN nor infinity: JavaScript would write them as null. */
+function finite(name: string, value: number): number {
+  if (typeof value !== "number" || !Number.isFinite(value)) {
+    throw new InputError(`${name} must be a finite number, not ${show(value)}`);
+  }
+  return value;
+}
+
+function whole(name: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER): number {
+  if (!Number.isInteger(value) || value < least || value > most) {
+    const limit = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw new InputError(`${name} must be a whole number ${limit}, not ${show(value)}`);
+  }
+  return value;
+}
+
+function show(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}
+
+/** A key unlike any other. Keys of one time begin alike, so that a database has them side by side. */
+function newKey(): string {
+  const random = crypto.getRandomValues(new Uint8Array(10));
+  const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Date.now().toString(16).padStart(12, "0") + hex;
+}
+
+/** Milliseconds to wait: what the service asked for, or a random time whose limit doubles with each attempt. */
+function pause(attempt: number, retryAfter: string | null): number {
+  if (retryAfter !== null && /^\d+$/.test(retryAfter)) {
+    return Math.min(Number(retryAfter) * 1000, PATIENCE);
+  }
+  return Math.random() * Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt);
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** What went wrong, in words: `fetch` hides it in the cause of its error. */
+function reason(error: unknown): string {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return inner instanceof Error ? inner.message || inner.name : String(inner);
+}

@@ -1,0 +1,98 @@
+/** What is sent to the service, and what it answers. Fields that a newer service adds are kept, without a type. */
+
+/** What is known of whom a decision is for: a value for each feature of the bandit, null where it is missing. */
+export type Context = Readonly<Record<string, string | number | boolean | null>>;
+
+/** A decision that was made. */
+export interface Decision {
+  readonly id: number;
+  readonly arm: string;
+  /** Its round, or its time in seconds since 1970. */
+  readonly at: number;
+  /** The probability with which the arm was chosen, where the service tells it. */
+  readonly propensity?: number | null;
+}
+
+/** A piece of a decision's reward, to be sent. */
+export interface Piece {
+  readonly decision: number;
+  readonly value: number;
+  /** Rounds, or seconds, since the decision. Unless given, the service's own clock tells it. */
+  readonly age?: number;
+  /** When it was paid, in place of `age`. */
+  readonly at?: number;
+  /** Names the piece among those of its decision: sent again with the same key it counts once. */
+  readonly key?: string;
+}
+
+/** What became of a piece. */
+export interface PieceResult {
+  /** `late` is stored and counted, but not learned from; `again` had been stored before. The last five occur in a batch only. */
+  readonly status: "stored" | "again" | "late" | "conflict" | "unknown" | "future" | "early" | "invalid";
+  readonly age?: number;
+  readonly late?: boolean;
+  /** There if the decision has paid more in all than its arm's cap. */
+  readonly warning?: string;
+  /** Why the piece was not stored. */
+  readonly detail?: string;
+}
+
+/** What is known of an arm. */
+export interface ArmState {
+  readonly name: string;
+  readonly cap: number;
+  readonly retired: boolean;
+  readonly decisions: number;
+  /** Decisions that may still be paid for. */
+  readonly pending: number;
+  /** Reward that has arrived in time. */
+  readonly observed: number;
+  /** Reward still to come from pending decisions. */
+  readonly expected: number | null;
+  /** What one decision pays on average, up to the age `reached`. */
+  readonly estimate: number | null;
+  readonly interval: readonly [number, number] | null;
+  /** The greatest age that a decision of the arm has reached. */
+  readonly reached: number;
+  /** Decisions that have paid more in all than the cap. */
+  readonly above_cap: number;
+  /** Of the last 1,000 decisions. */
+  readonly share: number;
+  /** How the arm's reward divides over the ages up to each of the state's `ages`. */
+  readonly spread: readonly number[];
+}
+
+/** What may be said of the arms in play, however often one looks. */
+export interface Verdict {
+  /** The arm that pays more than every other one in play. */
+  readonly winner: string | null;
+  /** The chance that a winner that is named is ever a false one. */
+  readonly error: number;
+  /** Arms that may still be the best. */
+  readonly contenders: readonly string[];
+  /** Arms of which it is known that another one pays at least as much. */
+  readonly retirable: readonly string[];
+  /** About what a decision would lose on average, were the arm ahead taken for good now. */
+  readonly loss_if_stopped: number | null;
+  /** About how many decisions more it takes. */
+  readonly decisions_to_go: number | null;
+}
+
+/** What is known of a bandit, as of one position of its log. */
+export interface BanditState {
+  readonly name: string;
+  readonly position: number;
+  readonly at: number;
+  readonly decisions: number;
+  readonly pending: number;
+  /** Pieces that came too late, ever. */
+  readonly late: number;
+  /** Requests sent again and counted once. */
+  readonly duplicates: number;
+  /** Events that are stored and not in this state yet. */
+  readonly behind: number;
+  readonly ages: readonly number[];
+  readonly arms: readonly ArmState[];
+  /** Where the service gives verdicts. */
+  readonly verdict?: Verdict;
+}

@@ -1,0 +1,146 @@
+"""The floor: a known chance for every arm, by a coin that is thrown after the policy's choice.
+
+With K arms in play and a floor f, an arm is chosen with probability f / K, and the policy's pick with 1 - f
+more. So the propensity of a decision is known exactly, for every policy, those that draw nothing included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, unknown
+from accrual.core.jit import njit_noinline
+
+Floats = npt.NDArray[np.float64]
+
+
+class Shares(NamedTuple):
+    """How traffic may be shared out, arm by arm; all of it for arms in play, and adding up to at most 1."""
+
+    least: Floats  # the least share of each arm; 0 for one that has retired
+    most: Floats  # the greatest share of each arm
+
+
+@njit_noinline
+def propensity(shares: Shares, pick: int, arm: int) -> float:
+    """Return the probability with which `arm` is chosen where the policy's pick is `pick`."""
+    least, most = shares.least, shares.most
+    spoken = 0.0
+    for k in range(len(least)):
+        spoken += least[k]
+    spare = 1.0 - spoken
+    own = min(least[pick] + spare, most[pick])
+    if arm == pick:
+        return own
+    # What the pick may not take goes to the others, as far as each has room.
+    over = least[pick] + spare - own
+    if over <= 0.0:
+        return least[arm]
+    room = 0.0
+    for k in range(len(least)):
+        if k != pick:
+            room += most[k] - least[k]
+    return least[arm] + over * ((most[arm] - least[arm]) / room)
+
+
+@njit_noinline
+def drawn(shares: Shares, pick: int, u: float) -> int:
+    """Return the arm that the coin `u`, from 0 to below 1, makes of the policy's pick."""
+    upto = propensity(shares, pick, pick)
+    if u < upto:
+        return pick
+    last = pick
+    for k in range(len(shares.least)):
+        if k != pick:
+            chance = propensity(shares, pick, k)
+            if chance > 0.0:
+                upto += chance
+                last = k
+                if u < upto:
+                    return k
+    return last
+
+
+class Limits(NamedTuple):
+    """What a user asks of the traffic.
+
+    Attributes
+    ----------
+    floor : float
+        The share of decisions whose arm is drawn at random, all arms in play alike.
+    bounds : tuple of (float, float)
+        For the first arms, in order, the least and the greatest share of the traffic.
+    """
+
+    floor: float = 0.0
+    bounds: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is asked: otherwise no coin is thrown."""
+        return self.floor > 0.0 or any(bound != (0.0, 1.0) for bound in self.bounds)
+
+    def shares(self, playing: npt.NDArray[np.bool_]) -> Shares:
+        """Return the shares where these arms are in play.
+
+        Where arms have retired, the least shares of those left may come to more than everything, or the
+        greatest to less: then all of them shrink, or grow, in proportion.
+
+        Examples
+        --------
+        >>> Limits(0.2, ((0.3, 1.0), (0.0, 0.5))).shares(np.array([True, True, True])).least.round(3)
+        array([0.3  , 0.067, 0.067])
+        """
+        count = max(int(playing.sum()), 1)
+        bounds = [*self.bounds, *[(0.0, 1.0)] * (len(playing) - len(self.bounds))]
+        least = np.array([max(self.floor / count, low) for low, _ in bounds]) * playing
+        most = np.array([high for _, high in bounds]) * playing
+        least = least / max(float(least.sum()), 1.0)
+        most = np.minimum(most / min(max(float(most.sum()), 1e-9), 1.0), 1.0)
+        return Shares(np.minimum(least, most), most)
+
+
+def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, arms: Sequence[str]) -> Limits:
+    """Return checked limits from what a user gives.
+
+    Parameters
+    ----------
+    floor : float
+    shares : mapping, optional
+        Of arms' names to the least and the greatest share of the traffic.
+    arms : sequence of str
+        The first arms.
+    """
+    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0.0 <= floor <= 1.0:
+        raise InputError(f"a floor must be a share from 0 to 1, such as 0.05, not {floor!r}")
+    bounds = dict.fromkeys(arms, (0.0, 1.0))
+    for name, bound in (shares or {}).items():
+        if name not in bounds:
+            raise unknown("arm", name, arms)
+        try:
+            low, high = (float(end) for end in bound)
+        except (TypeError, ValueError):
+            low, high = 1.0, 0.0
+        if not 0.0 <= low <= high <= 1.0 or high == 0.0:
+            raise InputError(
+                f"the shares of {name!r} must be two, from 0 to 1, such as (0.1, 0.6), not {bound!r}"
+            )
+        bounds[name] = (low, high)
+    least = sum(max(floor / len(arms), low) for low, _ in bounds.values())
+    most = sum(high for _, high in bounds.values())
+    if least > 1.0 + 1e-9:
+        raise InputError(f"the least shares and the floor's parts come to {least:g}, more than 1")
+    if most < 1.0 - 1e-9:
+        raise InputError(
+            f"the greatest shares come to {most:g}, less than 1: some decisions would have no arm"
+        )
+    for name, (low, high) in bounds.items():
+        if max(floor / len(arms), low) > high:
+            raise InputError(
+                f"the floor gives {name!r} {floor / len(arms):g}, more than its greatest share, {high:g}"
+            )
+    return Limits(float(floor), tuple(bounds.values()) if shares else ())
