@@ -35,6 +35,7 @@ ROOMS = {
     "policy": ("one file a policy", "shared"),
     "store": ("durable events", "live"),
     "problem": ("arms, caps, laws, window", "shared"),
+    "contextual": ("problems with contexts", "study"),
     "laws": ("what the groups pay", "shared"),
     "spread": ("how the cap is divided", "shared"),
     "core": ("compiler, random numbers, errors", "shared"),
