@@ -9,6 +9,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
+from accrual.store.export import export
 
 FEATURES = Features({"plan": ["free", "paid"], "new": bool, "visits": (0, 10)})
 
@@ -164,3 +165,16 @@ def test_the_state_says_for_whom_which_arm_wins():
         for arm, value in level.expected.items():  # 0.8 and 0.2, shrunk a little
             assert abs(value - (0.8 if (x == "free") == (arm == "a") else 0.2)) < 0.2
     assert ac.Bandit(["a"], window=5).state().features == []
+
+
+def test_contexts_are_exported(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    url = f"sqlite:///{tmp_path}/plays.db"
+    bandit = ac.Bandit(["a"], window=5, store=url, features={"plan": ["free"], "new": bool, "visits": (0, 9)})
+    bandit.decide(n=2, context=[{"plan": "free", "new": True, "visits": 12}, {"plan": "other"}])
+    bandit.close()
+    export(url, None, tmp_path / "out")
+    table = parquet.read_table(tmp_path / "out" / "decisions.parquet").to_pydict()
+    assert table["context_plan"] == ["free", None]
+    assert table["context_new"] == [True, None]
+    assert table["context_visits"] == [12.0, None]

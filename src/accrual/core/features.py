@@ -21,6 +21,7 @@ Anything else is refused: a feature that was not declared, a value of another ty
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -165,6 +166,10 @@ class Features:
             else:
                 back[name] = bool(number) if kind is bool else float(number)
         return back
+
+    def read_back_bytes(self, stored: bytes) -> dict[str, Any]:
+        """Return for people a context as a store keeps it: 8 bytes for each number, little-endian."""
+        return self.read_back(struct.unpack(f"<{len(self)}d", stored))
 
     def seen(self, stored: Sequence[float] | Floats) -> Floats:
         """Return what a policy sees of a stored context."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accrual.core.errors import need, unknown
+from accrual.core.features import Features
 from accrual.core.files import replacing
 from accrual.store.event_schema import EXPORTED, TABLES, BanditTableRow, column_types, select_all
 from accrual.store.readers import TableReader, open_reader
@@ -39,6 +41,9 @@ def _query(table: str, columns: Mapping[str, str]) -> str:
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
     """Write `decisions.parquet` and `pieces.parquet`, as of one moment.
 
+    A bandit with features has a column `context_NAME` for each: the level, True or False, or the number; null
+    where it was missing, or a level that was not declared.
+
     Parameters
     ----------
     url : str
@@ -55,13 +60,19 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     """
     need("pyarrow", "fit")
     with open_reader(url) as reader:
-        number, rounds = _bandit(reader, name)
+        number, rounds, features = _bandit(reader, name)
         Path(folder).mkdir(parents=True, exist_ok=True)
         counts = {}
         for file in EXPORTED:
             table, columns = _columns(file, reader, number)
-            rows = reader.chunks(_query(table, columns), number)
-            counts[file] = _write(Path(folder) / file, rows, _fields(table, columns, rounds))
+            fields = _fields(table, columns, rounds)
+            if table == "decision" and features is not None:
+                columns["context"] = "context"
+                fields |= _context_fields(features)
+                rows = _with_contexts(features, reader.chunks(_query(table, columns), number))
+            else:
+                rows = reader.chunks(_query(table, columns), number)
+            counts[file] = _write(Path(folder) / file, rows, fields)
         return counts
 
 
@@ -79,14 +90,34 @@ def _fields(table: str, columns: Mapping[str, str], rounds: bool) -> dict[str, A
     return fields
 
 
-def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool]:
+def _context_fields(features: Features) -> dict[str, Any]:
+    arrow = need("pyarrow", "fit")
+    kinds = {list: arrow.string(), type: arrow.bool_(), tuple: arrow.float64()}
+    return {f"context_{name}": kinds[type(kind)] for name, kind in features.kinds.items()}
+
+
+def _with_contexts(
+    features: Features, chunks: Iterator[list[tuple[Any, ...]]]
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Replace the last column of rows, a stored context, by a column for each feature."""
+    nothing = (None,) * len(features)
+    for rows in chunks:
+        yield [
+            (*row[:-1], *(nothing if row[-1] is None else features.read_back_bytes(row[-1]).values()))
+            for row in rows
+        ]
+
+
+def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool, Features | None]:
     rows = [BanditTableRow._make(row) for rows in reader.chunks(select_all("bandit")) for row in rows]
-    bandits = {row.name: (row.number, bool(row.rounds)) for row in rows}
+    bandits = {row.name: row for row in rows}
     if name is None and len(bandits) == 1:
-        return next(iter(bandits.values()))
-    if name not in bandits:
+        name = rows[0].name
+    if name is None or name not in bandits:
         raise unknown("bandit", name or "", bandits)
-    return bandits[name]
+    row = bandits[name]
+    declared = json.loads(row.config).get("features")
+    return row.number, bool(row.rounds), None if declared is None else Features.read(declared)
 
 
 def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str, Any]) -> int:
@@ -110,5 +141,5 @@ def _column(values: tuple[Any, ...], type_: Any) -> Any:
     if arrow.types.is_timestamp(type_):
         return arrow.array([round(value * 1e6) for value in values], arrow.int64()).cast(type_)
     if arrow.types.is_boolean(type_):
-        values = tuple(map(bool, values))
+        values = tuple([None if value is None else bool(value) for value in values])
     return arrow.array(values, type_)
