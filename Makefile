@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age docs map release clean
+.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -50,6 +50,10 @@ bench: venv
 # The Age policies beside the no-delay floor, and what they cost.
 age: venv
 	$(BIN)/python benchmarks/age.py
+
+# What contexts are worth, beside the same learner waiting and policies without; what they cost.
+contexts: venv
+	$(BIN)/python benchmarks/contexts.py
 
 # How often the 95 % intervals of a fit, a comparison and a replay hold the truth, on simulated logs.
 coverage: venv

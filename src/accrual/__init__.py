@@ -15,6 +15,8 @@ __version__ = VERSION
 if TYPE_CHECKING:
     from accrual import bounds as bounds
     from accrual import spread as spread
+    from accrual.contextual import Contexts as Contexts
+    from accrual.contextual import ContextualProblem as ContextualProblem
     from accrual.core.errors import InputError as InputError
     from accrual.core.errors import MissingExtra as MissingExtra
     from accrual.engine.result import Result as Result
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from accrual.problem import Problem as Problem
 
 _WHERE = {
+    "Contexts": "accrual.contextual",
+    "ContextualProblem": "accrual.contextual",
     "Bandit": "accrual.live.bandit",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
@@ -81,9 +85,9 @@ _MODULES = {
 
 def _names() -> list[str]:
     """Return all public names. Those of the policies are the catalog's."""
-    from accrual.policy.catalog import CATALOG
+    from accrual.policy.catalog import CATALOG, CONTEXTUAL
 
-    return sorted([*_WHERE, *_MODULES, *CATALOG])
+    return sorted([*_WHERE, *_MODULES, *CATALOG, *CONTEXTUAL])
 
 
 def __getattr__(name: str) -> Any:

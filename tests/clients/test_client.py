@@ -213,3 +213,28 @@ def test_too_busy_is_tried_again(tmp_path):
         assert [client.names() for _ in range(6)] == [[]] * 6
         with Client(service.url, attempts=1) as hasty, pytest.raises(ServiceError, match="requests a second"):
             _ = [hasty.names() for _ in range(6)]
+
+
+def test_contexts(service):
+    """Made with features, decided by contexts, explained by features; what is wrong is refused."""
+    features = {"plan": ["free", "paid"], "new": bool, "visits": (0, 50)}
+    with Client(service.url, timeout=300) as client:
+        made = client.create("by-context", ["a", "b"], 20, features=features, seed=1)
+        assert made.policy.startswith("AgeLinTS(")
+        assert made.features == {"plan": ["free", "paid"], "new": "bool", "visits": [0.0, 50.0]}
+        context: dict[str, str | bool | float | None] = {"plan": "paid", "new": True, "visits": 3}
+        first = client.decide("by-context", key="k", context=context)
+        assert client.decide("by-context", key="k", context=context) == first
+        with pytest.raises(ServiceError, match="other contexts"):
+            client.decide("by-context", key="k", context={**context, "visits": 4})
+        with pytest.raises(ServiceError, match="did you mean 'plan'"):
+            client.decide("by-context", context={"plans": "paid"})
+        assert len(client.decide_many("by-context", 2, context=[context, {"plan": "other"}])) == 2
+        with pytest.raises(ServiceError, match="list of 2 contexts"):
+            client.decide_many("by-context", 2, context=[context])
+        assert client.explain("by-context", first.id).context == {**context, "visits": 3.0}
+        with pytest.raises(ServiceError, match="must be levels"):
+            client.create("wrong", ["a"], 20, features={"plan": [1.0, "x"]})
+        client.create("plain", ["a"], 20)
+        with pytest.raises(ServiceError, match="no features"):
+            client.decide("plain", context=context)

@@ -39,6 +39,7 @@ FROZEN = {
     "0004_salt.py": "32bbc27ae472ed0af185983a1be1b345d7e6a20132d1ccfd0f29f3d06332d1aa",
     "0005_checksums.py": "3a4deaeb6a2cc52e71c9dd504e4a3d78b3f2c285c80c03394444935d322154b5",
     "0006_propensity.py": "fe0a40905a46492533c9cc699633019a215962498da847a8e9abd7def005162c",
+    "0007_contexts.py": "0dc7252c44ec014a37c892ddbb2f6fdb0f9edf682b340cd8883818bcf4bc0d7b",
 }
 
 

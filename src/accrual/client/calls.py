@@ -24,6 +24,7 @@ from .results import (
 )
 
 T = TypeVar("T")
+Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit
 BATCH_MOST = 1_000  # decisions or pieces in one request
 
 
@@ -62,6 +63,10 @@ def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | s
     else:
         listed = [{"name": arm} for arm in arms]
     given = {key: value for key, value in settings.items() if value is not None}
+    if "features" in given:
+        given["features"] = {
+            name: "bool" if kind is bool else list(kind) for name, kind in given["features"].items()
+        }
     body = {"name": name, "arms": listed, "window": window, **given}
     return Call("POST", "/v1/bandits", body, lambda found: build(BanditInfo, found))
 
@@ -71,9 +76,13 @@ def names() -> Call[list[str]]:
     return Call("GET", "/v1/bandits", None, lambda found: [bandit["name"] for bandit in found["bandits"]])
 
 
-def decide(bandit: str, n: int, key: str | None) -> Call[list[Decision]]:
+def decide(
+    bandit: str, n: int, key: str | None, context: Context | Sequence[Context] | None = None
+) -> Call[list[Decision]]:
     """Make decisions. Without a key one is made here, so that sending it again decides nothing new."""
-    body = {"n": whole("n", n, 1, BATCH_MOST), "key": _key(key) or _new_key()}
+    body: dict[str, Any] = {"n": whole("n", n, 1, BATCH_MOST), "key": _key(key) or _new_key()}
+    if context is not None:
+        body["context"] = dict(context) if isinstance(context, Mapping) else [dict(own) for own in context]
     return Call("POST", _of(bandit, "decisions"), body, _decisions)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class BanditInfo(NamedTuple):
     arms: list[str]
     unit: str = ""  # of the reward, such as lectures or €; empty where none was given
     floor: float = 0.0  # the share of decisions whose arm is drawn at random
+    features: dict[str, Any] | None = None  # what may be known of whom a decision is for
 
 
 class ArmState(NamedTuple):
@@ -91,6 +93,23 @@ class Verdict(NamedTuple):
     warnings: list[str]
 
 
+class Level(NamedTuple):
+    """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
+
+    level: str  # of a number, one of the two ends of its range
+    expected: dict[str, float]  # by arm: what a decision pays in all; an estimate
+
+
+class Feature(NamedTuple):
+    """What is known of a feature."""
+
+    name: str
+    unknown: int  # decisions with a level that was not declared
+    missing: int  # decisions that said nothing of it
+    beyond: int  # decisions with a number out of range
+    levels: list[Level]  # empty while nothing is known, and unless the policy is AgeLinTS
+
+
 class BanditState(NamedTuple):
     """What is known of a bandit, as of one position of its log."""
 
@@ -105,6 +124,7 @@ class BanditState(NamedTuple):
     ages: list[float]
     arms: list[ArmState]
     verdict: Verdict
+    features: list[Feature]
 
 
 class Reason(NamedTuple):
@@ -127,6 +147,7 @@ class Explanation(NamedTuple):
     first: bool  # chosen because nothing was known of the arm
     exact: bool  # whether the state, computed again from the log, gives the same choice
     reasons: list[Reason]
+    context: Mapping[str, Any] = MappingProxyType({})  # whom it was for; empty without features
 
 
 class Event(NamedTuple):
@@ -168,7 +189,10 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
     """Make a state from an answer's object."""
     arms = [build(ArmState, arm | {"interval": arm["interval"] and tuple(arm["interval"])})
             for arm in answer["arms"]]  # fmt: skip
-    return build(BanditState, {**answer, "arms": arms, "verdict": _verdict(answer["verdict"])})
+    features = [build(Feature, {**feature, "levels": [build(Level, level) for level in feature["levels"]]})
+                for feature in answer["features"]]  # fmt: skip
+    verdict = _verdict(answer["verdict"])
+    return build(BanditState, {**answer, "arms": arms, "verdict": verdict, "features": features})
 
 
 def build_explanation(answer: Mapping[str, Any]) -> Explanation:

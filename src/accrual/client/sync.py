@@ -45,21 +45,27 @@ class Client:
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor` and
-        `shares` as for `accrual.Bandit`."""
+        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares` and
+        `features` as for `accrual.Bandit`."""
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
         """List the names of all bandits."""
         return self._send(calls.names())
 
-    def decide(self, bandit: str, key: str | None = None) -> Decision:
-        """Make one decision."""
-        return self._send(calls.decide(bandit, 1, key))[0]
+    def decide(self, bandit: str, key: str | None = None, context: calls.Context | None = None) -> Decision:
+        """Make one decision; for a bandit with features, by the `context` of whom it is for."""
+        return self._send(calls.decide(bandit, 1, key, context))[0]
 
-    def decide_many(self, bandit: str, n: int, key: str | None = None) -> list[Decision]:
-        """Make up to 1,000 decisions at once, before any feedback."""
-        return self._send(calls.decide(bandit, n, key))
+    def decide_many(
+        self,
+        bandit: str,
+        n: int,
+        key: str | None = None,
+        context: Sequence[calls.Context] | None = None,
+    ) -> list[Decision]:
+        """Make up to 1,000 decisions at once, before any feedback; with features, a context for each."""
+        return self._send(calls.decide(bandit, n, key, context))
 
     def observe(
         self, bandit: str, decision: int, value: float, **options: Unpack[PieceOptions]

@@ -6,6 +6,8 @@ state to carry, so a result cannot depend on threads, order, chunks or a restart
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,6 +34,7 @@ _32 = np.uint64(32)
 _11 = np.uint64(11)
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 _UNIT = 1.0 / 9007199254740992.0  # 2**-53
+_TURN = 2.0 * math.pi
 
 
 @njit
@@ -84,6 +87,13 @@ def pair(key: tuple[int, int], round_: int, lane: int, attempt: int) -> tuple[fl
         np.uint64(seed) >> _32,
     )
     return _unit(a, b), _unit(c, d)
+
+
+@njit
+def normal(key: tuple[int, int], round_: int, lane: int) -> float:
+    """Draw from the standard normal law, for (seed, run) `key`, round and lane (Box and Muller, 1958)."""
+    u, v = pair(key, round_, lane, 0)
+    return math.sqrt(-2.0 * math.log(1.0 - u)) * math.cos(_TURN * v)
 
 
 @njit

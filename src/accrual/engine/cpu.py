@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
@@ -246,8 +246,10 @@ class Task(NamedTuple):
     runs: range
 
 
-def play(task: Task, workers: int, progress: Progress) -> tuple[Floats, Ints]:
-    """Play in `workers` threads.
+def play(
+    task: Any, make_run: Callable[[Any, Sequence[Any], int], Any], workers: int, progress: Progress
+) -> tuple[Floats, Ints]:
+    """Play a task in `workers` threads; `make_run` makes a run of the task, of some of its plans.
 
     Returns
     -------
@@ -265,7 +267,7 @@ def play(task: Task, workers: int, progress: Progress) -> tuple[Floats, Ints]:
 
     def play_share(row: int, share: int) -> None:
         picked = list(range(share, len(plans), shares))
-        run = _Run(task, [plans[p] for p in picked], runs[row])
+        run = make_run(task, [plans[p] for p in picked], runs[row])
         for rounds in run.play():
             progress.advance(rounds * len(picked))
             if stop.is_set():
@@ -284,7 +286,7 @@ def play(task: Task, workers: int, progress: Progress) -> tuple[Floats, Ints]:
     return regret, pulls
 
 
-class _Run:
+class Run:
     """Several policies on one run's draws."""
 
     def __init__(self, task: Task, plans: Sequence[PolicyPlan], run: int) -> None:

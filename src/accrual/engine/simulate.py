@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import cpu
+from accrual.engine import contextual, cpu
 from accrual.engine.result import Result
 from accrual.environment.laws import pack
 from accrual.policy.base import Policy, as_policy
@@ -26,7 +27,7 @@ DEVICES = ("cpu", "cuda")
 
 
 def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
-    problem: Problem,
+    problem: Problem | ContextualProblem,
     policies: Policies,
     horizon: int,
     runs: int | range = 100,
@@ -45,8 +46,9 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or ContextualProblem
     policies : sequence of Policy, or dict of label to Policy
+        On a problem with contexts also those that choose by contexts.
     horizon : int
         Rounds in a run; at least one for each arm.
     runs : int or range
@@ -87,16 +89,24 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
-    laws = pack(problem)
-    plans = [cpu.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
-    task = cpu.Task(problem, laws, plans, rounds, horizon, seed, numbers)
-    with Progress(len(plans) * len(numbers) * horizon, show=progress) as shown:
-        if device == "cuda":
-            from accrual.engine.cuda import play
-
-            regret, pulls = play(task, shown)
+    with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
+        if isinstance(problem, ContextualProblem):
+            if device == "cuda":
+                raise InputError("a problem with contexts is played on the CPU; leave out device='cuda'")
+            visited = [contextual.Plan(policy, problem) for policy in labelled.values()]
+            job = contextual.Task(problem, visited, rounds, horizon, seed, numbers)
+            regret, pulls = cpu.play(job, contextual.Run, workers, shown)
         else:
-            regret, pulls = cpu.play(task, workers, shown)
+            _refuse_contextual(labelled)
+            laws = pack(problem)
+            plans = [cpu.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
+            task = cpu.Task(problem, laws, plans, rounds, horizon, seed, numbers)
+            if device == "cuda":
+                from accrual.engine.cuda import play
+
+                regret, pulls = play(task, shown)
+            else:
+                regret, pulls = cpu.play(task, cpu.Run, workers, shown)
     return Result(
         labels=tuple(labelled),
         rounds=rounds,
@@ -111,6 +121,12 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
             "version": VERSION,
         },
     )
+
+
+def _refuse_contextual(labelled: Mapping[str, Policy]) -> None:
+    for label, policy in labelled.items():
+        if policy.contextual:
+            raise InputError(f"{label} chooses by contexts; play it on a ContextualProblem")
 
 
 def _labelled(policies: Policies) -> dict[str, Policy]:

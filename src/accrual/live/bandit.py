@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Unpack, overload
+from typing import Any, Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
+from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
 from accrual.live import config as configuration
 from accrual.live.asks import (
@@ -24,6 +25,7 @@ from accrual.live.catch_up_thread import CatchUpThread, Staleness
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import Ask, Commits, Decide, salt_of
 from accrual.live.config import Config, Options, cap_of, name_of
+from accrual.live.contexts import checked_contexts, stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
 from accrual.live.log_follower import LogFollower
@@ -80,7 +82,7 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`: see `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`: see `Options`.
 
     Examples
     --------
@@ -110,8 +112,9 @@ class Bandit:
         configuration.check_times(options)
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
         given = configuration.checked(
-            arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", "")
-        )
+            arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
+            options.get("features"),
+        )  # fmt: skip
         given = configuration.with_limits(given, options, name)
         name_of("a bandit", name)
         place, owned = _opened(store)
@@ -206,29 +209,45 @@ class Bandit:
         return [self._name(number) for number in numbers]
 
     @overload
-    def decide(self, n: None = None, key: str | None = None) -> Decision[str]: ...
+    def decide(
+        self, n: None = None, key: str | None = None, context: Mapping[str, Any] | None = None
+    ) -> Decision[str]: ...
 
     @overload
-    def decide(self, n: int, key: str | None = None) -> list[Decision[str]]: ...
+    def decide(
+        self, n: int, key: str | None = None, context: Sequence[Mapping[str, Any]] | None = None
+    ) -> list[Decision[str]]: ...
 
-    def decide(self, n: int | None = None, key: str | None = None) -> Decision[str] | list[Decision[str]]:
+    def decide(
+        self,
+        n: int | None = None,
+        key: str | None = None,
+        context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> Decision[str] | list[Decision[str]]:
         """Choose an arm; or, with `n`, a list of as many, none of which knows what another will pay.
 
         Parameters
         ----------
         n : int, optional
         key : str, optional
-            The same key again gives the same decisions again.
+            The same key again gives the same decisions again; with another context it is an error.
+        context : mapping, optional
+            Whom the decision is for: a value for each feature, as in ``{"country": "de", "new": True}``. With
+            `n`, a list of as many contexts. What is left out is missing, and counted.
         """
         count = 1 if n is None else whole("n", n, 1, _MOST)
         if key is not None:
             name_of("a decision", key)
+        contexts = self.stored_contexts(context, n)
         if key is None and self._volatile:
-            answer = self._commits.decide(count)
+            answer = self._commits.decide(count, contexts)
         else:
-            (answer,) = self._commits.submit((Decide(count, key),))
+            (answer,) = self._commits.submit((Decide(count, key, contexts),))
             if answer.status is Status.CONFLICT:
-                raise InputError(f"the key {key!r} was used for another number of decisions than {count}")
+                raise InputError(
+                    f"the key {key!r} was used for another number of decisions than {count}, "
+                    "or for other contexts"
+                )
         if n is None:
             return Decision(answer.number, self._name(answer.arms[0]), answer.at, *answer.propensities)
         return [
@@ -237,6 +256,17 @@ class Bandit:
                 zip(answer.arms, answer.propensities or (None,) * count, strict=True)
             )
         ]
+
+    def stored_contexts(
+        self, context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n: int | None = None
+    ) -> tuple[bytes, ...] | None:
+        """Check contexts as `decide` takes them; return them as a store keeps them, for `submit`."""
+        return stored_contexts(self._config.features, context, n)
+
+    @property
+    def features(self) -> Features | None:
+        """What may be known of whom a decision is for; None without features."""
+        return self._config.features
 
     def observe(
         self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
@@ -328,7 +358,9 @@ class Bandit:
         if isinstance(ask, Decide):
             if ask.key is not None:
                 name_of("a decision", ask.key)
-            return Decide(whole("n", ask.n, 1, _MOST), ask.key)
+            n = whole("n", ask.n, 1, _MOST)
+            contexts = self.stored_contexts(None, n) if ask.contexts is None else ask.contexts
+            return Decide(n, ask.key, checked_contexts(self._config.features, contexts, n))
         if isinstance(ask, AddArm):
             arm = ask._replace(name=name_of("an arm", ask.name), cap=cap_of(ask.cap))
             self._arm_fits(arm.cap, arm.window)

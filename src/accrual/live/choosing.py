@@ -16,7 +16,16 @@ from accrual.core.jit import njit
 from accrual.core.random import floor_coin
 from accrual.live.draft import add
 from accrual.live.evidence import NO_PROPENSITY
-from accrual.live.kernel_state import CHOOSE, OF_ARM, RECENT, Book, Floats, KernelState, Rules
+from accrual.live.kernel_state import (
+    CHOOSE,
+    OF_ARM,
+    RECENT,
+    Book,
+    Floats,
+    KernelState,
+    Rules,
+    visit_of,
+)
 from accrual.live.pending import enter
 from accrual.policy.base import Function, Functions, Moment, no_refresh
 from accrual.policy.floor import drawn, propensity
@@ -71,8 +80,11 @@ def turn(stats: Any, rules: Rules, first_news: Floats, now: float, made: int) ->
 
 
 @functools.cache
-def choosing(functions: Functions) -> Choosing:
-    """Compile how decisions are made with these functions of a policy."""
+def choosing(functions: Functions, keeps: bool) -> Choosing:
+    """Compile how decisions are made with these functions of a policy, which take a context.
+
+    `keeps` says whether the policy names statistics that are `kept`.
+    """
     index, survey = functions.index, functions.survey
     decided, refresh = functions.decided, functions.refresh
     refreshed = refresh is not no_refresh
@@ -84,7 +96,7 @@ def choosing(functions: Functions) -> Choosing:
                 refresh(state.params, book.stats)
         first = turn(book.stats, state.rules, book.first_news, now, moment.round - 1)
         if first == CHOOSE:
-            survey(state.choosing, book.stats, moment)
+            survey(state.choosing, book.stats, moment, state.visits[visit_of(state, moment.round - 1)])
         return first
 
     @njit
@@ -98,10 +110,11 @@ def choosing(functions: Functions) -> Choosing:
         rules, values = state.rules, state.values
         choice = first
         most = -np.inf
+        x = state.visits[visit_of(state, moment.round - 1)]
         for k in range(len(rules.playing)):
             values[k] = np.nan
             if first == CHOOSE and rules.playing[k] and (k < rules.founding or book.first_news[k] <= now):
-                value = index(state.choosing, book.stats, k, moment)
+                value = index(state.choosing, book.stats, k, moment, x)
                 values[k] = value
                 if choice == CHOOSE or value > most:
                     most = value
@@ -118,15 +131,19 @@ def choosing(functions: Functions) -> Choosing:
         if refreshed:
             book.stats.due[0] -= 1
         book.stats.pulls[arm] += 1
-        decided(state.params, book.stats, arm)
+        x = state.visits[visit_of(state, made)]
+        light = keeps and book.light
+        if not light:
+            decided(state.params, book.stats, arm, x)
         rules = state.rules
         own = rules.windows[arm] if window == OF_ARM else window
         if book.first_news[arm] == np.inf:
             book.first_news[arm] = now + min(own, rules.ends[0])
         if book.trial:
-            add(state.draft, rules.ends, made, arm, now, own)
+            if not light:
+                add(state.draft, rules.ends, made, arm, now, own)
         else:
             state.recent[made % RECENT] = arm
-            enter(state.pending, rules.ends, arm, now, own, chance)
+            enter(state.pending, rules.ends, arm, now, own, chance, x)
 
     return Choosing(prepare, choose_arm, record)

@@ -16,6 +16,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
+from accrual.live.contexts import Floats, numbers_of
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, NewDecisions, NewPiece, Status, Store, StoreError, StoreRequest
 
@@ -31,6 +32,7 @@ class Decide(NamedTuple):
 
     n: int = 1
     key: str | None = None
+    contexts: tuple[bytes, ...] | None = None  # whom each is for: see `accrual.live.contexts.bytes_of`
 
 
 Ask = StoreRequest | Decide
@@ -140,38 +142,57 @@ class Commits:
                 if self._leader is caller:
                     self._pass_on()
 
-    def decide(self, n: int) -> Answer:
+    def decide(self, n: int, contexts: tuple[bytes, ...] | None = None) -> Answer:
         """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
             if not ledger.anyone:
                 raise InputError(_NO_ARM)
             now = self.now()
+            told = self._numbers([contexts] if contexts else [], n)
             if n == 1:  # the common case, without lists
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                arm = ledger.make_one(time, self._salt)
+                arm = ledger.make_one(time, self._salt, None if told is None else told[0])
                 arms: tuple[int, ...] = (arm,)
                 windows: tuple[float, ...] = (ledger.window_of(arm),)
                 chances = ledger.propensities(1)
             else:
-                arms, chances = self._make_batch(now, n)
+                arms, chances = self._make_batch(now, n, told)
                 windows = tuple([ledger.window_of(arm) for arm in arms])
-            choice = NewDecisions(arms, windows, follower.position, salt=self._salt, propensities=chances)
+            choice = NewDecisions(
+                arms, windows, follower.position, salt=self._salt, propensities=chances, contexts=contexts
+            )
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
             return answer
 
-    def _make_batch(self, now: float, n: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Make `n` decisions; return their arms and propensities."""
+    def _make_batch(
+        self, now: float, n: int, told: Floats | None
+    ) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Make `n` decisions, for those of whom we are told; return their arms and propensities."""
         ledger = self._follower.ledger
         if not self._step:
-            return tuple(ledger.make(max(now, ledger.now), n, salt=self._salt)), ledger.propensities(n)
-        arms: list[int] = []
+            arms = ledger.make(max(now, ledger.now), n, salt=self._salt, contexts=told)
+            return tuple(arms), ledger.propensities(n)
+        arms = []
         chances: tuple[float, ...] = ()
-        for round_ in range(ledger.decisions + 1, ledger.decisions + 1 + n):
-            arms.append(ledger.make_one(float(round_), self._salt))
+        for i in range(n):
+            context = None if told is None else told[i]
+            arms.append(ledger.make_one(ledger.decisions + 1.0, self._salt, context))
             chances += ledger.propensities(1)
         return tuple(arms), chances
+
+    def _asked(self, callers: Sequence[_Caller], wanted: int) -> Floats | None:
+        """Whom the decisions that are wanted are for, in numbers."""
+        asks = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
+        return self._numbers([ask.contexts or (None,) * ask.n for ask in asks], wanted)
+
+    def _numbers(self, contexts: Sequence[Sequence[bytes | None]], n: int) -> Floats | None:
+        features = self._follower.ledger.visitors.features
+        if features is None:
+            return None
+        stored = [context for batch in contexts for context in batch] or [None] * n
+        return numbers_of(stored, len(features))
 
     def now(self) -> float:
         """The time."""
@@ -215,7 +236,7 @@ class Commits:
         if wanted:
             if ledger.anyone:
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                choices = ledger.choose(time, wanted, self._step, self._salt)
+                choices = ledger.choose(time, wanted, self._step, self._salt, self._asked(callers, wanted))
                 chances = ledger.propensities(wanted)
             else:
                 for caller in callers:
@@ -233,7 +254,9 @@ class Commits:
                     arms, own = tuple(choices[first : first + ask.n]), chances[first : first + ask.n]
                     first += ask.n
                     windows = tuple([ledger.window_of(arm) for arm in arms])
-                    items.append(NewDecisions(arms, windows, follower.position, ask.key, self._salt, own))
+                    items.append(
+                        NewDecisions(arms, windows, follower.position, ask.key, self._salt, own, ask.contexts)
+                    )
                 else:
                     items.append(ask)
         answers = self._store.append(self._bandit, items, now, self._skew)

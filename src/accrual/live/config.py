@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, TypedDict
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
+from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
 from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import parse, policy_text
 from accrual.policy.floor import Limits, limits_of
@@ -44,6 +46,9 @@ class Options(TypedDict, total=False):
     shares : mapping
         Of arms' names to the least and the greatest share of decisions that each gets, such as
         ``{"jazz": (0.1, 0.6)}``.
+    features : mapping
+        What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
+        AgeLinTS, unless one is given.
     """
 
     seed: int
@@ -53,6 +58,7 @@ class Options(TypedDict, total=False):
     unit: str
     floor: float
     shares: Mapping[str, tuple[float, float]]
+    features: Mapping[str, Any]
 
 
 class Config(NamedTuple):
@@ -67,6 +73,7 @@ class Config(NamedTuple):
     allow_negative: bool
     unit: str = ""  # of the reward, for people
     limits: Limits = Limits()
+    features: Features | None = None  # what may be known of whom a decision is for
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """One for the first arms, with this policy or another."""
@@ -79,17 +86,20 @@ class Config(NamedTuple):
             self.window,
             self.limits,
             self.allow_negative,
+            self.features if policy is None or policy is self.policy else None,
         )
 
     def written(self) -> dict[str, Any]:
         """As the store keeps it."""
         text = policy_text(self.policy)
         unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
+        features = {} if self.features is None else {"features": self.features.written()}
         limits: dict[str, Any] = {}
         if self.limits.any:
             limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
         return (
             unit
+            | features
             | limits
             | {
                 "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
@@ -112,6 +122,7 @@ def checked(
     seed: int,
     allow_negative: bool,
     unit: str = "",
+    features: Mapping[str, Any] | None = None,
 ) -> Config:
     """A configuration from what a user gives."""
     rounds, length = window_of(window)
@@ -142,10 +153,11 @@ def checked(
         rounds,
         length,
         groups or (int(length) if rounds else STEPS),
-        AgeIMED() if policy is None else policy,
+        policy or (AgeIMED() if features is None else AgeLinTS()),
         whole("seed", seed, 0, SEED_MOST),
         bool(allow_negative),
         unit_of(unit),
+        features=None if features is None else Features(features),
     )
     config.ledger()  # the policy may have something to say
     return config
@@ -179,6 +191,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written["allow_negative"],
         written.get("unit", ""),
         limits_written(written),
+        Features.read(written["features"]) if "features" in written else None,
     )
 
 
@@ -208,7 +221,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
         wanted["arms"] = written["arms"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
-        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit")
+        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit", "features")
         if _short(key, wanted) != _short(key, written)
     ]
     if differing:
@@ -226,6 +239,8 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
         return window_text(written["rounds"], written["window"])
     if key == "unit":
         return repr(written.get(key, ""))
+    if key == "features":
+        return str(written.get(key, "none"))
     return str(written[key])
 
 

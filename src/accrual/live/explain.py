@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from accrual.live.contexts import numbers_of
 from accrual.live.estimate import estimate
 from accrual.live.log_follower import LogFollower
 from accrual.policy.age import AgePolicy
 from accrual.policy.base import Moment
+from accrual.policy.contextual import ContextualPolicy
 from accrual.policy.estimate import TURN
 from accrual.store.base import Store
 from accrual.store.event_schema import DecisionRow
@@ -36,6 +38,7 @@ class Explanation(NamedTuple):
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
+    context: dict[str, Any] = {}  # noqa: RUF012  (whom it was for; empty for a bandit without features)
 
 
 def explain(
@@ -58,13 +61,22 @@ def explain(
             break
         first -= 1
     made = row.id - first
-    chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step, row.salt)[-1]
+    features = ledger.visitors.features
+    contexts = None
+    if features is not None:
+        contexts = numbers_of(store.contexts(bandit, first, made + 1), len(features))
+    chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step, row.salt, contexts)[-1]
     number = ledger.decisions + made + 1
     moment = Moment(number, math.log(max(number - 1, 1)), ledger.seed, row.salt)
     known = ledger.values < TURN  # not a number where the policy was not asked
     reasons = []
     for arm in ledger.arms:
         terms = ledger.policy.terms(ledger.params, ledger.trial_stats, arm, moment) if known[arm] else {}
+        if known[arm] and features is not None and isinstance(ledger.policy, ContextualPolicy):
+            assert contexts is not None
+            x = features.seen(contexts[-1])
+            adds = ledger.policy.explain_context(ledger.params, ledger.trial_stats, arm, x, features.columns)
+            terms |= {f"{column} adds": value for column, value in adds.items()}
         found = (
             estimate(ledger.params, ledger.trial_stats, arm) if isinstance(ledger.policy, AgePolicy) else None
         )
@@ -77,4 +89,5 @@ def explain(
             )
         )
     turn, exact = not known[row.arm], chosen == row.arm
-    return Explanation(row.id, name(row.arm), row.at, row.propensity, turn, reasons, exact)
+    context = {} if features is None or contexts is None else features.read_back(contexts[-1].tolist())
+    return Explanation(row.id, name(row.arm), row.at, row.propensity, turn, reasons, exact, context)

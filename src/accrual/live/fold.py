@@ -18,6 +18,7 @@ from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints,
 from accrual.live.learning import learning
 from accrual.live.pending import NEXT, close, has_room
 from accrual.policy.base import Feedback, Function, Functions
+from accrual.policy.contextual import with_contexts
 from accrual.store.event_schema import Events, Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
@@ -34,15 +35,26 @@ class Fold(NamedTuple):
 
 
 @functools.cache
-def fold(functions: Functions, feedback: Feedback) -> Fold:
-    """Compile the kernels for a policy's functions."""
-    learns, chooses = learning(functions, feedback), choosing(functions)
+def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Fold:
+    """Compile the kernels for a policy's functions.
+
+    Parameters
+    ----------
+    functions : Functions
+    feedback : {"totals", "pieces", "groups"}
+    contextual : bool
+        Whether the functions take a context.
+    keeps : bool
+        Whether the policy names statistics that are `kept`.
+    """
+    taking = with_contexts(functions, contextual)
+    learns, chooses = learning(taking, feedback, keeps), choosing(taking, keeps)
     pass_time, learn = learns.pass_time, learns.learn
     prepare, choose_arm, record = chooses.prepare, chooses.choose_arm, chooses.record
 
     @njit
     def decide(state: KernelState, now: float, n: int, arm: int, window: float, salt: int) -> bool:
-        book = Book(state.stats, state.first_news, state.pending.queues, False)
+        book = Book(state.stats, state.first_news, state.pending.queues, False, False)
         pass_time(state, book, now)
         if not has_room(state.pending, n):
             return False
@@ -64,7 +76,7 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
 
     @njit
     def replay(state: KernelState, i: int, events: Events) -> int:
-        book = Book(state.stats, state.first_news, state.pending.queues, False)
+        book = Book(state.stats, state.first_news, state.pending.queues, False, False)
         while i < len(events.kind):
             kind, at, id_ = events.kind[i], events.at[i], events.decision[i]
             if kind > _CLOSE:
@@ -86,13 +98,19 @@ def fold(functions: Functions, feedback: Feedback) -> Fold:
 
     @njit
     def try_decisions(state: KernelState, now: float, step: float, n: int, salt: int) -> bool:
-        if not copy_due(state.draft, state.pending.queues, state.rules.ends, now + step * (n - 1), n):
+        light = False
+        if keeps:  # without a refresh on the way, what finishes and what is kept makes no difference
+            light = state.stats.due[0] >= n
+        copied = len(state.memory)
+        if light:
+            copied = state.choosing_bytes
+        elif not copy_due(state.draft, state.pending.queues, state.rules.ends, now + step * (n - 1), n):
             return False
-        for j in range(len(state.memory)):  # a slice would be copied twice
+        for j in range(copied):  # a slice would be copied twice
             state.trial_memory[j] = state.memory[j]
         for k in range(state.rules.founding, len(state.first_news)):
             state.trial_first_news[k] = state.first_news[k]
-        book = Book(state.trial_stats, state.trial_first_news, state.draft.queues, True)
+        book = Book(state.trial_stats, state.trial_first_news, state.draft.queues, True, light)
         made = state.pending.counts[NEXT]
         for i in range(n):
             time = now + step * i

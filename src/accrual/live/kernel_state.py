@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.jit import njit
 from accrual.live.draft import Draft
 from accrual.live.evidence import Evidence
 from accrual.live.pending import Pending
@@ -47,7 +48,10 @@ class KernelState(NamedTuple):
     arms: Ints  # of the decisions last made, or last tried
     propensities: Floats  # of the same decisions
     values: Floats  # arms: their indices when an arm was last chosen
+    visits: Floats  # decisions x width: what the policy sees of whom the next decisions are for
+    visits_from: Ints  # one number: the id of the decision that the first of these is for
     memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `stats`
+    choosing_bytes: int  # how many of them, from the start, a choice between two refreshes depends on
     first_news: (
         Floats  # arms: when their first decision finishes its first group; infinite before that decision
     )
@@ -68,3 +72,11 @@ class Book(NamedTuple):
     first_news: Floats
     queues: Queues
     trial: bool
+    light: bool  # whether it lacks the statistics that the policy calls `kept`, and all that waits
+
+
+@njit
+def visit_of(state: KernelState, id_: int) -> int:
+    """Return the place in `visits` of a decision that is being made or tried."""
+    place: int = min(id_ - state.visits_from[0], len(state.visits) - 1)
+    return place  # a plain policy has but one visit, of no width

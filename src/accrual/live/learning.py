@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.live.kernel_state import OVER, Book, Floats, KernelState
+from accrual.live.kernel_state import OVER, Book, Floats, KernelState, visit_of
 from accrual.live.pending import CLOSED, LATE, find, leave
 from accrual.live.queues import NONE, Queues, first, give_back, pull, push
 from accrual.policy.base import Feedback, Function, Functions
@@ -26,38 +26,45 @@ class Learning(NamedTuple):
 
 
 @functools.cache
-def learning(functions: Functions, feedback: Feedback) -> Learning:
-    """Compile what is learned with these functions of a policy."""
+def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
+    """Compile what is learned with these functions of a policy, which take a context.
+
+    `keeps` says whether the policy names statistics that are `kept`.
+    """
     closed, finished, amended = functions.closed, functions.finished, functions.amended
     totals = feedback == "totals"
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
 
     @njit
-    def settle(params: Any, stats: Any, row: Any, paid: Floats, groups: int) -> bool:
+    def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:
         """Tell the policy of a group that is over, or of a total. Whether the decision has closed."""
+        params = state.params
         if grouped:
             group = row["group"]
             before = row["done"]
             after = before
             if row["source"] != NONE:
-                after += paid[row["source"], group]
-            finished(params, stats, row["arm"], group, before, after)
+                after += state.pending.paid[row["source"], group]
+            finished(params, stats, row["arm"], group, before, after, x)
             row["done"] = after
             row["group"] = group + 1
-            if group + 1 < groups:
+            if group + 1 < len(state.rules.ends):
                 return False
         if totals:
-            closed(params, stats, row["arm"], row["total"])
+            closed(params, stats, row["arm"], row["total"], x)
         return True
 
     @njit
-    def settle_due(params: Any, stats: Any, queues: Queues, ends: Floats, number: int, paid: Floats) -> bool:
+    def settle_due(state: KernelState, stats: Any, queues: Queues, number: int) -> bool:
         """Settle what a row waited for, and let it wait for what is next. Whether the decision has closed."""
-        row = queues.rows[number]
+        row, ends = queues.rows[number], state.rules.ends
+        x = state.visits[visit_of(state, row["id"])]  # of one that is only tried
+        if row["source"] != NONE:
+            x = state.pending.contexts[row["source"]]
         last = row["window"] < ends[row["group"]]  # then all its groups end with the window
         pull(queues, ends, number)
-        while not settle(params, stats, row, paid, len(ends)):
+        while not settle(state, stats, row, x):
             if not last:
                 push(queues, ends, number)
                 return False
@@ -65,26 +72,28 @@ def learning(functions: Functions, feedback: Feedback) -> Learning:
 
     @njit
     def pass_time(state: KernelState, book: Book, now: float) -> None:
-        queues, ends = book.queues, state.rules.ends
+        queues = book.queues
+        if keeps and book.light:
+            return
         while True:
             number = first(queues)
             if number == NONE or queues.rows[number]["due"] > now:
                 break
-            if settle_due(state.params, book.stats, queues, ends, number, state.pending.paid):
+            if settle_due(state, book.stats, queues, number):
                 if book.trial:
                     give_back(queues, number)
                 else:
                     leave(state.pending, state.evidence, number)
 
     @njit
-    def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float) -> None:
+    def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float, x: Floats) -> None:
         """Correct a group that was finished without this piece, and all that were finished since."""
         before = 0.0
         for g in range(row["group"]):
             after = before + paid[g]
             if g >= group:
                 earlier = value if g > group else 0.0
-                amended(params, stats, row["arm"], g, before, after, earlier, value)
+                amended(params, stats, row["arm"], g, before, after, earlier, value, x)
             before = after
         row["done"] += value
 
@@ -108,7 +117,10 @@ def learning(functions: Functions, feedback: Feedback) -> Learning:
         if grouped:
             group = int(np.searchsorted(state.rules.edges, age, side="right"))
             if group < row["group"]:
-                amend(state.params, state.stats, row, pending.paid[number], group, value)
+                amend(
+                    state.params, state.stats, row, pending.paid[number], group, value,
+                    pending.contexts[number],
+                )  # fmt: skip
             pending.paid[number, group] += value
         return True
 

@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
+from accrual.core.features import Features
 from accrual.core.groups import group_ends
 from accrual.core.jit import machine_code_for, python_function
 from accrual.core.native_tuple import native_tuple
 from accrual.core.random import ROUND_MOST, SEED_MOST
+from accrual.live.contexts import Stored, Visitors
 from accrual.live.draft import room_for
 from accrual.live.evidence import ERROR, Evidence, no_evidence
 from accrual.live.fold import fold
@@ -36,6 +38,7 @@ from accrual.live.pending import (
 )
 from accrual.live.queues import USED, Queues
 from accrual.policy.base import Policy, no_amended, positive
+from accrual.policy.contextual import ContextualPolicy
 from accrual.policy.floor import Limits
 from accrual.store.event_schema import Events, Kind
 
@@ -74,6 +77,8 @@ class Ledger:
         A floor, and the least and greatest shares of arms.
     allow_negative : bool
         Whether a total may be below 0, down to the cap's negative.
+    features : Features, optional
+        What is known of whom a decision is for. Without, a policy that chooses by contexts sees a constant.
 
     Examples
     --------
@@ -90,7 +95,7 @@ class Ledger:
     (1, 2)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  (what a configuration has; all but three may be left out)
         self,
         policy: Policy,
         caps: Sequence[float],
@@ -100,12 +105,14 @@ class Ledger:
         span: float | None = None,
         limits: Limits = Limits(),  # noqa: B008  (it cannot change)
         allow_negative: bool = False,
+        features: Features | None = None,
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
         if not len(caps):
             raise InputError("a ledger needs at least one arm")
         self.policy = policy
+        self.visitors = Visitors(features, policy)
         self.window = whole("window", window, 1)
         self._seed = whole("seed", seed, 0, SEED_MOST)
         self.span = float(self.window) if span is None else positive("a span", span)
@@ -121,8 +128,8 @@ class Ledger:
         """The ages at which the policy's groups end."""
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
-        self._pending = none_pending(len(edges), len(self._ends))
-        self.kernels = fold(policy.functions, policy.feedback)
+        self._pending = none_pending(len(edges), len(self._ends), self.visitors.width)
+        self.kernels = fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
         self._kind: Any = None  # what compiled code takes the arrays for
         self._now = -math.inf
         self._arms = np.zeros(1, np.int64)
@@ -136,7 +143,7 @@ class Ledger:
         self.observed = np.zeros(len(caps))
         self.above = np.zeros(len(caps), np.int64)
         self._made = 0
-        self.params = policy.params(self._caps, self.window)
+        self.params = self._params(self._caps)
         self._keep(policy.stats(self.params))
         self._compare_anew()
         self._hold()
@@ -213,7 +220,9 @@ class Ledger:
         """The arms in play."""
         return [int(arm) for arm in np.flatnonzero(self._playing)]
 
-    def decide(self, now: float, n: int = 1, window: float | None = None) -> list[Decision[int]]:
+    def decide(
+        self, now: float, n: int = 1, window: float | None = None, contexts: Stored | None = None
+    ) -> list[Decision[int]]:
         """Choose `n` times, with what is known at `now`, before any of the `n` has paid.
 
         Parameters
@@ -223,10 +232,19 @@ class Ledger:
         n : int
         window : float, optional
             These decisions' own window; their arm's unless given.
+        contexts : array, n x features, optional
+            What `Features.stored` makes of whom they are for; all missing unless given.
         """
-        return self._decide(now, n, window, CHOOSE)
+        return self._decide(now, n, window, CHOOSE, contexts)
 
-    def choose(self, now: float, n: int = 1, step: float = 0.0, salt: int = 0) -> list[int]:
+    def choose(
+        self,
+        now: float,
+        n: int = 1,
+        step: float = 0.0,
+        salt: int = 0,
+        contexts: Stored | None = None,
+    ) -> list[int]:
         """Return the arms that `n` decisions from `now` on would get, a `step` of time apart.
 
         Nothing changes. Afterwards `trial_stats` has the statistics, and `values` the indices, by which the
@@ -240,14 +258,17 @@ class Ledger:
         if n > len(self._arms):
             self._arms, self._propensities = np.zeros(n, np.int64), np.zeros(n)
             self._hold()
+        self._visit(n, contexts, made=False)
         while not self._code.choose(self._held, time, float(step), n, salt):
             self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
             self._hold()
         return self._arms[:n].tolist()  # type: ignore[no-any-return]
 
-    def extend(self, events: Events) -> None:
-        """Fold a stretch of a log."""
+    def extend(self, events: Events, contexts: Stored | None = None) -> None:
+        """Fold a stretch of a log; `contexts` are those of its decisions, as for `decide`."""
         done, count = 0, len(events.kind)
+        if self.visitors.any:
+            self._visit(int(np.count_nonzero(events.kind == Kind.DECISION)), contexts)
         while True:
             done = self._code.extend(self._held, done, events)
             if done == count:
@@ -267,26 +288,33 @@ class Ledger:
             self._now = float(events.at[-1])
             self._made = int(self._pending.counts[NEXT])
 
-    def record(self, arm: int, now: float, window: float | None = None) -> Decision[int]:
+    def record(
+        self, arm: int, now: float, window: float | None = None, context: Sequence[float] | None = None
+    ) -> Decision[int]:
         """Take note of a decision that was made elsewhere."""
-        return self._decide(now, 1, window, self._known(arm))[0]
+        contexts = None if context is None else [context]
+        return self._decide(now, 1, window, self._known(arm), contexts)[0]
 
-    def _decide(self, now: float, n: int, window: float | None, arm: int) -> list[Decision[int]]:
+    def _decide(
+        self, now: float, n: int, window: float | None, arm: int, contexts: Stored | None
+    ) -> list[Decision[int]]:
         time = self._time(now)
         own = OF_ARM if window is None else self._own(window)
         n = whole("n", n, 1, ROUND_MOST)
         if arm == CHOOSE and not self._anyone:
             raise InputError("every arm has retired; add one before deciding")
         first = self._made
-        arms = self.make(time, n, own, arm)
+        arms = self.make(time, n, own, arm, contexts=contexts)
         chances = self.propensities(n) if arm == CHOOSE else ()
         return [
             Decision(first + i, choice, now, chance)
             for i, (choice, chance) in enumerate(zip(arms, chances or [None] * n, strict=True))
         ]
 
-    def make_one(self, time: float, salt: int = 0) -> int:
+    def make_one(self, time: float, salt: int = 0, context: Sequence[float] | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
+        if self.visitors.any:
+            self._visit(1, None if context is None else [context])
         self._now = time
         while not self._code.advance(self._held, time, 1, CHOOSE, OF_ARM, salt):
             self._pending = with_room(self._pending, 1)
@@ -294,8 +322,17 @@ class Ledger:
         self._made += 1
         return self._arms.item(0)
 
-    def make(self, time: float, n: int, own: float = OF_ARM, arm: int = CHOOSE, salt: int = 0) -> list[int]:
+    def make(
+        self,
+        time: float,
+        n: int,
+        own: float = OF_ARM,
+        arm: int = CHOOSE,
+        salt: int = 0,
+        contexts: Stored | None = None,
+    ) -> list[int]:
         """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
+        self._visit(n, contexts)
         if n > len(self._arms):
             self._arms, self._propensities = np.zeros(n, np.int64), np.zeros(n)
             self._hold()
@@ -382,7 +419,7 @@ class Ledger:
     def check_arm(self, cap: float, window: float) -> Any:
         """The params that there would be with one more arm; an error if it cannot be."""
         self._own(window)
-        return self.policy.params(np.append(self._caps, positive("a cap", cap)), self.window)
+        return self._params(np.append(self._caps, positive("a cap", cap)))
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -403,6 +440,8 @@ class Ledger:
             "counts": self._pending.counts,
             "where": self._pending.where,
             "paid": self._pending.paid,
+            "contexts": self._pending.contexts,
+            "oddities": self.visitors.oddities,
             **{name: getattr(self._pending, name) for name in RINGS},
             **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
             **{f"queues.{name}": array for name, array in self._pending.queues._asdict().items()},
@@ -421,17 +460,30 @@ class Ledger:
         self._now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
-        self._pending = Pending(counts, where, queues, paid, *(arrays[name].copy() for name in RINGS))
+        rings = [arrays[name].copy() for name in (*RINGS, "contexts")]
+        self._pending = Pending(counts, where, queues, paid, *rings)
         self.evidence = Evidence._make(arrays[f"evidence.{name}"].copy() for name in Evidence._fields)
+        self.visitors.oddities[:] = arrays["oddities"]
         self._made = int(self._pending.counts[NEXT])
-        self.params = self.policy.params(self._caps, self.window)
+        self.params = self._params(self._caps)
         self._keep(type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields)))
         self._hold()
+
+    def _params(self, caps: Floats) -> Any:
+        """The policy's params for arms with these caps."""
+        if isinstance(self.policy, ContextualPolicy):
+            return self.policy.params(caps, self.window, self.visitors.width)
+        return self.policy.params(caps, self.window)
+
+    def _visit(self, n: int, contexts: Stored | None, made: bool = True) -> None:
+        """Take note of whom the next `n` decisions are for, which are made or only tried."""
+        if self.visitors.tell(n, self._made, contexts, made):
+            self._hold()
 
     def _hold(self) -> None:
         """Hand the arrays to the kernels, after any of them was replaced."""
         with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
-            choosing = self.policy.params(np.where(self._playing, self._caps, 0.0), self.window)
+            choosing = self._params(np.where(self._playing, self._caps, 0.0))
         self._anyone = bool(self._playing.any())
         self._own_windows: list[float] = self._windows.tolist()
         self.value_most = _CAPS_MOST * float(self._caps.max())
@@ -449,7 +501,10 @@ class Ledger:
                 arms=self._arms,
                 propensities=self._propensities,
                 values=self.values,
+                visits=self.visitors.seen,
+                visits_from=self.visitors.first,
                 memory=self._memory,
+                choosing_bytes=self._choosing_bytes,
                 first_news=self._first_news,
                 observed=self.observed,
                 above=self.above,
@@ -492,6 +547,10 @@ class Ledger:
         """Have the statistics in one piece of memory, so that a copy of all is one copy."""
         self.stats, self._memory = together(stats)
         self.trial_stats, self._trial_memory = together(stats)
+        self._choosing_bytes = len(self._memory)
+        if self.policy.kept:
+            kept = getattr(self.stats, self.policy.kept[0])
+            self._choosing_bytes = int(kept.ctypes.data - self._memory.ctypes.data)
         self.values = np.full(len(self._caps), np.nan)
 
     def _time(self, now: float) -> float:

@@ -11,9 +11,12 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.live import snapshot
 from accrual.live.check import check_events
+from accrual.live.contexts import Stored, contexts_of, numbers_of
 from accrual.live.ledger import Ledger
 from accrual.store.base import (
     Answer,
+    NewDecisions,
+    Status,
     Store,
     StoreDamaged,
     StoreRequest,
@@ -96,11 +99,11 @@ class LogFollower:
             if not len(events.seq):
                 return self.position - before
             check_events(self.ledger, self.position, events)
-            self._fold(events)
+            self._fold(events, contexts_of(self._store, self._bandit, self.ledger, events))
 
-    def _fold(self, events: Events) -> None:
+    def _fold(self, events: Events, contexts: Stored | None) -> None:
         self._whole = False
-        self.ledger.extend(events)
+        self.ledger.extend(events, contexts)
         self.position = int(events.seq[-1])
         self._whole = True
         self._rest()
@@ -113,12 +116,23 @@ class LogFollower:
         if seq_of(rows[0]) != self.position + 1 or seq_of(rows[-1]) != self.position + len(rows):
             self.catch_up()
             return
+        contexts = self._contexts(requests, answers) if self.ledger.visitors.features else None
         if len(rows) == 1:  # the common case, and the cheap way to have it in columns
             for column, value in zip(self._one, rows[0], strict=True):
                 column[0] = value
-            self._fold(self._one)
+            self._fold(self._one, contexts)
         else:
-            self._fold(columns(rows))
+            self._fold(columns(rows), contexts)
+
+    def _contexts(self, requests: Sequence[StoreRequest], answers: Sequence[Answer]) -> Stored:
+        """Whom the decisions are for that have just been appended."""
+        stored = [
+            context
+            for request, answer in zip(requests, answers, strict=True)
+            if isinstance(request, NewDecisions) and answer.status is Status.STORED
+            for context in request.contexts or (None,) * len(request.arms)
+        ]
+        return numbers_of(stored, len(self.ledger.visitors.features or ()))
 
     def skip(self, events: int) -> None:
         """So many more events are in the ledger already."""
@@ -167,6 +181,7 @@ class LogFollower:
             events = self._store.read(self._bandit, start, min(_CHUNK, position - start))
             check_events(ledger, start, events)
             inside = int(np.searchsorted(events.seq, position, side="right"))  # positions may have gaps
-            ledger.extend(Events._make(column[:inside] for column in events))
+            part = Events._make(column[:inside] for column in events)
+            ledger.extend(part, contexts_of(self._store, self._bandit, ledger, part))
             start = int(events.seq[-1])
         return ledger

@@ -38,13 +38,14 @@ class Pending(NamedTuple):
     arms: Ints  # a ring of ids as `where`: the arm, ...
     propensities: Floats  # ... the propensity, and ...
     totals: Floats  # ... once its window is over, the total: decisions are scored in the order of their ids
+    contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
 
 
-def none_pending(groups: int, queues: int) -> Pending:
+def none_pending(groups: int, queues: int, width: int = 0) -> Pending:
     """Memory for no decisions yet."""
     return Pending(
         np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
-        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS),
+        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, width)),
     )  # fmt: skip
 
 
@@ -58,10 +59,13 @@ def with_room(old: Pending, more: int) -> Pending:
     has = max(_power(old.queues.counts[USED] + more), had)
     paid = np.zeros((has, old.paid.shape[1]))
     paid[:had] = old.paid
+    contexts = np.zeros((has, old.contexts.shape[1]))
+    contexts[:had] = old.contexts
     arms, propensities, totals = (np.zeros(len(where), getattr(old, name).dtype) for name in RINGS)
     for new, name in ((arms, "arms"), (propensities, "propensities"), (totals, "totals")):
         new[ids % len(where)] = getattr(old, name)[ids % len(old.where)]
-    return Pending(old.counts, where, with_rows(old.queues, has), paid, arms, propensities, totals)
+    rows = with_rows(old.queues, has)
+    return Pending(old.counts, where, rows, paid, arms, propensities, totals, contexts)
 
 
 def _power(least: int) -> int:
@@ -86,7 +90,9 @@ def find(pending: Pending, id_: int) -> int:
 
 
 @njit
-def enter(pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float) -> None:
+def enter(
+    pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float, x: Floats
+) -> None:
     """A new decision, where there is room for it."""
     counts = pending.counts
     id_ = counts[NEXT]
@@ -98,6 +104,8 @@ def enter(pending: Pending, ends: Floats, arm: int, at: float, window: float, pr
     pending.propensities[place] = propensity
     pending.totals[place] = 0.0
     pending.paid[number] = 0.0
+    for j in range(len(x)):
+        pending.contexts[number, j] = x[j]
     begin(pending.queues, ends, number, id_, arm, at, window)
     pending.queues.rows[number]["source"] = number
 

@@ -28,7 +28,9 @@ def form_of(ledger: Ledger) -> str | None:
     code = fingerprint(ledger.kernels.extend, Ledger, type(ledger.policy))
     if code is None:
         return None
-    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}"
+    features = ledger.visitors.features
+    shown = "" if features is None else f" {features.written()}"
+    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
     return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 

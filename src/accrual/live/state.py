@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
 from accrual.live.ledger import Ledger
@@ -61,6 +62,7 @@ class BanditState(NamedTuple):
     ages: list[float]  # where the parts of `ArmState.spread` end
     arms: list[ArmState]
     verdict: Verdict
+    features: list[FeatureState]  # empty for a bandit without features
 
 
 class Observer:
@@ -133,6 +135,7 @@ class Observer:
             watched.edges.tolist(),
             arms,
             self._verdict(ledger, name_of),
+            by_level(ledger, name_of),
         )
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:

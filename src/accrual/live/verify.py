@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from accrual.live import config, snapshot
 from accrual.live.check import check_events
+from accrual.live.contexts import contexts_of
 from accrual.live.ledger import Ledger
 from accrual.live.pending import CLOSED, FIRST, NEXT, RINGS
 from accrual.policy.age_imed import AgeIMED
@@ -23,7 +24,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 def learned(ledger: Ledger) -> Arrays:
     """All that a fold comes to, but for where in memory it lies, which nothing depends on."""
     arrays = ledger.arrays()
-    rows, where, paid = (arrays.pop(name) for name in ("queues.rows", "where", "paid"))
+    rows, where, paid, contexts = (arrays.pop(name) for name in ("queues.rows", "where", "paid", "contexts"))
     first, made = arrays["counts"][FIRST], arrays["counts"][NEXT]
     waiting = {name: arrays.pop(name)[np.arange(first, made) & (len(where) - 1)] for name in RINGS}
     used = where[where != CLOSED]
@@ -34,6 +35,7 @@ def learned(ledger: Ledger) -> Arrays:
         **{f"pending.{name}": rows[name][used] for name in names},
         "pending.paid": paid[used],
         **waiting,
+        "pending.contexts": contexts[used],
     }
 
 
@@ -51,7 +53,8 @@ def refold(store: Store, row: BanditRow, ledger: Ledger, upto: int) -> Ledger:
         events = store.read(row.number, position, _CHUNK)
         check_events(ledger, position, events)
         inside = int(np.searchsorted(events.seq, upto, side="right"))
-        ledger.extend(Events._make(column[:inside] for column in events))
+        part = Events._make(column[:inside] for column in events)
+        ledger.extend(part, contexts_of(store, row.number, ledger, part))
         position = int(events.seq[-1])
     return ledger
 

@@ -128,10 +128,18 @@ class Policy(ABC):
         What the policy learns from.
     functions : Functions
         The compiled functions.
+    contextual : bool
+        Whether the policy chooses by a context (see `accrual.policy.contextual`).
+    kept : tuple of str
+        The names of the last fields of `stats`, where `survey` and `index` read none of them and
+        `decided`, `closed`, `finished` and `amended` touch nothing else. A choice between two refreshes
+        then depends on none of them, so that trying something out copies none of them.
     """
 
     feedback: ClassVar[Feedback]
     functions: ClassVar[Functions]
+    contextual: ClassVar[bool] = False
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def example(cls, groups: int = 4) -> Policy:

@@ -14,9 +14,11 @@ from accrual.policy import catalog_rows
 from accrual.policy.base import Policy
 from accrual.spread import Spread, as_spread
 
-CATALOG: dict[str, type[Policy]] = {
+_BY_NAME: dict[str, type[Policy]] = {
     name: kind for name, kind in vars(catalog_rows).items() if isinstance(kind, type)
 }
+CATALOG = {name: kind for name, kind in _BY_NAME.items() if not kind.contextual}
+CONTEXTUAL = {name: kind for name, kind in _BY_NAME.items() if kind.contextual}
 
 
 def make(name: str, **settings: Any) -> Policy:
@@ -27,9 +29,9 @@ def make(name: str, **settings: Any) -> Policy:
     >>> make("TPUCBFR", alpha=50).label
     'TPUCBFR(50)'
     """
-    if name not in CATALOG:
-        raise unknown("policy", name, CATALOG)
-    kind = CATALOG[name]
+    if name not in _BY_NAME:
+        raise unknown("policy", name, _BY_NAME)
+    kind = _BY_NAME[name]
     takes = inspect.signature(kind).parameters
     for key in settings:
         if key not in takes:
@@ -77,9 +79,9 @@ def parse(text: str) -> Policy:
 
 
 def _settings(name: str) -> list[str]:
-    if name not in CATALOG:
-        raise unknown("policy", name, CATALOG)
-    return list(inspect.signature(CATALOG[name]).parameters)
+    if name not in _BY_NAME:
+        raise unknown("policy", name, _BY_NAME)
+    return list(inspect.signature(_BY_NAME[name]).parameters)
 
 
 def _value(node: ast.expr) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accrual.core.errors import InputError
+from accrual.core.features import Features
 from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
 from accrual.service.bandit_pool import BanditPool, ServedBandit
@@ -19,7 +20,9 @@ from accrual.service.messages import (
     EventsOut,
     ExplanationOut,
     ExportQuery,
+    FeatureOut,
     HistoryOut,
+    LevelOut,
     NewArmIn,
     NotServedOut,
     PairOut,
@@ -82,7 +85,7 @@ class BanditRoutes:
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
-                    "floor": given.floor, "shares": given.shares}  # fmt: skip
+                    "floor": given.floor, "shares": given.shares, "features": _features(given)}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
@@ -167,6 +170,13 @@ def _window(served: ServedBandit, given: int | str | None) -> float:
     return length
 
 
+def _features(given: BanditIn) -> dict[str, Any] | None:
+    try:
+        return None if given.features is None else Features.read(given.features).kinds
+    except InputError as error:
+        raise Refusal("invalid", str(error)) from None
+
+
 def _bandit(row: BanditRow) -> BanditOut:
     names = [arm[0] for arm in row.config["arms"]]
     kept = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
@@ -177,9 +187,14 @@ def _state(served: ServedBandit) -> StateOut:
     state = served.state()
     arms = [ArmStateOut(**arm._asdict()) for arm in state.arms]
     counts = {"duplicates": served.queue.duplicates, "behind": served.bandit.behind}
+    features = [
+        FeatureOut(**feature._asdict() | {"levels": [LevelOut(*level) for level in feature.levels]})
+        for feature in state.features
+    ]
     pairs = [PairOut(**pair._asdict()) for pair in state.verdict.pairs]
     verdict = VerdictOut(**state.verdict._asdict() | {"pairs": pairs})
-    return StateOut(**state._asdict() | {"arms": arms, "verdict": verdict} | counts)
+    made = {"arms": arms, "verdict": verdict, "features": features}
+    return StateOut(**state._asdict() | made | counts)
 
 
 def _recent(served: ServedBandit, limit: int) -> RecentOut:

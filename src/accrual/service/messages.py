@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from accrual.core.features import FEATURES_MOST
+
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
 ARMS_MOST = 1_000
@@ -55,6 +57,17 @@ class ArmIn(Struct, forbid_unknown_fields=True):
         _check_arm(self.name)
 
 
+FeaturesIn = Annotated[
+    dict[str, Literal["bool"] | list[str | float]],
+    Meta(
+        max_length=FEATURES_MOST,
+        description="What may be known of whom a decision is for, by name: a list of levels, a range of two "
+        'numbers, or "bool".',
+    ),
+]
+ContextIn = dict[str, str | bool | float | None]
+
+
 class BanditIn(Struct, forbid_unknown_fields=True):
     """A new bandit."""
 
@@ -72,12 +85,18 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         ]
         | None
     ) = None
-    policy: Annotated[
-        str,
-        Meta(
-            min_length=1, max_length=500, description="Such as AgeIMED or TPUCBFRG(alpha=50, spread=begin)."
-        ),
-    ] = "AgeIMED"
+    policy: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=500,
+                description="Such as TPUCBFRG(alpha=50, spread=begin). AgeIMED unless given; with features, "
+                "AgeLinTS.",
+            ),
+        ]
+        | None
+    ) = None
     seed: (
         Annotated[
             int,
@@ -110,6 +129,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         dict[str, tuple[float, float]],
         Meta(description="Of an arm's name to the least and the greatest share of decisions that it gets."),
     ] = {}
+    features: FeaturesIn | None = None
 
     def __post_init__(self) -> None:
         if self.name.endswith("\n"):  # which the pattern's $ lets pass
@@ -174,6 +194,7 @@ class BanditOut(Struct):
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
+    features: FeaturesIn | None = None
 
 
 class NotServedOut(Struct):
@@ -281,6 +302,28 @@ class VerdictOut(Struct):
     ]
 
 
+class LevelOut(Struct):
+    """What the policy expects of the arms in play at one level of a feature."""
+
+    level: Annotated[str, Meta(description="Of a number, one of the two ends of its range.")]
+    expected: Annotated[
+        dict[str, float],
+        Meta(description="By arm, what a decision pays in all, all else as it is on average: an estimate."),
+    ]
+
+
+class FeatureOut(Struct):
+    """What is known of a feature."""
+
+    name: str
+    unknown: Annotated[int, Meta(description="Decisions with a level that was not declared.")]
+    missing: Annotated[int, Meta(description="Decisions that said nothing of it.")]
+    beyond: Annotated[int, Meta(description="Decisions with a number out of range.")]
+    levels: Annotated[
+        list[LevelOut], Meta(description="Empty while nothing is known, and unless the policy is AgeLinTS.")
+    ]
+
+
 class StateOut(Struct):
     """What is known of a bandit, as of one position of the log; at most half a second old."""
 
@@ -299,6 +342,7 @@ class StateOut(Struct):
     ages: list[float]
     arms: list[ArmStateOut]
     verdict: VerdictOut
+    features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
 
 
 class HistoryOut(Struct):
@@ -355,6 +399,9 @@ class ExplanationOut(Struct):
         bool, Meta(description="Whether the state, computed again from the log, gives the same choice.")
     ]
     reasons: list[ReasonOut]
+    context: Annotated[
+        ContextIn, Meta(description="Whom the decision was for; empty for a bandit without features.")
+    ] = {}
 
 
 class EventOut(Struct, omit_defaults=True):

@@ -13,7 +13,7 @@ from accrual.core.errors import InputError
 from accrual.live.commit import Ask, Decide
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
-from accrual.service.messages import WHOLE_MOST
+from accrual.service.messages import WHOLE_MOST, ContextIn
 from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
 from accrual.store.base import Answer, NewPiece, Status
@@ -40,6 +40,13 @@ class DecisionsIn(Struct, forbid_unknown_fields=True):
 
     n: Annotated[int, Meta(ge=1, le=BATCH_MOST, description="How many decisions.")] = 1
     key: KeyText | None = None
+    context: Annotated[
+        ContextIn | Annotated[list[ContextIn], Meta(max_length=BATCH_MOST)] | None,
+        Meta(
+            description="Whom the decision is for: a value for each feature; with n, a list of n of these. "
+            "For a bandit with features alone; what is left out is missing, and counted."
+        ),
+    ] = None
 
 
 class DecisionOut(Struct, gc=False):
@@ -142,13 +149,20 @@ class TrafficRoutes:
         if given.key is not None:
             check_key(given.key)
         try:
-            (answer,) = await served.queue.submit((Decide(given.n, given.key),))
+            one = given.n == 1 and not isinstance(given.context, list)
+            contexts = served.bandit.stored_contexts(given.context, None if one else given.n)
+        except InputError as error:
+            raise Refusal("invalid", str(error)) from None
+        try:
+            (answer,) = await served.queue.submit((Decide(given.n, given.key, contexts),))
         except Refusal as refusal:
             if refusal.kind != "invalid":
                 raise
             raise Refusal("no-arms", str(refusal)) from None  # all else has been checked
         if answer.status is Status.CONFLICT:
-            raise Refusal("conflict", "the key has been used for another number of decisions")
+            raise Refusal(
+                "conflict", "the key has been used for another number of decisions, or other contexts"
+            )
         if not served.knows(answer.arms):  # another process has added some
             await asyncio.to_thread(served.learn_arms)
         first, at, step = answer.number, answer.at, served.step

@@ -35,7 +35,7 @@ _piece_row, _decision_row, _answer = maker(PieceRow), maker(DecisionRow), maker(
 
 def _piece_answer(status: Status, seq: int, at: float, late: bool, age: float) -> Answer:
     return _answer(status=status, seq=seq, at=at, number=0, arms=(), late=late, age=age, propensities=(),
-                   warning="")  # fmt: skip
+                   warning="", contexts=None)  # fmt: skip
 
 
 class LogLookup:
@@ -182,13 +182,14 @@ class Acceptance:
         if key is not None:
             was = lookup.batches.get(key) or lookup.find_batch(key)
             if was is not None:
-                return was._replace(status=_AGAIN) if len(was.arms) == len(arms) else _CONFLICT
+                same = len(was.arms) == len(arms) and was.contexts == request.contexts
+                return was._replace(status=_AGAIN) if same else _CONFLICT
         chances = request.propensities or (None,) * len(arms)
         id_, seq, at = self._decisions, self._seq, self._at
         begins = at if not self._rounds else id_ + 1.0
         answer = _answer(
             status=_STORED, seq=seq + 1, at=begins, number=id_, arms=arms, late=False, age=0.0,
-            propensities=request.propensities, warning="",
+            propensities=request.propensities, warning="", contexts=request.contexts,
         )  # fmt: skip
         for part, arm in enumerate(arms):
             window = request.windows[part]
@@ -199,6 +200,7 @@ class Acceptance:
                 _decision_row(
                     bandit=self._bandit, id=id_, seq=seq, arm=arm, at=at, window=window, seen=request.seen,
                     key=key, part=part, salt=request.salt, propensity=chances[part],
+                    context=None if request.contexts is None else request.contexts[part],
                 )
             )  # fmt: skip
             lookup.decisions[id_] = (at, window)

@@ -58,6 +58,7 @@ class NewDecisions(NamedTuple):
     key: str | None = None  # makes the whole batch idempotent
     salt: int = 0  # of the draws that they were chosen by
     propensities: tuple[float | None, ...] = ()  # of the arms; empty where there is no floor
+    contexts: tuple[bytes, ...] | None = None  # whom each is for, as `DecisionRow` has it
 
 
 def known_propensities(propensities: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -139,6 +140,7 @@ class Answer(NamedTuple):
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
     propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
+    contexts: tuple[bytes | None, ...] | None = None  # of decisions that were stored before; None for none
 
 
 class StoredArm(NamedTuple):
@@ -184,7 +186,7 @@ class Store(Protocol):
         stored. Each request finds what those before it left:
 
         - `NewDecisions`: unknown if one of its arms is. Its key known: again with the decisions there are,
-          whatever arms it brings now, if they are as many; otherwise a conflict.
+          whatever arms it brings now, if they are as many and for the same contexts; otherwise a conflict.
         - `NewPiece`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
           that is below 0 by no more than `skew`), and is then stated; or else the event's time less
           the decision's. Early if `when` is before the decision by more than `skew`; future if the
@@ -208,6 +210,9 @@ class Store(Protocol):
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return one decision; None if there is none of this id."""
+
+    def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
+        """Whom the decisions from id `first` on were for, at most `count` of them."""
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""

@@ -74,6 +74,7 @@ class DecisionRow(NamedTuple):
     part: int  # its place in that batch
     salt: int  # of the random draws by which it was chosen
     propensity: float | None  # the probability with which its arm was chosen; NULL if there was no floor
+    context: bytes | None  # whom it was for: a number for each feature, each in 8 bytes, little-endian
 
 
 class PieceRow(NamedTuple):

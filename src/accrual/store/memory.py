@@ -100,6 +100,9 @@ class MemoryStore:
         rows = self._logs[bandit].rows.decision
         return rows[id] if 0 <= id < len(rows) else None
 
+    def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
+        return [row.context for row in self._logs[bandit].rows.decision[first : first + count]]
+
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         end = time.monotonic() + timeout
         while self.head(bandit) <= after:

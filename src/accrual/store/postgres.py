@@ -20,12 +20,22 @@ from typing import Any, TypeVar
 from accrual.core.errors import InputError, need
 from accrual.store.address import parse
 from accrual.store.background_loop import BackgroundLoop
-from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreError, StoreRequest, one_line
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    NewDecisions,
+    Status,
+    StoredArm,
+    StoreError,
+    StoreRequest,
+    one_line,
+)
 from accrual.store.checksums import checked_snapshot, digest
 from accrual.store.event_schema import PACKED, BanditTableRow, DecisionRow, Events, quoted
 from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
 from accrual.store.notifications import Notifications
-from accrual.store.postgres_arrays import STORED, append_query, column, decode, encode, event_query
+from accrual.store.postgres_arrays import append_query, column, decode, encode, event_query
 
 _T = TypeVar("_T")
 
@@ -52,6 +62,13 @@ _ARMS = """
 SELECT a.name, a.cap, a."window", c.seq IS NOT NULL AS retired
 FROM arm a LEFT JOIN change c ON c.bandit = a.bandit AND c.kind = 4 AND c.subject = a.number
 WHERE a.bandit = $1 ORDER BY a.number
+"""
+
+_CONTEXTS = "SELECT context FROM decision WHERE bandit = $1 AND id >= $2 AND id < $3 ORDER BY id"
+_SET_CONTEXTS = """
+UPDATE decision SET context = given.context
+FROM unnest($2::BIGINT[], $3::BYTEA[]) AS given (id, context)
+WHERE decision.bandit = $1 AND decision.id = given.id
 """
 
 _SAVE = """
@@ -127,16 +144,22 @@ class PostgresStore:
             return []
         columns = encode(requests)
 
-        async def job(connection: Any) -> Any:
-            return await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
+        visited = any(type(request) is NewDecisions and request.contexts for request in requests)
 
-        async def told() -> Any:
-            row = await self._once(job)
-            if STORED in row["statuses"]:
+        async def job(connection: Any) -> list[Answer]:
+            if not visited:
+                return decode(requests, await connection.fetchrow(_APPEND, bandit, now, skew, *columns))
+            async with connection.transaction():
+                row = await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
+                return await _with_contexts(connection, bandit, requests, decode(requests, row))
+
+        async def told() -> list[Answer]:
+            answers = await self._once(job)
+            if any(answer.status is Status.STORED for answer in answers):
                 self._news.say(bandit)
-            return row
+            return answers
 
-        return decode(requests, self._background.run(told()))
+        return self._background.run(told())
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
@@ -177,6 +200,10 @@ class PostgresStore:
         """One decision."""
         rows = self._rows(_DECISION, bandit, id)
         return DecisionRow._make(rows[0]) if rows else None
+
+    def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
+        """Whom the decisions from id `first` on were for, at most `count` of them."""
+        return [row[0] for row in self._rows(_CONTEXTS, bandit, first, first + count)]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
@@ -261,6 +288,24 @@ class PostgresStore:
     async def _head(self, bandit: int) -> int:
         rows = await self._surely("SELECT seq FROM head WHERE bandit = $1", bandit)
         return int(rows[0][0]) if rows else 0
+
+
+async def _with_contexts(
+    connection: Any, bandit: int, requests: Sequence[StoreRequest], answers: list[Answer]
+) -> list[Answer]:
+    """Store whom new decisions are for, in the append's transaction; refuse a key used for other contexts."""
+    told = list(answers)
+    for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
+        if not isinstance(request, NewDecisions) or request.contexts is None:
+            continue
+        ids = range(answer.number, answer.number + len(answer.arms))
+        if answer.status is Status.STORED:
+            await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts))
+        elif answer.status is Status.AGAIN:
+            rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
+            if tuple([row[0] for row in rows]) != request.contexts:
+                told[place] = Answer(Status.CONFLICT)
+    return told
 
 
 async def _begin(connection: Any) -> None:

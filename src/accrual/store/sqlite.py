@@ -58,7 +58,15 @@ from accrual.store.event_schema import (
 )
 from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
 from accrual.store.new_events import events_of_rows
-from accrual.store.sqlite_rows import ADD, TableLookup, arm_rows, decision_row, event_rows, head_row
+from accrual.store.sqlite_rows import (
+    ADD,
+    TableLookup,
+    arm_rows,
+    context_rows,
+    decision_row,
+    event_rows,
+    head_row,
+)
 from accrual.store.wal import check_wal
 
 _BLOCK = 4096  # events, at least
@@ -334,6 +342,9 @@ class SQLiteStore:
             return decision_row(connection, bandit, id) if 0 <= id < made else None
 
         return self._read(find)
+
+    def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
+        return self._read(lambda connection: context_rows(connection, bandit, first, count))
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         end = time.monotonic() + timeout

@@ -102,7 +102,12 @@ class TableLookup(LogLookup):
             if batch:
                 arms = tuple([decision.arm for decision in batch])
                 chances = known_propensities([decision.propensity for decision in batch])
-                return Answer(Status.STORED, batch[0].seq, batch[0].at, id_, arms, propensities=chances)
+                stored = tuple([decision.context for decision in batch])
+                contexts = None if stored[0] is None else stored
+                first = batch[0]
+                return Answer(
+                    Status.STORED, first.seq, first.at, id_, arms, propensities=chances, contexts=contexts
+                )
             decision_row(self._connection, self._bandit, id_)  # it is of another key; or damaged
         return None
 
@@ -131,6 +136,13 @@ def decision_row(connection: sqlite3.Connection, bandit: int, id: int) -> Decisi
         raise damaged(f"decision {id} (table decision) is missing")
     decision: DecisionRow = checked_row("decision", row, f"decision {id}")
     return decision
+
+
+def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count: int) -> list[bytes | None]:
+    """Return whom decisions were for."""
+    where = (bandit, first, first + count)
+    rows = connection.execute(f"{_DECISIONS} AND id >= ? AND id < ? ORDER BY id", where)
+    return [checked_row("decision", row).context for row in rows]
 
 
 def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:

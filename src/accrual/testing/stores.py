@@ -112,7 +112,7 @@ class StoreSuite(ABC):
         )
         first = DecisionRow(
             bandit=bandit, id=0, seq=3, arm=1, at=3.0, window=7.5, seen=2, key=None, part=0, salt=2**31 - 1,
-            propensity=0.95,
+            propensity=0.95, context=None,
         )  # fmt: skip
         assert store.decision(bandit, 0) == first
         assert store.decision(bandit, 1) == first._replace(
@@ -132,6 +132,24 @@ class StoreSuite(ABC):
         assert [answer.propensities for answer in answers] == [(0.95, 0.05), (0.95, 0.05), ()]
         answers = store.append(bandit, [again, plain._replace(propensities=(0.5,))], now=3.0)
         assert [answer.propensities for answer in answers] == [(0.95, 0.05), ()]
+
+    def test_contexts_are_kept_with_their_decisions(self, store: Store) -> None:
+        """Those of a batch in order; the same key with other contexts is a conflict, and stores nothing."""
+        bandit = _rounds(store)
+        contexts = (b"\x00" * 16, b"\xff" * 16)
+        batch = NewDecisions((0, 1), (80.0, 80.0), key="k", contexts=contexts)
+        (first,) = store.append(bandit, [batch], 0.0)
+        store.append(bandit, [NewDecisions((1,), (80.0,))], 0.0)
+        assert store.contexts(bandit, 0, 9) == [*contexts, None]
+        assert store.contexts(bandit, 1, 1) == [contexts[1]]
+        (again,) = store.append(bandit, [batch], 0.0)
+        assert (again.status, again.number, again.arms) == (Status.AGAIN, first.number, (0, 1))
+        other = batch._replace(contexts=contexts[::-1])
+        assert store.append(bandit, [other], 0.0)[0].status is Status.CONFLICT
+        row = store.decision(bandit, 1)
+        assert row is not None
+        assert row.context == contexts[1]
+        assert store.contexts(bandit, 3, 9) == []
 
     # What becomes of requests.
 

@@ -1,0 +1,178 @@
+"""What learning from contexts, and from pieces, is worth; and what a contextual decision costs.
+
+``make contexts``: four problems with contexts, T = 20,000, 40 runs (20 of the big one), on seeds that no
+constant was chosen by: regret of AgeLinTS beside the same learner without delay, the same learner waiting,
+LinTS and LinUCB waiting, two habits, and a policy without contexts. Then problems without contexts, problems
+whose contexts are useless, and the cost of a decision. Exits 1 where a claim does not hold.
+``python benchmarks/contexts.py picture`` draws the picture of docs/contexts.md.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import accrual as ac
+from accrual.contextual import Contexts, ContextualProblem
+from accrual.core.jit import kernel
+from accrual.experiments.contextual_problems import PROBLEMS, usual_policies
+from accrual.policy.base import Floats, Moment
+from accrual.policy.habits_lin import EarlyLinTS
+
+HORIZON, RUNS, SEED = 20_000, 40, 17
+WAITING_MOST, WORST_MOST, CONSTANT_MOST, USELESS_MOST = 0.75, 2.5, 1.1, 1.5
+DECIDE_MOST = {(10, 10): 3.0, (30, 50): 40.0}  # microseconds, by (numbers in a context, arms)
+LEARN_LEAST = 1e6  # bucket ends a second, for contexts of 10 numbers
+
+
+def worth(runs: int) -> bool:
+    """Print the regret of all policies on the four problems; whether the claims hold."""
+    held = True
+    for name, problem in PROBLEMS.items():
+        rows = usual_policies()
+        count = max(2, runs // 2) if name == "ctx-big" else runs
+        policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}
+        final = ac.simulate(problem, policies, HORIZON, count, SEED, checkpoints=1).final_regret
+        regret = dict(zip(policies, final, strict=True))
+        print(f"\n{name} (features {problem.contexts.width - 1}, arms {len(problem.caps)}, runs {count})")
+        shown = {}
+        for row, variants in rows.items():
+            best = min((regret[f"{row}: {v}"] for v in variants), key=lambda values: float(values.mean()))
+            shown[row] = best
+            print(
+                f"  {row:20} {best.mean():8.0f} ± {best.std(ddof=1) / np.sqrt(count):4.0f}"
+                f"   worst run over mean {best.max() / best.mean():.2f}",
+                flush=True,
+            )
+        age = shown["AgeLinTS"]
+        ratio = age.mean() / shown["AgeLinTS(waiting)"].mean()
+        print(f"  AgeLinTS over the same learner waiting: {ratio:.2f}")
+        held &= bool(ratio <= WAITING_MOST and age.max() <= WORST_MOST * age.mean())
+    return held
+
+
+def without(runs: int) -> bool:
+    """Print what contexts cost where they help nobody; whether the claims hold."""
+    constant, alone, useless = [], [], []
+    for seed in range(301, 307):
+        dice = np.random.default_rng(seed)
+        pay = "pieces" if seed % 2 else "once"
+        levels = 0.15 * dice.normal(size=(5, 1)) + (1.0 if pay == "pieces" else 0.5)
+        plain = ContextualProblem(Contexts(), levels, 2000, pay=pay)  # type: ignore[arg-type]
+        effects = np.concatenate([levels, np.zeros((5, 9))], axis=1)
+        blurred = ContextualProblem(Contexts(numbers=9), effects, 2000, pay=pay)  # type: ignore[arg-type]
+        policies = {"lin": ac.AgeLinTS(), "age": ac.AgeTS()}
+        lin, age = ac.simulate(plain, policies, HORIZON, runs, SEED, checkpoints=1).final_regret.mean(axis=1)
+        (lost,) = ac.simulate(blurred, [ac.AgeLinTS()], HORIZON, runs, SEED, checkpoints=1).final_regret.mean(
+            axis=1
+        )
+        print(
+            f"  {pay:6} {seed}: AgeTS {age:6.0f}, AgeLinTS constant {lin:6.0f}, useless {lost:6.0f}",
+            flush=True,
+        )
+        alone.append(age)
+        constant.append(lin)
+        useless.append(lost)
+    first, second = sum(constant) / sum(alone), sum(useless) / sum(constant)
+    print(f"constant context over AgeTS: {first:.2f}; nine useless features over none: {second:.2f}")
+    return bool(first <= CONSTANT_MOST and second <= USELESS_MOST)
+
+
+def costs() -> bool:
+    """Print the cost of a decision, of learning and of a refresh; whether the claims hold."""
+    held = True
+    for (width, arms), most in DECIDE_MOST.items():
+        policy = ac.AgeLinTS()
+        choose, learn = _loops(policy)
+        params = policy.params(np.ones(arms), 2000, width)
+        stats = policy.stats(params)
+        x = np.random.default_rng(1).uniform(-1.0, 1.0, (1000, width))
+        x[:, 0] = 1.0
+        for decisions in (10, 20_000):
+            per_learn = _seconds(learn, params, stats, x, decisions) / decisions
+        stats.pulls[:] = 20_000 // arms
+        refresh = policy.functions.refresh
+        refresh(params, stats)
+        per_refresh = statistics.median(_seconds(refresh, params, stats) for _ in range(7))
+        choose(params, stats, x, 10)
+        each = statistics.median(_seconds(choose, params, stats, x, 5000) / 5000 for _ in range(7))
+        ends = 8.0 / per_learn
+        memory = sum(array.nbytes for array in stats) / 1e6
+        print(
+            f"width {width}, {arms} arms: decide {1e6 * each:.2f} µs, learn {1e6 * per_learn:.2f} µs"
+            f" a decision ({ends:.2g} bucket ends/s), refresh {1e3 * per_refresh:.2f} ms,"
+            f" statistics {memory:.2f} MB"
+        )
+        held &= 1e6 * each <= most and (width > 10 or ends >= LEARN_LEAST)
+    return held
+
+
+def _seconds(function: Any, *arguments: Any) -> float:
+    begin = time.process_time()
+    function(*arguments)
+    return time.process_time() - begin
+
+
+def _loops(policy: ac.Policy) -> tuple[Any, Any]:
+    functions = policy.functions
+    survey, index, decided, finished = (
+        functions.survey,
+        functions.index,
+        functions.decided,
+        functions.finished,
+    )
+
+    @kernel
+    def choose(params: Any, stats: Any, x: Floats, decisions: int) -> int:
+        total = 0
+        for i in range(decisions):
+            moment = Moment(i + 2, 1.0, 3, 4)
+            context = x[i % len(x)]
+            survey(params, stats, moment, context)
+            best, choice = -np.inf, 0
+            for arm in range(len(params.cap)):
+                value = index(params, stats, arm, moment, context)
+                if value > best:
+                    best, choice = value, arm
+            total += choice
+        return total
+
+    @kernel
+    def learn(params: Any, stats: Any, x: Floats, decisions: int) -> None:
+        for i in range(decisions):
+            arm, context = i % len(params.cap), x[i % len(x)]
+            decided(params, stats, arm, context)
+            for group in range(len(params.prior)):
+                finished(params, stats, arm, group, 0.01 * group, 0.01 * group + 0.01, context)
+
+    return choose, learn
+
+
+def picture(path: str) -> None:
+    """Draw regret on the first of the four problems."""
+    policies = {
+        "no delay": ac.AgeLinTS(immediate=True),
+        "AgeLinTS": ac.AgeLinTS(),
+        "the same learner waiting": ac.AgeLinTS(buckets=1),
+        "an attribution window of a tenth": EarlyLinTS(),
+        "no context": ac.AgeTS(),
+    }
+    ac.simulate(PROBLEMS["ctx-same"], policies, HORIZON, 10, SEED, checkpoints=100).plot(path)
+
+
+def main(runs: int) -> bool:
+    """Measure everything; whether all claims hold."""
+    held = costs()
+    held &= without(max(2, runs // 2))
+    return held & worth(runs)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["picture"]:
+        picture("docs/img/contexts.png")
+        sys.exit()
+    sys.exit(0 if main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS) else 1)

@@ -1,0 +1,169 @@
+"""Whom the next decisions of a ledger are for: told in stored numbers, seen by the policy encoded."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError
+from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode
+from accrual.core.jit import kernel
+from accrual.policy.base import Policy
+from accrual.store.base import Store
+from accrual.store.event_schema import Events, Kind
+
+Stored = Sequence[Sequence[float]] | npt.NDArray[np.float64]  # decisions x features
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Visitors:
+    """What is known of whom decisions are for.
+
+    Parameters
+    ----------
+    features : Features or None
+    policy : Policy
+
+    Attributes
+    ----------
+    width : int
+        How many numbers the policy sees of a context; 0 for a policy that chooses by none.
+    seen : ndarray
+        Decisions x width: what it sees of those that it was told of last.
+    first : ndarray
+        One number: the id of the decision that the first of these is for.
+    any : bool
+        Whether there are features, or a policy that chooses by contexts.
+    oddities : ndarray
+        Features x 3: how many values were unknown, missing and out of range.
+    """
+
+    def __init__(self, features: Features | None, policy: Policy) -> None:
+        self.features = features
+        self.width = (1 if features is None else features.width) if policy.contextual else 0
+        self.any = features is not None or policy.contextual
+        self.seen = np.ones((1, self.width))
+        self.first = np.zeros(1, np.int64)
+        self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
+
+    def tell(self, n: int, first: int, contexts: Stored | None, made: bool) -> bool:
+        """Take note of whom the next `n` decisions are for. Whether `seen` is another array now.
+
+        What is odd is counted where the decisions are `made`, not where they are only tried.
+        """
+        if not self.any:
+            if contexts is not None:
+                raise InputError("no features are declared, so a decision takes no context")
+            return False
+        self.first[0] = first
+        fresh = n > len(self.seen)
+        if fresh:
+            self.seen = np.ones((max(n, 2 * len(self.seen)), self.width))
+        if self.features is not None:
+            given = self._checked(n, contexts)
+            if self.width:
+                _encode_all(self.features.encoding, given, self.seen)
+            if made:
+                _count_all(self.features.encoding, given, self.oddities)
+        return fresh
+
+    def _checked(self, n: int, contexts: Stored | None) -> Floats:
+        count = len(self.features or ())
+        if contexts is None:
+            return np.full((n, count), np.nan)
+        given = np.ascontiguousarray(contexts, np.float64)
+        if given.shape != (n, count):
+            raise InputError(f"{n} decisions need contexts of {count} numbers each, not {given.shape}")
+        return given
+
+
+@kernel
+def _encode_all(encoding: Encoding, contexts: Floats, seen: Floats) -> None:
+    for i in range(len(contexts)):
+        encode(encoding, contexts[i], seen[i])
+
+
+@kernel
+def _count_all(encoding: Encoding, contexts: Floats, oddities: Ints) -> None:
+    for i in range(len(contexts)):
+        count_oddities(encoding, contexts[i], oddities)
+
+
+class HasVisitors(Protocol):
+    """A ledger."""
+
+    visitors: Visitors
+
+
+def bytes_of(context: Sequence[float]) -> bytes:
+    """Return a stored context as a store keeps it.
+
+    Examples
+    --------
+    >>> bytes_of((1.0, 0.0)).hex()
+    '000000000000f03f0000000000000000'
+    """
+    return struct.pack(f"<{len(context)}d", *context)
+
+
+def stored_contexts(
+    features: Features | None,
+    context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+    n: int | None,
+) -> tuple[bytes, ...] | None:
+    """Return the contexts of `n` decisions as a store keeps them; without `n`, of one decision.
+
+    Examples
+    --------
+    >>> len(stored_contexts(Features({"new": bool}), [{"new": True}, {}], 2))
+    2
+    """
+    if features is None:
+        if context is not None:
+            raise InputError("the bandit has no features, so a decision takes no context")
+        return None
+    if context is None:
+        return (bytes_of(features.stored(None)),) * (n or 1)
+    if n is None:
+        if not isinstance(context, Mapping):
+            raise InputError(f"a context must be features with their values, not {context!r}")
+        return (bytes_of(features.stored(context)),)
+    if not isinstance(context, list | tuple) or len(context) != n:
+        raise InputError(f"{n} decisions need a list of {n} contexts, one for each")
+    return tuple([bytes_of(features.stored(own)) for own in context])
+
+
+def checked_contexts(
+    features: Features | None, contexts: tuple[bytes, ...] | None, n: int
+) -> tuple[bytes, ...] | None:
+    """Return contexts as a store keeps them; an error if they are not those of `n` decisions."""
+    size = 8 * len(features or ())
+    if contexts is not None and (len(contexts) != n or any(len(body) != size for body in contexts)):
+        raise InputError(
+            f"{n} decisions need {n} contexts of {size} bytes; Bandit.stored_contexts makes them"
+        )
+    return contexts
+
+
+def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
+    """Return contexts from a store as numbers, contexts x features; all missing where there is none."""
+    numbers = np.full((len(stored), features), np.nan)
+    for place, body in enumerate(stored):
+        if body is not None:
+            numbers[place] = np.frombuffer(body, "<f8")
+    return numbers
+
+
+def contexts_of(store: Store, bandit: int, ledger: HasVisitors, events: Events) -> Floats | None:
+    """Return whom the decisions of a stretch of a log were for; None for a bandit without features."""
+    features = ledger.visitors.features
+    if features is None:
+        return None
+    ids = events.decision[events.kind == Kind.DECISION]
+    stored = store.contexts(bandit, int(ids[0]), len(ids)) if len(ids) else []
+    return numbers_of(stored, len(features))

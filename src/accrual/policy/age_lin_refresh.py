@@ -1,0 +1,241 @@
+"""How `AgeLinTS` learns anew what it believes, from the sums that `accrual.policy.age_lin` keeps.
+
+The steps are those of docs/contexts.md, each done once, from the values of the refresh before. Within a
+refresh all coefficients refer to centred features: x less the mean of all contexts so far. The sums are of
+x as it is; a centred sum follows from them exactly, because x has a constant. What is used to choose
+(`estimate`, `root`) is turned back to x as it is, so that contexts need no centring anywhere else.
+"""
+
+from __future__ import annotations
+
+from accrual.core.dense import dot, invert, take_root, times, times_lower
+from accrual.core.jit import njit, njit_noinline
+from accrual.policy.age_lin import FREEDOM, NOISE, READY, Params, Stats
+from accrual.policy.age_lin_shared import centre, learn_noise, learn_speed, pool, pool_spread, uncentred
+from accrual.policy.base import Floats
+
+_PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
+KAPPA, KAPPA_LEAST = 50.0, 0.5
+WEIGHT_LEAST, MOST = 0.05, 1e5
+
+
+@njit_noinline
+def refresh(params: Params, stats: Stats) -> None:
+    """Learn the spread, the noise, the prior over arms, and every arm's coefficients."""
+    made = stats.pulls.sum()
+    stats.due[0] = max(made // _PACE, _LEAST_PACE)
+    pool(stats)
+    if stats.pooled[0, 0] < 2.0:
+        return
+    centre(stats)
+    pool_spread(params, stats)
+    ratio = learn_noise(stats)
+    if len(stats.spread) > 1:
+        learn_speed(stats)
+    _look_at_arms(stats)
+    _learn_prior(stats)
+    _estimate(stats, ratio)
+    stats.shared[READY] = 1.0
+
+
+@njit_noinline
+def _look_at_arms(stats: Stats) -> None:
+    """Make of each arm's buckets what they say of its coefficients: a matrix `within`, a vector `news`."""
+    arms, buckets, width = stats.response.shape
+    scale, middle = stats.vectors[0], stats.centre
+    plain, product = stats.vectors[1], stats.vectors[2]
+    for j in range(width):
+        scale[j] = stats.kappa[j] * stats.unit[j]
+    for a in range(arms):
+        within, news = stats.within[a], stats.news[a]
+        for i in range(width):
+            news[i] = 0.0
+            for j in range(width):
+                within[i, j] = 0.0
+        for g in range(buckets):
+            gram, inverse, own = stats.gram[a, g], stats.inverse[a, g], stats.own[a, g]
+            n = gram[0, 0]
+            if n == 0.0:
+                for i in range(width):
+                    own[i] = 0.0
+                    for j in range(width):
+                        inverse[i, j] = 0.0
+                    inverse[i, i] = 1.0 / scale[i]
+                continue
+            for i in range(width):
+                for j in range(i + 1):
+                    value = (gram[i, j] - middle[i] * gram[j, 0]) - middle[j] * (gram[i, 0] - n * middle[i])
+                    inverse[i, j] = value
+                    inverse[j, i] = value
+                inverse[i, i] += scale[i]
+            invert(inverse)
+            # What is left to the arm, once what contexts do in all arms is taken off.
+            uncentred(stats.speed[g], middle, plain)
+            times_lower(gram, plain, product)
+            for j in range(width):
+                product[j] = stats.response[a, g, j] - product[j]
+            first = product[0]
+            for j in range(width):
+                product[j] -= middle[j] * first
+            times(inverse, product, own)
+            share = stats.spread[g]
+            for i in range(width):
+                news[i] += scale[i] * own[i]
+                within[i, i] += share * scale[i]
+                factor = share * scale[i]
+                for j in range(width):
+                    within[i, j] -= factor * inverse[i, j] * scale[j]
+
+
+@njit_noinline
+def _learn_prior(stats: Stats) -> None:
+    """Learn what arms have in common: the mean of their coefficients, and how far they stray from it.
+
+    Afterwards `total` has each arm's coefficients, `within` their covariance over the noise.
+    """
+    arms, _, width = stats.response.shape
+    prior, mean, side, apart, freedom = (
+        stats.vectors[1],
+        stats.vectors[2],
+        stats.vectors[3],
+        stats.vectors[4],
+        stats.vectors[5],
+    )
+    between = stats.matrices[0]
+    start = float(width)
+    for i in range(width):
+        prior[i] = max(stats.weight[i] * stats.unit[i], 1e-12)
+        apart[i] = freedom[i] = side[i] = 0.0
+        for j in range(width):
+            between[i, j] = 0.0
+        between[i, i] = start * stats.unit[i]
+    known = 0.0
+    for a in range(arms):
+        within = stats.within[a]
+        for i in range(width):
+            within[i, i] += prior[i]
+        invert(within)
+        known += 1.0 if stats.gram[a, 0, 0, 0] > 0.0 else 0.0
+        for i in range(width):
+            side[i] += prior[i] * dot(within[i], stats.news[a])
+            between[i, i] += prior[i]
+            for j in range(width):
+                between[i, j] -= prior[i] * within[i, j] * prior[j]
+    invert(between)
+    times(between, side, mean)
+    for a in range(arms):
+        within, total = stats.within[a], stats.total[a]
+        for i in range(width):
+            side[i] = prior[i] * mean[i] + stats.news[a, i]
+        times(within, side, total)
+        for i in range(width):
+            freedom[i] += max(1.0 - prior[i] * within[i, i], 0.0)
+            away = total[i] - mean[i]
+            apart[i] += stats.unit[i] * away * away / stats.shared[NOISE]
+    # How many decisions the prior is worth (MacKay's rule twice): to the constant, by itself; to all features
+    # together, and then to each. The constant is apart because arms often differ in level alone: were
+    # their levels counted, features that do nothing would be shrunk far too little.
+    less = (known - 1.0) / known
+    top = bottom = 0.0
+    for i in range(width):
+        freedom[i] *= less
+        if i > 0:
+            top += freedom[i]
+            bottom += apart[i]
+    own = (1.0 + freedom[0]) / (1.0 / start + apart[0])
+    stats.weight[0] = _within_limits((1.0 + freedom[0]) / (1.0 / own + apart[0]))
+    common = _within_limits((1.0 + top) / (1.0 / start + bottom))
+    for i in range(1, width):
+        stats.weight[i] = _within_limits((1.0 + freedom[i]) / (1.0 / common + apart[i]))
+
+
+@njit
+def _within_limits(weight: float) -> float:
+    return min(max(weight, WEIGHT_LEAST), MOST)
+
+
+@njit_noinline
+def _estimate(stats: Stats, ratio: float) -> None:
+    """Make each arm's estimate and its covariance; learn how much arms have a speed of their own.
+
+    `ratio` is the noise within buckets over that of a total.
+    """
+    arms, buckets, width = stats.response.shape
+    scale = stats.vectors[0]
+    side, turned, top, bottom = stats.vectors[6], stats.vectors[7], stats.vectors[8], stats.vectors[9]
+    for j in range(width):
+        top[j] = bottom[j] = 0.0
+    settled = 0.0
+    for a in range(arms):
+        estimate, total = stats.estimate[a], stats.total[a]
+        average, covariance = stats.matrices[0], stats.matrices[1]
+        for i in range(width):
+            estimate[i] = total[i]
+            side[i] = scale[i] * total[i]
+            for j in range(width):
+                average[i, j] = 0.0
+        for g in range(buckets):
+            inverse, own, share = stats.inverse[a, g], stats.own[a, g], stats.spread[g]
+            for i in range(width):
+                estimate[i] += stats.speed[g, i]
+                for j in range(width):
+                    average[i, j] += share * inverse[i, j]
+            if stats.gram[a, g, 0, 0] > 0.0:
+                times(inverse, side, turned)
+                noise = ratio * stats.shared[NOISE] * share
+                for j in range(width):
+                    value = own[j] - share * (total[j] - turned[j])
+                    estimate[j] += value
+                    top[j] += max(1.0 - scale[j] * inverse[j, j], 0.0)
+                    bottom[j] += stats.unit[j] * value * value / noise
+        _combine(stats, a, average, covariance)
+        for i in range(width):
+            settled += 1.0 - stats.weight[i] * stats.unit[i] * covariance[i, i]
+        _turn_back(stats, a, covariance)
+    stats.shared[FREEDOM] = max(settled, 0.0)
+    if buckets > 1:
+        for j in range(width):
+            stats.kappa[j] = min(max((1.0 + top[j]) / (1.0 / KAPPA + bottom[j]), KAPPA_LEAST), MOST)
+
+
+@njit
+def _combine(stats: Stats, a: int, average: Floats, covariance: Floats) -> None:
+    """Write average + D within D' into `covariance`, D the average with its columns scaled."""
+    width = len(average)
+    scale = stats.vectors[0]
+    scaled, product = stats.matrices[2], stats.matrices[3]
+    for i in range(width):
+        for j in range(width):
+            scaled[i, j] = average[i, j] * scale[j]
+            product[i, j] = 0.0
+            covariance[i, j] = average[i, j]
+    within = stats.within[a]
+    for i in range(width):
+        row = product[i]
+        for k in range(width):
+            factor = scaled[i, k]
+            for j in range(width):
+                row[j] += factor * within[k, j]
+    # D' by rows is D by columns, which is `average`, symmetric, with its rows scaled.
+    for i in range(width):
+        row = covariance[i]
+        for k in range(width):
+            factor = product[i, k] * scale[k]
+            for j in range(width):
+                row[j] += factor * average[k, j]
+
+
+@njit
+def _turn_back(stats: Stats, a: int, covariance: Floats) -> None:
+    """Let an arm's estimate and covariance refer to contexts as they are, not centred."""
+    width = len(covariance)
+    middle, side = stats.centre, stats.vectors[6]
+    estimate = stats.estimate[a]
+    estimate[0] -= dot(middle, estimate)  # the centre of the constant is 0
+    times(covariance, middle, side)
+    corner = dot(middle, side)
+    covariance[0, 0] += corner - 2.0 * side[0]
+    for j in range(1, width):
+        covariance[0, j] -= side[j]
+        covariance[j, 0] = covariance[0, j]
+    take_root(covariance, stats.root[a])

@@ -1,0 +1,168 @@
+"""AgeLinTS: the right arm for this context, learned from every piece."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from accrual.core.errors import InputError, whole
+from accrual.core.jit import njit
+from accrual.core.random import normal
+from accrual.policy.age_lin import (
+    KEPT,
+    NOISE,
+    READY,
+    Params,
+    Stats,
+    amended,
+    decided,
+    finished,
+    survey,
+)
+from accrual.policy.age_lin_refresh import KAPPA, MOST, refresh
+from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy
+from accrual.policy.estimate import in_turn
+from accrual.spread import SpreadLike, as_spread
+
+BUCKETS_MOST = 100
+
+
+@njit
+def index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> float:
+    """cap * a draw from N(guess, (alpha deviation)^2)"""
+    if stats.shared[READY] == 0.0:
+        return in_turn(stats.pulls[arm])
+    draw = normal((moment.seed, moment.run), moment.round, arm)
+    return params.cap[arm] * (stats.guess[arm] + params.alpha * stats.deviation[arm] * draw)
+
+
+@dataclass(frozen=True)
+class AgeLinTS(ContextualPolicy):
+    """Thompson sampling on a linear model of what each arm pays, in each context, at each age.
+
+    A heuristic: nothing is proved. docs/contexts.md has the model, and when not to use it.
+
+    Parameters
+    ----------
+    buckets : int
+        Into how many parts the window is cut, fine early and coarse late (fewer if it is short). With 1
+        it waits until a window has closed.
+    alpha : float
+        How many standard deviations of the estimate a draw has.
+    spread : str, Spread or sequence of float
+        The pooled spread before anything is known; soon outweighed.
+    immediate : bool
+        Whether a total is known in the round of its decision. True makes the policy a yardstick that no
+        delayed learner can have.
+
+    Examples
+    --------
+    >>> AgeLinTS().label, AgeLinTS(buckets=1).label
+    ('AgeLinTS', 'AgeLinTS(waiting)')
+    """
+
+    buckets: int = 8
+    alpha: float = 0.5
+    spread: SpreadLike = "uniform"
+    immediate: bool = False
+
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(
+        index=index,
+        survey=survey,
+        decided=decided,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+    )
+    kept: ClassVar[tuple[str, ...]] = KEPT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
+        object.__setattr__(self, "spread", as_spread(self.spread))
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
+
+    @property
+    def label(self) -> str:
+        if self.immediate:
+            return "AgeLinTS(immediate)"
+        return "AgeLinTS(waiting)" if self.buckets == 1 else "AgeLinTS"
+
+    def edges(self, window: int) -> Ints:
+        if self.immediate:
+            return np.array([window], np.int64)
+        g = np.arange(1, self.buckets + 1)
+        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
+
+    def params(self, caps: Floats, window: int, width: int = 1) -> Params:
+        arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
+        prior = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
+        width = whole("the numbers of a context", width, 1, WIDTH_MOST)
+        return Params(caps, 1.0 / caps, prior / prior.sum(), float(self.alpha), width)
+
+    def stats(self, params: Params) -> Stats:
+        arms, buckets, width = len(params.cap), len(params.prior), params.width
+        return Stats(
+            pulls=np.zeros(arms, np.int64),
+            due=np.array([8], np.int64),
+            estimate=np.zeros((arms, width)),
+            root=np.tile(np.eye(width), (arms, 1, 1)) / math.sqrt(width),
+            guess=np.zeros(arms),
+            deviation=np.zeros(arms),
+            scratch=np.zeros(width),
+            shared=np.array([0.0, 1.0, 0.0]),
+            gram=np.zeros((arms, buckets, width, width)),
+            response=np.zeros((arms, buckets, width)),
+            growth=np.zeros((arms, buckets)),
+            square=np.zeros((arms, buckets)),
+            asked=np.zeros((arms, width, width)),
+            nonzero=np.zeros(width),
+            spread=params.prior.copy(),
+            kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own
+            weight=np.full(width, float(width)),
+            total=np.zeros((arms, width)),
+            speed=np.zeros((buckets, width)),
+            centre=np.zeros(width),
+            unit=np.ones(width),
+            inverse=np.zeros((arms, buckets, width, width)),
+            own=np.zeros((arms, buckets, width)),
+            within=np.zeros((arms, width, width)),
+            news=np.zeros((arms, width)),
+            matrices=np.zeros((4, width, width)),
+            vectors=np.zeros((10, width)),
+            pooled=np.zeros((4, buckets)),
+        )
+
+    def grow(self, stats: Stats, params: Params) -> Stats:
+        grown: Stats = super().grow(stats, params)
+        if stats.shared[READY]:
+            grown.due[0] = (
+                0  # a new arm's estimate is what the others have in common: made before it is asked
+            )
+        return grown
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if stats.shared[READY] == 0.0:
+            return {"decisions": float(stats.pulls[arm])}
+        cap = float(params.cap[arm])
+        return {
+            "expected total in this context": cap * float(stats.guess[arm]),
+            "standard deviation of that": cap * float(stats.deviation[arm]),
+            "deviations drawn": float(normal((moment.seed, moment.run), moment.round, arm)) * params.alpha,
+            "deviation of a total": cap * math.sqrt(float(stats.shared[NOISE])),
+            "decisions": float(stats.pulls[arm]),
+        }
+
+    def explain_context(
+        self, params: Any, stats: Any, arm: int, x: Floats, names: Sequence[str]
+    ) -> dict[str, float]:
+        if stats.shared[READY] == 0.0:
+            return {}
+        adds = params.cap[arm] * stats.estimate[arm] * x
+        return {name: float(value) for name, value in zip(names, adds, strict=True)}

@@ -1,0 +1,106 @@
+"""Problems with contexts: drawn as they say, the same for every split, and worth something."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.core.errors import InputError
+from accrual.environment.contextual import Source, age_of, count_pieces, pack, power_of
+from accrual.experiments.contextual_problems import generate
+from accrual.policy.habits_lin import EarlyLinTS, PiecesLinTS
+
+PROBLEM = ac.ContextualProblem(
+    ac.Contexts(numbers=2, flags=[0.2], levels=[[0.5, 0.3, 0.2]]),
+    effects=[[0.6, 0.1, 0.0, 0.2, 0.1, 0.0, -0.1], [0.5, 0.0, 0.1, 0.0, 0.0, 0.3, 0.0]],
+    window=50,
+    speeds=[[-0.5, 0.2, 0, 0, 0, 0, 0], [0.5, 0, 0.2, 0, 0, 0, 0]],
+)
+
+
+def test_contexts_and_pay_are_as_declared():
+    """Means of 20,000 draws lie within four standard errors of what the problem says."""
+    world = pack(PROBLEM)
+    visits = Source(world, (3, 0), 20_000).read(20_000)
+    x = visits.x[50:]
+    n = len(x)
+    for column, (mean, deviation) in enumerate(
+        [(1, 0), (0, 1), (0, 1), (0.2, 0.4), (0.5, 0.5), (0.3, 0.46), (0.2, 0.4)]
+    ):
+        assert abs(x[:, column].mean() - mean) <= 4 * deviation / np.sqrt(n)
+    np.testing.assert_array_equal(x[:, 4:].sum(axis=1), 1.0)
+    np.testing.assert_allclose(visits.means, PROBLEM.means(x))
+    np.testing.assert_array_equal(visits.best, visits.means.max(axis=1))
+    counts = np.array([count_pieces(world, visits.means[i, 0], visits.luck[i]) for i in range(n)])
+    totals = 0.1 * counts
+    assert abs((totals - visits.means[:, 0]).mean()) <= 4 * totals.std() / np.sqrt(n)
+    ages = np.array([age_of(50, power_of(world, 0, x[i]), visits.luck[i, 2]) for i in range(n)])
+    assert ages.min() == 0
+    assert ages.max() == 49
+    # The median of u ** power is 2 ** -power: half of the ages lie below it.
+    medians = 50 * 0.5 ** np.exp(-(x @ np.asarray(PROBLEM.speeds)[0]))
+    assert abs((ages < np.floor(medians)).mean() - 0.5) < 0.05
+
+
+def test_a_binary_problem_pays_its_rate():
+    problem = generate(2, 2, link="logistic", pay="once", seed=1)
+    world = pack(problem)
+    visits = Source(world, (3, 0), 20_000).read(20_000)
+    paid = np.array([count_pieces(world, visits.means[i, 1], visits.luck[i]) for i in range(20_000)])
+    assert set(paid) == {0, 1}
+    assert abs(paid.mean() - visits.means[:, 1].mean()) < 4 * 0.5 / np.sqrt(20_000)
+
+
+def test_same_result_for_any_split():
+    """Threads, the split of the runs, the order of the policies and where spans end change nothing."""
+    policies = {"age": ac.AgeLinTS(), "plain": ac.AgeTS(), "lin": ac.LinTS()}
+    whole = ac.simulate(PROBLEM, policies, 1300, runs=3, seed=4, threads=1)
+    turned = dict(reversed(list(policies.items())))
+    parts = [ac.simulate(PROBLEM, turned, 1300, runs=r, seed=4, threads=2) for r in (range(1), range(1, 3))]
+    joined = np.concatenate([part.regret for part in parts], axis=1)[::-1]
+    np.testing.assert_array_equal(whole.regret, joined)
+
+
+def test_regret_is_the_sum_of_gaps():
+    result = ac.simulate(PROBLEM, [ac.LinTS()], 200, runs=1, seed=1, checkpoints=200)
+    steps = np.diff(result.regret[0, 0], prepend=0.0)
+    world = pack(PROBLEM)
+    visits = Source(world, (1, 0), 512).read(200)
+    gaps = visits.best[:200, None] - visits.means[:200]
+    assert all(np.isclose(step, row).any() for step, row in zip(steps, gaps, strict=True))
+    assert result.pulls.sum() == 200
+
+
+def test_contexts_are_worth_something_and_so_are_pieces():
+    """Beside policies without contexts, waiting and habits. Differences are many standard errors."""
+    problem = generate(4, 4, strength=0.15, seed=7)
+    policies = {
+        "age": ac.AgeLinTS(),
+        "waiting": ac.AgeLinTS(buckets=1),
+        "floor": ac.AgeLinTS(immediate=True),
+        "plain": ac.AgeTS(),
+        "early": EarlyLinTS(),
+        "pieces": PiecesLinTS(),
+    }
+    regret = dict(
+        zip(policies, ac.simulate(problem, policies, 8000, runs=6, seed=2).final_regret.mean(1), strict=True)
+    )
+    assert regret["floor"] < 1.1 * regret["age"]
+    assert regret["age"] < 0.8 * regret["waiting"]
+    assert regret["age"] < 0.4 * regret["plain"]
+    assert regret["age"] < regret["early"]
+    assert regret["age"] < 0.5 * regret["pieces"]
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="chooses by contexts"):
+        ac.simulate(ac.paper.setting1(), [ac.AgeLinTS()], 100)
+    with pytest.raises(InputError, match="single pieces"):
+        ac.simulate(PROBLEM, [ac.TPUCBFR(10)], 100)
+    with pytest.raises(InputError, match="CPU"):
+        ac.simulate(PROBLEM, [ac.AgeLinTS()], 100, device="cuda")
+    with pytest.raises(InputError, match="one row of 7"):
+        ac.ContextualProblem(PROBLEM.contexts, [[1.0, 2.0]], 10)
+    with pytest.raises(InputError, match="add up to 1"):
+        ac.Contexts(levels=[[0.5, 0.4]])

@@ -1,0 +1,166 @@
+"""A ledger with contexts: what is tried is what is chosen, and trials leave no trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.core.errors import InputError
+from accrual.core.features import Features
+from accrual.live.ledger import Ledger
+
+FEATURES = Features({"plan": ["free", "paid"], "new": bool, "visits": (0, 10)})
+
+
+def some_context(dice):
+    return FEATURES.stored(
+        {
+            "plan": ["free", "paid", "other"][int(dice.integers(3))],
+            "new": bool(dice.integers(2)),
+            "visits": float(dice.integers(12)),
+        }
+    )
+
+
+def play(policy, rounds, trials, seed=3):
+    """A ledger after so many rounds with pieces in and out of order; with trials before every decision."""
+    ledger = Ledger(policy, [1.0, 1.0, 1.0], 40, seed=1, features=FEATURES)
+    dice = np.random.default_rng(seed)
+    chosen, tried = [], []
+    for now in range(1, rounds):
+        contexts = [some_context(dice) for _ in range(3)]
+        if trials:
+            tried.append(ledger.choose(now, 3, 0.0, 0, contexts))
+        decisions = ledger.decide(now, 3, contexts=contexts)
+        chosen.append([decision.arm for decision in decisions])
+        for decision, context in zip(decisions, contexts, strict=True):
+            for _ in range(int(dice.integers(3))):
+                ledger.observe(
+                    decision.id, 0.1 * (1.0 + (context[0] == decision.arm)), float(dice.integers(40))
+                )
+    return ledger, chosen, tried
+
+
+@pytest.mark.parametrize("policy", [ac.AgeLinTS(), ac.LinTS()])
+def test_what_is_tried_is_what_is_then_chosen(policy):
+    """Also where a refresh falls into a batch, and no trial leaves a trace."""
+    ledger, chosen, tried = play(policy, 60, trials=True)
+    assert tried == chosen
+    again, without, _ = play(policy, 60, trials=False)
+    assert without == chosen
+    for name, array in ledger.arrays().items():
+        np.testing.assert_array_equal(array, again.arrays()[name], err_msg=name)
+
+
+def test_odd_values_are_counted_once():
+    ledger, _, _ = play(ac.AgeLinTS(), 40, trials=True)
+    assert ledger.visitors.oddities.sum(axis=0)[0] > 0
+    dice = np.random.default_rng(3)
+    unknown = beyond = 0
+    for _ in range(1, 40):
+        contexts = [some_context(dice) for _ in range(3)]
+        unknown += sum(context[0] == -1 for context in contexts)
+        beyond += sum(context[2] > 10 for context in contexts)
+        for _ in contexts:
+            for _ in range(int(dice.integers(3))):
+                dice.integers(40)
+    assert ledger.visitors.oddities.tolist() == [[unknown, 0, 0], [0, 0, 0], [0, 0, beyond]]
+
+
+def test_a_constant_context_needs_no_features():
+    ledger = Ledger(ac.AgeLinTS(), [1.0, 1.0], 20)
+    for now in range(1, 200):
+        (decision,) = ledger.decide(now)
+        ledger.observe(decision.id, 0.2 + 0.5 * decision.arm, 0.0)
+    assert ledger.stats.pulls[1] > 3 * ledger.stats.pulls[0]
+    with pytest.raises(InputError, match="no features"):
+        Ledger(ac.AgeTS(), [1.0], 20).decide(1, contexts=[[1.0]])
+    with pytest.raises(InputError, match="3 numbers each"):
+        Ledger(ac.AgeLinTS(), [1.0], 20, features=FEATURES).decide(1, contexts=[[1.0]])
+
+
+DECLARED = {"plan": ["free", "paid"], "visits": (0, 10)}
+
+
+def bandit_of(store, **options):
+    return ac.Bandit(["a", "b"], window=30, store=store, features=DECLARED, seed=5, **options)
+
+
+def use(bandit, decisions, seed=2):
+    """Let free visitors like a, paying ones b."""
+    dice = np.random.default_rng(seed)
+    chosen = []
+    for i in range(decisions):
+        plan = ["free", "paid"][int(dice.integers(2))]
+        decision = bandit.decide(context={"plan": plan, "visits": int(dice.integers(12))}, key=f"d{i}")
+        chosen.append((plan, decision.arm))
+        if dice.uniform() < (0.8 if (plan == "free") == (decision.arm == "a") else 0.2):
+            bandit.observe(decision.id, 1.0, age=0)
+    return chosen
+
+
+def test_the_arm_depends_on_the_context():
+    chosen = use(bandit_of(None), 600)[300:]
+    right = sum((plan == "free") == (arm == "a") for plan, arm in chosen)
+    assert right > 0.85 * len(chosen)
+
+
+def test_a_file_gives_back_the_same_bandit(tmp_path):
+    """Closed and opened, with and without a snapshot, and folded anew: the same choices and statistics."""
+    whole = bandit_of(f"sqlite:///{tmp_path}/whole.db")
+    expected = use(whole, 260)
+    first = bandit_of(f"sqlite:///{tmp_path}/parts.db")
+    assert use(first, 130) == expected[:130]
+    first.close()
+    again = ac.Bandit.open(f"sqlite:///{tmp_path}/parts.db")
+    assert again.features is not None
+    assert use(again, 260) == expected  # the first 130 are known by their keys
+    arrays = again._follower.ledger.arrays()
+    refolded = again._follower.at(again._follower.position).arrays()
+    for name, array in whole._follower.ledger.arrays().items():
+        np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+        np.testing.assert_array_equal(array, refolded[name], err_msg=name)
+    explanation = again.explain(200)
+    assert explanation.exact
+    assert set(explanation.context) == {"plan", "visits"}
+    terms = explanation.reasons[0].terms
+    adds = sum(value for name, value in terms.items() if name.endswith(" adds"))
+    assert adds == pytest.approx(terms["expected total in this context"])
+    for bandit in (whole, again):
+        bandit.close()
+
+
+def test_batches_keys_and_what_is_refused():
+    bandit = bandit_of(None)
+    contexts = [{"plan": "free"}, {"plan": "paid"}, {}]
+    first = bandit.decide(n=3, context=contexts, key="k")
+    assert bandit.decide(n=3, context=contexts, key="k") == first
+    with pytest.raises(InputError, match="other contexts"):
+        bandit.decide(n=3, context=contexts[::-1], key="k")
+    with pytest.raises(InputError, match="list of 2 contexts"):
+        bandit.decide(n=2, context=contexts)
+    with pytest.raises(InputError, match="must be features with their values"):
+        bandit.decide(context=contexts)
+    with pytest.raises(InputError, match="did you mean 'plan'"):
+        bandit.decide(context={"plans": "free"})
+    with pytest.raises(InputError, match="no features"):
+        ac.Bandit(["a"], window=5).decide(context={"plan": "free"})
+    with pytest.raises(InputError, match="must be levels"):
+        ac.Bandit(["a"], window=5, features={"plan": int})
+    assert bandit._follower.ledger.decisions == 3
+    assert bandit._follower.ledger.visitors.oddities.tolist() == [[0, 1, 0], [0, 3, 0]]
+
+
+def test_the_state_says_for_whom_which_arm_wins():
+    bandit = bandit_of(None)
+    use(bandit, 600)
+    plan, visits = bandit.state().features
+    assert (plan.name, [level.level for level in plan.levels]) == ("plan", ["free", "paid"])
+    assert [max(level.expected, key=level.expected.__getitem__) for level in plan.levels] == ["a", "b"]
+    assert (visits.name, [level.level for level in visits.levels]) == ("visits", ["0", "10"])
+    assert visits.beyond > 0
+    for level, x in zip(plan.levels, ("free", "paid"), strict=True):
+        for arm, value in level.expected.items():  # 0.8 and 0.2, shrunk a little
+            assert abs(value - (0.8 if (x == "free") == (arm == "a") else 0.2)) < 0.2
+    assert ac.Bandit(["a"], window=5).state().features == []
