@@ -66,7 +66,7 @@ def service(built, tmp_path_factory):
     with serving(tmp_path_factory.mktemp("typescript")) as service:
         arms = [{"name": "jazz", "cap": 1}, {"name": "rock", "cap": 2}]
         for name in ("web", "lossy", "plays"):
-            made = service.post("/v1/bandits", {"name": name, "arms": arms, "window": "60d"})
+            made = service.post("/v1/bandits", {"name": name, "arms": arms, "window": "60d", "floor": 0.1})
             assert made.status_code == 201
         yield service
 
@@ -107,6 +107,7 @@ def test_it_knows_every_problem_of_the_service():
         ("PieceResult", traffic_routes.PieceOut),
         ("ArmState", messages.ArmStateOut),
         ("BanditState", messages.StateOut),
+        ("Verdict", messages.VerdictOut),
     ],
 )
 def test_its_results_have_fields_of_the_answers(name, answer):

@@ -9,8 +9,8 @@ export interface Decision {
   readonly arm: string;
   /** Its round, or its time in seconds since 1970. */
   readonly at: number;
-  /** The probability with which the arm was chosen, where the service tells it. */
-  readonly propensity?: number | null;
+  /** The probability with which the arm was chosen; null without a floor. */
+  readonly propensity: number | null;
 }
 
 /** A piece of a decision's reward, to be sent. */
@@ -76,6 +76,8 @@ export interface Verdict {
   readonly loss_if_stopped: number | null;
   /** About how many decisions more it takes. */
   readonly decisions_to_go: number | null;
+  /** The answer to "may I stop?" in words. */
+  readonly sentence: string;
 }
 
 /** What is known of a bandit, as of one position of its log. */
@@ -93,6 +95,5 @@ export interface BanditState {
   readonly behind: number;
   readonly ages: readonly number[];
   readonly arms: readonly ArmState[];
-  /** Where the service gives verdicts. */
-  readonly verdict?: Verdict;
+  readonly verdict: Verdict;
 }

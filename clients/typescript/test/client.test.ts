@@ -25,6 +25,7 @@ test("decide, observe, close and look", async () => {
   assert.equal(decision.id, 0);
   assert.ok(["jazz", "rock"].includes(decision.arm));
   assert.equal(typeof decision.at, "number");
+  assert.ok(decision.propensity !== null && decision.propensity > 0);
   assert.equal((await client.decide("web", { key: "visit-1" })).id, 0);
   assert.deepEqual((await client.decideMany("web", 3)).map(({ id }) => id), [1, 2, 3]);
   assert.equal((await client.observe("web", { decision: 0, value: 0.5, key: "a" })).status, "stored");
@@ -46,6 +47,7 @@ test("decide, observe, close and look", async () => {
   const state = await client.state("web");
   assert.equal(state.decisions, 4);
   assert.equal(state.late, 1);
+  assert.equal(state.verdict.winner, null);
   assert.deepEqual(state.arms.map(({ name, cap }) => [name, cap]), [["jazz", 1], ["rock", 2]]);
   assert.ok(Math.abs(state.arms.reduce((sum, arm) => sum + arm.observed, 0) - 8.35) < 1e-9);
 });
