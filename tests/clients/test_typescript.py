@@ -68,6 +68,9 @@ def service(built, tmp_path_factory):
         for name in ("web", "lossy", "plays"):
             made = service.post("/v1/bandits", {"name": name, "arms": arms, "window": "60d", "floor": 0.1})
             assert made.status_code == 201
+        features = {"country": ["de", "us"], "new": "bool"}
+        body = {"name": "contexts", "arms": arms, "window": "60d", "features": features}
+        assert service.post("/v1/bandits", body).status_code == 201
         yield service
 
 
@@ -78,7 +81,7 @@ def test_all_that_it_can_do(service):
             "node", "--test", "build/client.test.js", ACCRUAL_URL=service.url, ACCRUAL_LOSSY_URL=bad_line
         )
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^\S+ pass 5$", done.stdout, re.M), done.stdout
+    assert re.search(r"^\S+ pass 6$", done.stdout, re.M), done.stdout
     decisions, values = counts(service, "lossy")
     assert decisions == 20
     assert values == Counter([i / 100 for i in range(20)]) + Counter({1.0: 20})

@@ -1,5 +1,5 @@
 // Run by tests/clients/test_typescript.py against a real service. ACCRUAL_URL is its address, ACCRUAL_LOSSY_URL that of
-// a proxy before it that loses requests and answers. The bandits "web" and "lossy" are there.
+// a proxy before it that loses requests and answers. The bandits "web", "lossy" and "contexts" are there.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
@@ -52,14 +52,21 @@ test("decide, observe, close and look", async () => {
   assert.ok(Math.abs(state.arms.reduce((sum, arm) => sum + arm.observed, 0) - 8.35) < 1e-9);
 });
 
+test("decide by a context", async () => {
+  const context = { country: "de", new: true };
+  const { id } = await client.decide("contexts", { key: "a", context });
+  assert.equal((await client.decide("contexts", { key: "a", context })).id, id);
+  await refused(client.decide("contexts", { key: "a", context: { country: "us" } }), 409, "conflict", /other contexts/);
+  assert.equal((await client.decideMany("contexts", 2, { context: [context, { country: null }] })).length, 2);
+  await refused(client.decideMany("contexts", 2, { context: [context] }), 422, "invalid", /2 contexts/);
+});
+
 test("what the service refuses", async () => {
   await refused(client.decide("nobody"), 404, "unknown-bandit", /no bandit is called/);
   await refused(client.observe("web", { decision: 99, value: 1 }), 404, "unknown-decision", /no decision has this id/);
   await refused(client.observe("web", { decision: 0, value: -1 }), 422, "invalid", /negative/);
   await refused(client.decide("web/../web"), 404, "not-found", /./); // a name cannot lead to another address
-  await refused(client.decide("web", { context: { country: "de" } }), 422, "invalid", /context|features/);
-  const contexts = [{ country: "de" }, { country: null }];
-  await refused(client.decideMany("web", 2, { context: contexts }), 422, "invalid", /context|features/);
+  await refused(client.decide("web", { context: { country: "de" } }), 422, "invalid", /no features/);
 });
 
 test("what cannot be sent", async () => {
