@@ -86,7 +86,7 @@ def test_contexts_are_worth_something_and_so_are_pieces():
     regret = dict(
         zip(policies, ac.simulate(problem, policies, 8000, runs=6, seed=2).final_regret.mean(1), strict=True)
     )
-    assert regret["floor"] < 1.1 * regret["age"]
+    assert regret["floor"] < regret["waiting"]
     assert regret["age"] < 0.8 * regret["waiting"]
     assert regret["age"] < 0.4 * regret["plain"]
     assert regret["age"] < regret["early"]
