@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
+
+# readline, which pytest imports, tells every child process how wide a terminal is: tables would be cut to it.
+os.environ.pop("COLUMNS", None)
 
 pytest.register_assert_rewrite("accrual.testing.stores")
 

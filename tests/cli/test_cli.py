@@ -42,6 +42,7 @@ def cli(capsys, tmp_path, monkeypatch):
 def process(*arguments: str, before: str = "", **settings) -> subprocess.CompletedProcess[str]:
     """Run a command line in a new process, after the statements `before`."""
     code = f"import sys\n{before}\nfrom accrual.cli import main\nsys.exit(main())"
+    settings.setdefault("env", dict(os.environ))  # and not what readline has added behind Python's back
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, **settings
     )

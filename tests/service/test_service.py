@@ -82,7 +82,11 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
         ("/v1/bandits", BODY | wrong_arm, "arms[0]: unknown field 'cpa'; did you mean 'cap'?"),
         (f"{at}/arms", {"name": "folk", "windw": 5}, "did you mean 'window'?"),
         (f"{at}/arms/retire", {"nam": "jazz"}, "did you mean 'name'?"),
-        (f"{at}/decisions", {"kee": "k"}, "unknown field 'kee'; did you mean 'key'? (one of: n, key)"),
+        (
+            f"{at}/decisions",
+            {"kee": "k"},
+            "unknown field 'kee'; did you mean 'key'? (one of: n, key, context)",
+        ),
         (f"{at}/pieces", {"decision": 0, "value": 0.5, "ag": 0}, "unknown field 'ag'; did you mean 'age'?"),
         (f"{at}/pieces", wrong_piece, f"[1]: unknown field 'valu'; did you mean 'value'? {fields}"),
     ]
