@@ -219,8 +219,8 @@ def test_contexts(service):
     """Made with features, decided by contexts, explained by features; what is wrong is refused."""
     features = {"plan": ["free", "paid"], "new": bool, "visits": (0, 50)}
     with Client(service.url, timeout=300) as client:
-        made = client.create("by-context", ["a", "b"], 20, features=features, seed=1)
-        assert made.policy.startswith("AgeLinTS(")
+        made = client.create("by-context", ["a", "b"], 20, features=features, seed=1, policy="LinUCB")
+        assert made.policy.startswith("LinUCB(")
         assert made.features == {"plan": ["free", "paid"], "new": "bool", "visits": [0.0, 50.0]}
         context: dict[str, str | bool | float | None] = {"plan": "paid", "new": True, "visits": 3}
         first = client.decide("by-context", key="k", context=context)
@@ -235,6 +235,6 @@ def test_contexts(service):
         assert client.explain("by-context", first.id).context == {**context, "visits": 3.0}
         with pytest.raises(ServiceError, match="must be levels"):
             client.create("wrong", ["a"], 20, features={"plan": [1.0, "x"]})
-        client.create("plain", ["a"], 20)
+        client.create("no-features", ["a"], 20)
         with pytest.raises(ServiceError, match="no features"):
-            client.decide("plain", context=context)
+            client.decide("no-features", context=context)

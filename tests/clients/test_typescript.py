@@ -69,7 +69,7 @@ def service(built, tmp_path_factory):
             made = service.post("/v1/bandits", {"name": name, "arms": arms, "window": "60d", "floor": 0.1})
             assert made.status_code == 201
         features = {"country": ["de", "us"], "new": "bool"}
-        body = {"name": "contexts", "arms": arms, "window": "60d", "features": features}
+        body = {"name": "contexts", "arms": arms, "window": "60d", "features": features, "policy": "LinUCB"}
         assert service.post("/v1/bandits", body).status_code == 201
         yield service
 

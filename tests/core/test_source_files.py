@@ -30,7 +30,7 @@ def fingerprints(edited=None):
             file.write("# a comment\\n")
     source_files.source_hash.cache_clear()
     found = {
-        "play": fingerprint(loop(policy.functions, policy.feedback)),
+        "play": fingerprint(loop(policy.functions, policy.feedback, False)),
         "draw": fingerprint(fill_kernel(pack(ac.paper.setting1()).draw)),
         "snapshot": form_of(ledger),
     }

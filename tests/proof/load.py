@@ -37,7 +37,8 @@ def start(file: Path) -> tuple[SQLiteStore, BanditRow]:
 
 def whole(log: Events) -> int:
     """How many appends a log has, if it has whole ones, all from the first on, as they were sent; else -1."""
-    rows = list(zip(*(column.tolist() for column in log[1:]), strict=True))
+    columns = (log.kind, log.at, log.decision, log.arm, log.value, log.age)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
     appends = sum(row[0] == Kind.DECISION for row in rows)
     sent = [event for number in range(appends) for event in events(number)]
     return appends if rows[len(ARMS) :] == sent and len(set(log.seq.tolist())) == len(rows) else -1

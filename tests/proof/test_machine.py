@@ -169,7 +169,9 @@ class BanditMachine(RuleBasedStateMachine):
 
     @invariant()
     def same_log(self) -> None:
-        rows = list(zip(*(column.tolist() for column in self.log()[1:]), strict=True))
+        log = self.log()
+        columns = (log.kind, log.at, log.decision, log.arm, log.value, log.age)
+        rows = list(zip(*(column.tolist() for column in columns), strict=True))
         assert rows == [(e.kind, e.at, e.decision, e.arm, e.value, e.age) for e in self.model.log]
 
     @invariant()

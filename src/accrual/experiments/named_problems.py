@@ -29,7 +29,7 @@ def named_problem(name: str) -> Problem:
 
     Examples
     --------
-    >>> setting("setting2/c4/late").window
+    >>> named_problem("setting2/c4/late").window
     200
     """
     if name not in NAMED_PROBLEMS:
@@ -42,7 +42,7 @@ def usual_policies(problem: Problem) -> list[Policy]:
 
     Examples
     --------
-    >>> [policy.label for policy in usual_policies(setting("setting1"))]
+    >>> [policy.label for policy in usual_policies(named_problem("setting1"))]
     ['TPUCBFR(20)', 'TPUCBFRG(20, begin)', 'DelayedUCB1', 'UCB1']
     """
     alpha = problem.groups
