@@ -124,8 +124,10 @@ class BanditMachine(RuleBasedStateMachine):
         gone = len(self.model.of(Kind.RETIRE_ARM)) == len(self.model.of(Kind.ADD_ARM))
         return any(
             (isinstance(ask, NewPiece) and (math.isnan(ask.value) or (ask.value < 0 and not self.negative)))
-            or (isinstance(ask, Decide) and gone)
-            for ask in said
+            or (
+                isinstance(ask, Decide) and (gone or any(isinstance(b, AddArm | RetireArm) for b in said[:i]))
+            )
+            for i, ask in enumerate(said)
         )
 
     def item(self, ask: Ask, answer: Answer) -> StoreRequest:
