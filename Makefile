@@ -36,7 +36,7 @@ test: venv lint
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
 # bytes than 20,000.
 proof: venv
-	$(BIN)/pytest -m slow tests/proof tests/service/test_attacks_service.py
+	$(BIN)/pytest -m slow tests/proof tests/live tests/service/test_attacks_service.py
 
 lint: venv
 	$(BIN)/ruff check .

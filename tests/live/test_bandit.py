@@ -122,7 +122,13 @@ def play(bandit: ac.Bandit, rounds: int, seed: int = 0) -> list[str]:
 # The simulator and the live bandit are the same thing.
 
 
-@pytest.mark.parametrize("name", CATALOG)
+# The ledger's own test (test_ledger.py) replays all policies every time; compiling each for a bandit takes long.
+EVERY_TIME = ("AgeIMED", "TPUCBFR", "ThompsonSampling")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in EVERY_TIME else pytest.mark.slow) for name in CATALOG]
+)
 def test_a_recorded_run_replayed_makes_the_same_choices(name):
     """Where totals are seen at once in the simulation, they are here too: in a window of one round.
     Chosen by a copy, as with every store that can fail; memory's short cut is compared with

@@ -43,7 +43,7 @@ def play(policy, rounds, trials, seed=3):
     return ledger, chosen, tried
 
 
-@pytest.mark.parametrize("policy", [ac.AgeLinTS(), ac.LinTS()])
+@pytest.mark.parametrize("policy", [pytest.param(ac.AgeLinTS(), marks=pytest.mark.slow), ac.LinTS()])
 def test_what_is_tried_is_what_is_then_chosen(policy):
     """Also where a refresh falls into a batch, and no trial leaves a trace."""
     ledger, chosen, tried = play(policy, 60, trials=True)
