@@ -122,7 +122,7 @@ def play(bandit: ac.Bandit, rounds: int, seed: int = 0) -> list[str]:
 # The simulator and the live bandit are the same thing.
 
 
-# The ledger's own test (test_ledger.py) replays all policies every time; compiling each for a bandit takes long.
+# test_ledger.py replays all policies every time; compiling each for a bandit as well takes long.
 EVERY_TIME = ("AgeIMED", "TPUCBFR", "ThompsonSampling")
 
 
