@@ -13,7 +13,8 @@ _CLOSE = int(Kind.CLOSE)
 
 def check_events(ledger: Ledger, after: int, events: Events) -> None:
     """Complain of events beyond position `after` that cannot follow on what `ledger` has folded."""
-    seq, kind, at, decision, arm, value, age, propensity = events
+    seq, kind, at, propensity = events.seq, events.kind, events.at, events.propensity
+    decision, arm, value, age = events.decision, events.arm, events.value, events.age
     made = kind == Kind.DECISION
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown
-from accrual.core.jit import njit_noinline
+from accrual.core.jit import njit, njit_noinline
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,38 +25,44 @@ class Shares(NamedTuple):
     most: Floats  # the greatest share of each arm
 
 
+@njit
+def _divided(shares: Shares, pick: int) -> tuple[float, float, float]:
+    """Return the pick's propensity, what it may not take, and how much of that the others have room for."""
+    least, most = shares.least, shares.most
+    spoken = room = 0.0
+    for k in range(len(least)):
+        spoken += least[k]
+        if k != pick:
+            room += most[k] - least[k]
+    spare = 1.0 - spoken
+    own = min(least[pick] + spare, most[pick])
+    return own, least[pick] + spare - own, room
+
+
+@njit
+def _of_other(shares: Shares, arm: int, over: float, room: float) -> float:
+    """Return the propensity of another arm than the pick, with its part of what the pick may not take."""
+    least = shares.least[arm]
+    return least if over <= 0.0 else least + over * ((shares.most[arm] - least) / room)
+
+
 @njit_noinline
 def propensity(shares: Shares, pick: int, arm: int) -> float:
     """Return the probability with which `arm` is chosen where the policy's pick is `pick`."""
-    least, most = shares.least, shares.most
-    spoken = 0.0
-    for k in range(len(least)):
-        spoken += least[k]
-    spare = 1.0 - spoken
-    own = min(least[pick] + spare, most[pick])
-    if arm == pick:
-        return own
-    # What the pick may not take goes to the others, as far as each has room.
-    over = least[pick] + spare - own
-    if over <= 0.0:
-        return least[arm]
-    room = 0.0
-    for k in range(len(least)):
-        if k != pick:
-            room += most[k] - least[k]
-    return least[arm] + over * ((most[arm] - least[arm]) / room)
+    own, over, room = _divided(shares, pick)
+    return own if arm == pick else _of_other(shares, arm, over, room)
 
 
 @njit_noinline
 def drawn(shares: Shares, pick: int, u: float) -> int:
     """Return the arm that the coin `u`, from 0 to below 1, makes of the policy's pick."""
-    upto = propensity(shares, pick, pick)
+    upto, over, room = _divided(shares, pick)
     if u < upto:
         return pick
     last = pick
     for k in range(len(shares.least)):
         if k != pick:
-            chance = propensity(shares, pick, k)
+            chance = _of_other(shares, k, over, room)
             if chance > 0.0:
                 upto += chance
                 last = k

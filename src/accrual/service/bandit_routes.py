@@ -229,20 +229,21 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
     rows = []
-    for event in zip(*(column.tolist() for column in events), strict=True):
-        seq, kind, at, decision, arm, value, age, propensity = event
-        row: dict[str, Any] = {"seq": seq, "kind": _KINDS[kind], "at": at}
-        if decision >= 0:
-            row["decision"] = decision
-        if arm >= 0:
-            row["arm"] = served.arm_name(arm)
+    for values in zip(*(column.tolist() for column in events), strict=True):
+        event: dict[str, Any] = dict(zip(events._fields, values, strict=True))
+        kind = event["kind"]
+        row = {"seq": event["seq"], "kind": _KINDS[kind], "at": event["at"]}
+        if event["decision"] >= 0:
+            row["decision"] = event["decision"]
+        if event["arm"] >= 0:
+            row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.PIECE:
-            row |= {"value": value, "age": age}
+            row |= {"value": event["value"], "age": event["age"]}
         elif kind == Kind.DECISION:
-            row["window"] = age
-            if propensity:
-                row["propensity"] = propensity
+            row["window"] = event["age"]
+            if event["propensity"]:
+                row["propensity"] = event["propensity"]
         elif kind == Kind.ADD_ARM:
-            row |= {"cap": value, "window": age}
+            row |= {"cap": event["value"], "window": event["age"]}
         rows.append(EventOut(**row))
     return EventsOut(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)
