@@ -18,7 +18,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
     made = kind == Kind.DECISION
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event
-    arms = len(ledger.caps) + np.cumsum(added) - added
+    arms = len(ledger.arms) + np.cumsum(added) - added
     of_decision = (kind == Kind.PIECE) | (kind == _CLOSE)
     rules = {
         "is at a position before the one before it": np.diff(seq, prepend=after) < 1,
