@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from accrual.core.jit import kernel, njit
 from accrual.live.choosing import Choosing, choosing, moment_of
 from accrual.live.draft import copy_due
+from accrual.live.event_fields import decision_salt, decision_window
 from accrual.live.evidence import NO_PROPENSITY
 from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
 from accrual.live.learning import Learning, learning
@@ -86,9 +87,10 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
-                # The value of a decision's event is the salt of the worker that made it.
-                prepare(state, book, at, moment_of(made, state.rules.seed, int(events.value[i])))
-                record(state, book, at, made, events.arm[i], events.age[i], events.propensity[i])
+                moment = moment_of(made, state.rules.seed, int(decision_salt(events, i)))
+                prepare(state, book, at, moment)
+                window = decision_window(events, i)
+                record(state, book, at, made, events.arm[i], window, events.propensity[i])
             i += 1
         return i
 

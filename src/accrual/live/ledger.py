@@ -20,6 +20,7 @@ from accrual.live.arm_table import ArmTable
 from accrual.live.bound_kernels import BoundKernels
 from accrual.live.contexts import Stored, Visitors
 from accrual.live.draft import room_for
+from accrual.live.event_fields import new_arm_cap, new_arm_window
 from accrual.live.evidence import ERROR, Evidence, no_evidence
 from accrual.live.fold import fold
 from accrual.live.kernel_state import CHOOSE, OF_ARM, KernelState, Rules
@@ -216,7 +217,8 @@ class Ledger:
                 continue
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
-                self.add_arm(float(events.value[done]), float(events.age[done]))
+                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
+                self.add_arm(float(cap), float(window))
             else:
                 self.retire_arm(int(events.arm[done]))
             done += 1
