@@ -159,7 +159,7 @@ def test_a_refold_gives_the_same_verdict_to_the_bit(tmp_path, kind):
         assert row is not None
         fresh = refold(other._store, row, other._config.ledger(), other._follower.position - 1)
         assert same_bits(learned(fresh), ledger)
-        assert verdict(fresh.evidence, fresh.arms, other._name, Pace(20, 1.0, 20.0)) == before
+        assert verdict(fresh.evidence, fresh.arms.in_play, other._name, Pace(20, 1.0, 20.0)) == before
 
 
 def test_a_bandit_gets_a_floor_later_and_an_old_one_says_so(tmp_path):
