@@ -1,7 +1,7 @@
 """Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
 
 Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, fresh,
-plan, drift, picture) may be named and is then run alone.
+plan, drift, guardrails, picture) may be named and is then run alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from own_policy import PieceMOSS
 
 import accrual as ac
 from accrual.core.errors import need
+from accrual.core.jit import kernel
+from accrual.core.random import floor_coin, pair
 from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
@@ -32,8 +34,9 @@ from accrual.laws import Law
 from accrual.live import estimate as estimates
 from accrual.live.estimate import estimate
 from accrual.live.evidence import find_beaten, no_evidence, score
+from accrual.live.guards import Guards, guard, no_guards
 from accrual.live.verdict import Pace, verdict
-from accrual.policy.floor import propensity
+from accrual.policy.floor import Shares, drawn, propensity
 
 Floats = npt.NDArray[np.float64]
 
@@ -243,6 +246,39 @@ def drift(runs: int) -> None:
     )
 
 
+@kernel
+def _guarded(guards: Guards, shares: Shares, means: Floats, run: int, rounds: int) -> int:
+    """Play one test with a guardrail; the pick changes every 300 decisions. The round of the first trip, or 0."""
+    playing = np.ones(len(means), np.bool_)
+    total = np.zeros(1)
+    for i in range(rounds):
+        pick = i // 300 % len(means)
+        arm = drawn(shares, pick, floor_coin(5, run, i))
+        u, _ = pair((5, run), i, 0, 0)
+        total[0] = 1.0 if u < means[arm] else 0.0
+        guard(guards, playing, arm, total, propensity(shares, pick, arm))
+        if guards.worse.any():
+            return i + 1
+    return 0
+
+
+def guardrails(runs: int) -> None:
+    """How often an arm within the margin trips, and how soon one beyond it does."""
+    rounds, margin = 6000, 0.02
+    print(f"guardrails: all or nothing, margin {margin}, {rounds:,} closed decisions, the pick changes every 300")
+    for means, floor in itertools.product(
+        ((0.05, 0.05), (0.05, 0.07), (0.05, 0.05, 0.07, 0.07), (0.05, 0.12), (0.05, 0.05, 0.05, 0.12)), (0.1, 0.3)
+    ):
+        shares = even_shares(len(means), floor)
+        found = np.zeros(runs, np.int64)
+        for run in range(runs):
+            guards = no_guards([(0.0, 1.0)], [margin], shares.least, 0)
+            found[run] = _guarded(guards, shares, np.array(means), run, rounds)
+        hits = found > 0
+        when = f", the median round of these {np.median(found[hits]):,.0f}" if hits.any() else ""
+        print(f"  {means}, floor {floor}: {share(int(hits.sum()), runs)}{when}", flush=True)
+
+
 def picture() -> None:
     """Draw one test: how much more an arm that pays 0.40 pays than one that pays 0.30, as decisions close."""
     dice = np.random.default_rng(6)
@@ -251,8 +287,8 @@ def picture() -> None:
     arms = np.where(dice.random(4000) < 0.2, dice.integers(2, size=4000), 1)
     for arm in arms.tolist():
         score(evidence, arm, float(dice.random() < (0.3, 0.4)[arm]), propensity(shares, 1, arm))
-    (pair,) = verdict(evidence, [0, 1], lambda arm: ("old", "new")[arm], Pace(0, 1.0, 0.0)).pairs
-    scored, low, high = np.array([*pair.sequence, (4000, *pair.interval)]).T
+    (one,) = verdict(evidence, [0, 1], lambda arm: ("old", "new")[arm], Pace(0, 1.0, 0.0)).pairs
+    scored, low, high = np.array([*one.sequence, (4000, *one.interval)]).T
     figure = need("matplotlib.figure", "plot").Figure(figsize=(7, 3.2), layout="constrained")
     axes = figure.subplots()
     axes.fill_between(scored, low, high, alpha=0.3, linewidth=0)
@@ -269,7 +305,7 @@ def picture() -> None:
 
 
 def main() -> None:
-    parts = ("false", "control", "power", "coverage", "fresh", "plan", "drift", "picture")
+    parts = ("false", "control", "power", "coverage", "fresh", "plan", "drift", "guardrails", "picture")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"any of {', '.join(parts)}; all unless given")
     parser.add_argument("--runs", type=int, default=1000)
@@ -292,6 +328,8 @@ def main() -> None:
             plans(given.runs, given.jobs)
         elif part == "drift":
             drift(max(given.runs // 5, 1))
+        elif part == "guardrails":
+            guardrails(given.runs)
         elif part == "picture":
             picture()
         else:
