@@ -248,7 +248,7 @@ def drift(runs: int) -> None:
 
 @kernel
 def _guarded(guards: Guards, shares: Shares, means: Floats, run: int, rounds: int) -> int:
-    """Play one test with a guardrail; the pick changes every 300 decisions. The round of the first trip, or 0."""
+    """Play one test with a guardrail; return the round of the first trip, or 0."""
     playing = np.ones(len(means), np.bool_)
     total = np.zeros(1)
     for i in range(rounds):
@@ -265,9 +265,13 @@ def _guarded(guards: Guards, shares: Shares, means: Floats, run: int, rounds: in
 def guardrails(runs: int) -> None:
     """How often an arm within the margin trips, and how soon one beyond it does."""
     rounds, margin = 6000, 0.02
-    print(f"guardrails: all or nothing, margin {margin}, {rounds:,} closed decisions, the pick changes every 300")
+    print(
+        f"guardrails: all or nothing, margin {margin}, {rounds:,} closed decisions, "
+        "the pick changes every 300"
+    )
     for means, floor in itertools.product(
-        ((0.05, 0.05), (0.05, 0.07), (0.05, 0.05, 0.07, 0.07), (0.05, 0.12), (0.05, 0.05, 0.05, 0.12)), (0.1, 0.3)
+        ((0.05, 0.05), (0.05, 0.07), (0.05, 0.05, 0.07, 0.07), (0.05, 0.12), (0.05, 0.05, 0.05, 0.12)),
+        (0.1, 0.3),
     ):
         shares = even_shares(len(means), floor)
         found = np.zeros(runs, np.int64)

@@ -1,10 +1,11 @@
 """Guardrails in arrays: what closed decisions say of a second stream of pieces, such as refunds.
 
 The evidence is that of `accrual.live.evidence`, kept for each guardrail on its own totals: a gambler for each
-pair of arms bets that the first has more of the stream than the second. An arm is worse when the wealth of its
-bets against all other arms in play, each against "it has at most the margin more", adds up to K * (K - 1) / error,
-with K arms. If an arm is within the margin of the best one in play, none of its K - 1 bets is in the gambler's favour, so
-their mean reaches K / error with a chance of at most error / K, at any time; and there are K arms.
+pair of arms bets that the first has more of the stream than the second. An arm is worse when the wealth of
+its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
+K * (K - 1) / error, with K arms. If an arm is within the margin of the best one in play, none of its K - 1
+bets is in the gambler's favour. So their mean reaches K / error with a chance of at most error / K, for however
+long one watches; and there are K arms.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def evidence_of(guards: Guards, number: int) -> Evidence:
 
 @njit_noinline
 def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: float) -> None:
-    """Take the next closed decision, in the order in which decisions were made, with its total of each stream."""
+    """Take the next closed decision, in the order of decisions, with its total of each stream."""
     for number in range(len(guards.margins)):
         evidence = evidence_of(guards, number)
         score(evidence, arm, totals[number], propensity)
