@@ -253,10 +253,10 @@ def _guarded(guards: Guards, shares: Shares, means: Floats, run: int, rounds: in
     total = np.zeros(1)
     for i in range(rounds):
         pick = i // 300 % len(means)
-        arm = drawn(shares, pick, floor_coin(5, run, i))
+        arm, chance = drawn(shares, pick, floor_coin(5, run, i))
         u, _ = pair((5, run), i, 0, 0)
         total[0] = 1.0 if u < means[arm] else 0.0
-        guard(guards, playing, arm, total, propensity(shares, pick, arm))
+        guard(guards, playing, arm, total, chance)
         if guards.worse.any():
             return i + 1
     return 0

@@ -4,8 +4,8 @@ The evidence is that of `accrual.live.evidence`, kept for each guardrail on its 
 pair of arms bets that the first has more of the stream than the second. An arm is worse when the wealth of
 its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
 K * (K - 1) / error, with K arms. If an arm is within the margin of the best one in play, none of its K - 1
-bets is in the gambler's favour. So their mean reaches K / error with a chance of at most error / K, for however
-long one watches; and there are K arms.
+bets is in the gambler's favour. So their mean reaches K / error with a chance of at most error / K, for
+however long one watches; and there are K arms.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
 }
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row. Pieces of guardrails have a file of their own, so that they are not taken for
+# the column of the arm's own row. Pieces of guardrails have their own file, so that no one takes them for
 # reward.
 _PIECE = {
     "decision": "decision",

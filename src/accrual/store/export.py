@@ -45,8 +45,8 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     """Write `decisions.parquet` and `pieces.parquet`, as of one moment.
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
-    of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or the number; null
-    where it was missing, or a level that was not declared.
+    of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
+    the number; null where it was missing, or a level that was not declared.
 
     Parameters
     ----------
