@@ -105,7 +105,9 @@ def test_propensities_are_those_of_the_coin():
         assert sum(chances) == pytest.approx(1.0)
         assert 0.3 - 1e-12 <= chances[0] <= 0.6 + 1e-12
         grid = (np.arange(10_000) + 0.5) / 10_000
-        seen = np.bincount([drawn(shares, pick, u) for u in grid], minlength=3) / 10_000
+        coins = [drawn(shares, pick, u) for u in grid]
+        assert all(chance == propensity(shares, pick, arm) for arm, chance in coins)
+        seen = np.bincount([arm for arm, _ in coins], minlength=3) / 10_000
         assert seen == pytest.approx(chances, abs=2e-4)
     assert Limits(0.1).shares(np.array([True, False, True])).least.tolist() == [0.05, 0.0, 0.05]
 
