@@ -121,7 +121,7 @@ def refuse_decisions_after_arms(asks: Sequence[Ask]) -> None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether this is a number, and neither infinite nor a NaN."""
+    """Return whether this is a number, and neither infinite nor a NaN."""
     try:
         return math.isfinite(value)
     except (TypeError, OverflowError):

@@ -67,7 +67,7 @@ class BanditState(NamedTuple):
 
 
 class Observer:
-    """Sees to it that there are estimates: the policy's own, if it is an Age policy, or its own.
+    """Estimates what arms pay: from the statistics of an Age policy, or else from a ledger of its own.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Observer:
         self._own = follower if isinstance(config.policy, AgePolicy) else None
 
     def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
-        """The state now. For other policies than Age ones, this first reads what is new in the log."""
+        """Return the state now. For other policies than Age ones, this first reads what is new in the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
         open_ = _by_arm(watched)
@@ -168,15 +168,18 @@ class Observer:
 
 
 def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
-    """The pending decisions of each arm."""
+    """Return the rows of each arm's pending decisions."""
     rows = open_rows(ledger.pending_decisions)
     rows = rows[np.argsort(rows["arm"], kind="stable")]
     return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.arms))))
 
 
 def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
-    """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
-    the ends of their windows, less what these groups have paid by now."""
+    """Return what an arm's pending decisions are expected to pay from now on.
+
+    That is what the groups that they have not finished pay, up to the ends of their windows, less what these
+    groups have paid by now.
+    """
     known = float(found.spread[: found.reached].sum())
     total = float(ledger.arms.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
     ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))

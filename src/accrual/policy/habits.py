@@ -1,7 +1,7 @@
 """What people do today with rewards that arrive in pieces: two habits, as policies to compare with.
 
 Both are Thompson sampling with a Beta law, fed as a library is that knows a reward of one number for a
-decision. They are not in the catalog: nobody should choose them.
+decision. They are for comparison, not for use, and so not in the catalog.
 """
 
 from __future__ import annotations

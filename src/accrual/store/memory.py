@@ -28,7 +28,7 @@ class _Log:
         self.lookup = LogLookup()
         head = HeadRow(bandit=row.number, seq=0, at=0.0, decisions=0, arms=0)
         self.acceptance = Acceptance(self.lookup, head, row.rounds)
-        self.rows = self.acceptance.rows  # they stay there: all there have been
+        self.rows = self.acceptance.rows  # all that there have been: rows are only added
 
     def append(self, requests: Sequence[StoreRequest], now: float, skew: float) -> list[Answer]:
         self.acceptance.begin(now, skew)
@@ -118,11 +118,11 @@ class MemoryStore:
         return self._snapshots.get((bandit, form))
 
     def clock(self) -> float:
-        """This machine's time."""
+        """Return this machine's time."""
         return time.time()
 
     def probe(self) -> None:
-        """Memory can be stored to."""
+        """Do nothing: memory can always be stored to."""
 
     def close(self) -> None:
-        """Nothing to let go of: what was kept stays for those who still have the store."""
+        """Do nothing: there is no connection, and a bandit that still has the store may go on."""

@@ -209,7 +209,7 @@ class SQLiteStore:
         return self._file.read(lambda connection: _events(connection, bandit, after, limit))
 
     def read_rows(self, bandit: int, after: int, limit: int) -> Events:
-        """Like `read`, but from the tables alone: what the blocks must equal."""
+        """Return what `read` returns, but from the tables alone: the blocks must equal it."""
         upto = after + limit
         return self._file.read(lambda connection: unpack(pack(event_rows(connection, bandit, after, upto))))
 
@@ -251,7 +251,7 @@ class SQLiteStore:
         return None if found is None else checked_snapshot(bandit, form, found)
 
     def clock(self) -> float:
-        """This machine's time."""
+        """Return this machine's time."""
         return time.time()
 
     def probe(self) -> None:
