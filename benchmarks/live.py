@@ -7,7 +7,8 @@
 many groups as a decision has, and then sends four pieces of decisions up to a window old: most out of
 order. Medians of single calls. `store`: durable pieces through a bandit on SQLite, beside sqlite3
 itself with the same rows in the same tables, in turns in one run; then how long a store takes to open,
-with its snapshot and without. Run it on a quiet machine; ratios stand noise better than times.
+with its snapshot and without. `floor`: a decision with a floor and
+without, and a state with its verdict. Run it on a quiet machine; ratios stand noise better than times.
 """
 
 from __future__ import annotations
@@ -94,6 +95,41 @@ def bandit() -> None:
         print(f"  {name:16s}{micros(found[1000:]):8.2f}")
 
 
+def floor() -> None:
+    """Decide with a floor of 0.1 and without, in turns; and look at the state after many decisions."""
+    print("\nin memory, AgeIMED, microseconds of processor time for a decision, in turns; limit 1.05")
+    for arms in (2, 10):
+        rivals = [ac.Bandit(NAMES[:arms], WINDOW, floor=share, seed=1) for share in (0.0, 0.1)]
+        blocks: list[list[float]] = [[], []]
+        for block in range(400):
+            order = (0, 1) if block % 2 else (1, 0)
+            for place in order:
+                decide = rivals[place].decide
+                start = time.thread_time()  # others may use the machine meanwhile
+                for _ in range(250):
+                    decide()
+                blocks[place].append((time.thread_time() - start) / 250)
+        plain, floored = (np.array(times[20:]) for times in blocks)
+        print(
+            f"  {arms:2d} arms: without {micros(list(plain)):.2f}, with {micros(list(floored)):.2f}, "
+            f"the median of ratios {np.median(floored / plain):.3f}",
+            flush=True,
+        )
+    print("state() with its verdict, ten arms, milliseconds, median of 50; limit 20")
+    bandit, made = ac.Bandit(NAMES, WINDOW, floor=0.1, seed=1), 0
+    for decisions in (10_000, 100_000, 1_000_000):
+        while made < decisions:
+            ids = [one.id for one in bandit.decide(n=min(decisions - made, 10_000))][::7]
+            bandit.observe_many(ids, [0.5] * len(ids))
+            made = bandit.state().decisions
+        times = []
+        for _ in range(50):
+            start = clock()
+            bandit.state()
+            times.append(clock() - start)
+        print(f"  {decisions:9,d} decisions {1e-3 * micros(times):8.2f}", flush=True)
+
+
 def store(events: int) -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("ACCRUAL_BENCH_DIR")) as folder:
         durable(Path(folder))
@@ -118,7 +154,7 @@ def durable(folder: Path) -> None:
             bandit.observe_many(ids, values, ages=[0.0] * size, keys=keys)
             ours.append(clock() - start)
             rows = [
-                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, 0)
+                (1, sent + i, id_, key, value, 0.0, True, 1.0, False, None, 0)
                 for i, (id_, key, value) in enumerate(zip(ids, keys, values, strict=True))
             ]
             start = clock()
@@ -201,11 +237,11 @@ def fill(bandit: ac.Bandit, events: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=["ledger", "bandit", "store"])
+    parser.add_argument("part", nargs="?", choices=["ledger", "bandit", "floor", "store"])
     parser.add_argument("--events", type=int, default=1_000_000, help="in the store to be opened")
     given = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
-        "ledger": ledger, "bandit": bandit, "store": lambda: store(given.events),
+        "ledger": ledger, "bandit": bandit, "floor": floor, "store": lambda: store(given.events),
     }  # fmt: skip
     for name, part in parts.items():
         if given.part in (None, name):

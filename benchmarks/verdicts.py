@@ -1,7 +1,7 @@
 """Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
 
-Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, plan, drift,
-picture) may be named and is then run alone.
+Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, fresh,
+plan, drift, guardrails, picture) may be named and is then run alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from own_policy import PieceMOSS
 
 import accrual as ac
 from accrual.core.errors import need
+from accrual.core.jit import kernel
+from accrual.core.random import floor_coin, pair
 from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
@@ -32,8 +34,9 @@ from accrual.laws import Law
 from accrual.live import estimate as estimates
 from accrual.live.estimate import estimate
 from accrual.live.evidence import find_beaten, no_evidence, score
+from accrual.live.guards import Guards, guard, no_guards
 from accrual.live.verdict import Pace, verdict
-from accrual.policy.floor import propensity
+from accrual.policy.floor import Shares, drawn, propensity
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,12 +102,12 @@ def control(runs: int) -> None:
         print(f"  {label}: {share(hits, runs)}", flush=True)
 
 
-def looks(problem: ac.Problem, policy: ac.Policy, rounds: range | list[int], run: int):  # type: ignore[no-untyped-def]
+def looks(problem: ac.Problem, policy: ac.Policy, rounds: range | list[int], run: int, seed: int = 1):  # type: ignore[no-untyped-def]
     """Play one run and stop at each of `rounds`."""
     laws = pack(problem)
-    feed = RunFeed(problem, laws, 1, run)
+    feed = RunFeed(problem, laws, seed, run)
     one = PolicyPlan(policy, problem, laws)
-    chain = Chain(one, feed.span, (1, run))
+    chain = Chain(one, feed.span, (seed, run))
     start = 1
     none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
     for stop in rounds:
@@ -133,20 +136,31 @@ def power(runs: int, jobs: int) -> None:
         )
 
 
-def coverage(runs: int, jobs: int) -> None:
+# The problems on which the interval was made, and others of the same six kinds that it had never seen.
+KNOWN: dict[str, tuple[int, list[Law]]] = {
+    "lumps, begin_middle, w 100": (100, [ac.LumpLaw(p, "begin_middle") for p in (0.2, 0.3, 0.4, 0.5)]),
+    "coins, end, w 500": (500, [ac.BernoulliLaw(p, "end") for p in (0.2, 0.3, 0.4, 0.5)]),
+    "speeds differ, w 200": (200, [ac.LumpLaw(0.4, s) for s in ("begin", "uniform", "end")]),
+    "sparse, w 100": (100, [ac.LumpLaw(p) for p in (0.01, 0.02, 0.03, 0.04)]),
+    "equal arms, w 100": (100, [ac.LumpLaw(0.3)] * 4),
+    "leaving, w 80": (80, [ac.LeavingLaw(stay, 0.8) for stay in (0.7, 0.8, 0.9)]),
+}
+FRESH: dict[str, tuple[int, list[Law]]] = {
+    "lumps, middle_end, w 160": (160, [ac.LumpLaw(p, "middle_end") for p in (0.1, 0.15, 0.35)]),
+    "coins, begin, w 240": (240, [ac.BernoulliLaw(p, "begin") for p in (0.05, 0.25, 0.3, 0.6, 0.65)]),
+    "speeds differ, w 120": (120, [ac.LumpLaw(0.25, s) for s in ("very_begin", "middle", "very_end")]),
+    "sparse, w 140": (140, [ac.LumpLaw(p, "middle") for p in (0.005, 0.015, 0.05)]),
+    "equal arms, w 60": (60, [ac.LumpLaw(0.55, "end")] * 6),
+    "leaving, w 200": (200, [ac.LeavingLaw(stay, 0.6) for stay in (0.8, 0.85, 0.93)]),
+}
+
+
+def coverage(runs: int, jobs: int, cases: dict[str, tuple[int, list[Law]]], seed: int) -> None:
     """How often the pointwise interval of `state()` holds the mean, at five ages of a bandit."""
-    lump, leave = ac.LumpLaw, ac.LeavingLaw
-    cases: dict[str, tuple[int, list[Law]]] = {
-        "lumps, begin_middle, w 100": (100, [lump(p, "begin_middle") for p in (0.2, 0.3, 0.4, 0.5)]),
-        "coins, end, w 500": (500, [ac.BernoulliLaw(p, "end") for p in (0.2, 0.3, 0.4, 0.5)]),
-        "speeds differ, w 200": (200, [lump(0.4, s) for s in ("begin", "uniform", "end")]),
-        "sparse, w 100": (100, [lump(p) for p in (0.01, 0.02, 0.03, 0.04)]),
-        "equal arms, w 100": (100, [lump(0.3)] * 4),
-        "leaving, w 80": (80, [leave(stay, 0.8) for stay in (0.7, 0.8, 0.9)]),
-    }
     print(
         "coverage of state()'s interval, AgeIMED, at t = w/2, w, 2w, 5w, 20w: least and greatest of the arms"
     )
+    least, held_all = 1.0, []
     for name, (window, laws) in cases.items():
         problem = ac.Problem([1.0] * len(laws), window, 20, laws)
         rounds = [window // 2, window, 2 * window, 5 * window, 20 * window]
@@ -157,7 +171,7 @@ def coverage(runs: int, jobs: int) -> None:
             held = np.full((len(rounds), len(arrived)), np.nan)
             edges = np.append(0.0, ac.AgeIMED().edges(problem.window))
             ages = np.linspace(0.0, problem.window, 21)
-            for t, (chain, params) in enumerate(looks(problem, ac.AgeIMED(), rounds, run)):
+            for t, (chain, params) in enumerate(looks(problem, ac.AgeIMED(), rounds, run, seed)):
                 for arm in range(len(arrived)):
                     known = estimate(params, chain.stats, arm)
                     if known is not None:  # what it estimates: what is paid by the greatest age reached
@@ -167,7 +181,10 @@ def coverage(runs: int, jobs: int) -> None:
 
         with ThreadPoolExecutor(jobs) as pool:
             held = np.nanmean(np.array(list(pool.map(one, range(runs)))), axis=0)
+        least = min(least, held.min())
+        held_all += held.ravel().tolist()
         print(f"  {name}: " + ", ".join(f"{row.min():.2f}–{row.max():.2f}" for row in held), flush=True)
+    print(f"  the least {least:.3f}, the mean {np.mean(held_all):.3f}", flush=True)
 
 
 def plans(runs: int, jobs: int) -> None:
@@ -229,6 +246,43 @@ def drift(runs: int) -> None:
     )
 
 
+@kernel
+def _guarded(guards: Guards, shares: Shares, means: Floats, run: int, rounds: int) -> int:
+    """Play one test with a guardrail; return the round of the first trip, or 0."""
+    playing = np.ones(len(means), np.bool_)
+    total = np.zeros(1)
+    for i in range(rounds):
+        pick = i // 300 % len(means)
+        arm, chance = drawn(shares, pick, floor_coin(5, run, i))
+        u, _ = pair((5, run), i, 0, 0)
+        total[0] = 1.0 if u < means[arm] else 0.0
+        guard(guards, playing, arm, total, chance)
+        if guards.worse.any():
+            return i + 1
+    return 0
+
+
+def guardrails(runs: int) -> None:
+    """How often an arm within the margin trips, and how soon one beyond it does."""
+    rounds, margin = 6000, 0.02
+    print(
+        f"guardrails: all or nothing, margin {margin}, {rounds:,} closed decisions, "
+        "the pick changes every 300"
+    )
+    for means, floor in itertools.product(
+        ((0.05, 0.05), (0.05, 0.07), (0.05, 0.05, 0.07, 0.07), (0.05, 0.12), (0.05, 0.05, 0.05, 0.12)),
+        (0.1, 0.3),
+    ):
+        shares = even_shares(len(means), floor)
+        found = np.zeros(runs, np.int64)
+        for run in range(runs):
+            guards = no_guards([(0.0, 1.0)], [margin], shares.least, 0)
+            found[run] = _guarded(guards, shares, np.array(means), run, rounds)
+        hits = found > 0
+        when = f", the median round of these {np.median(found[hits]):,.0f}" if hits.any() else ""
+        print(f"  {means}, floor {floor}: {share(int(hits.sum()), runs)}{when}", flush=True)
+
+
 def picture() -> None:
     """Draw one test: how much more an arm that pays 0.40 pays than one that pays 0.30, as decisions close."""
     dice = np.random.default_rng(6)
@@ -237,8 +291,8 @@ def picture() -> None:
     arms = np.where(dice.random(4000) < 0.2, dice.integers(2, size=4000), 1)
     for arm in arms.tolist():
         score(evidence, arm, float(dice.random() < (0.3, 0.4)[arm]), propensity(shares, 1, arm))
-    (pair,) = verdict(evidence, [0, 1], lambda arm: ("old", "new")[arm], Pace(0, 1.0, 0.0)).pairs
-    scored, low, high = np.array([*pair.sequence, (4000, *pair.interval)]).T
+    (one,) = verdict(evidence, [0, 1], lambda arm: ("old", "new")[arm], Pace(0, 1.0, 0.0)).pairs
+    scored, low, high = np.array([*one.sequence, (4000, *one.interval)]).T
     figure = need("matplotlib.figure", "plot").Figure(figsize=(7, 3.2), layout="constrained")
     axes = figure.subplots()
     axes.fill_between(scored, low, high, alpha=0.3, linewidth=0)
@@ -255,7 +309,7 @@ def picture() -> None:
 
 
 def main() -> None:
-    parts = ("false", "control", "power", "coverage", "plan", "drift", "picture")
+    parts = ("false", "control", "power", "coverage", "fresh", "plan", "drift", "guardrails", "picture")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"any of {', '.join(parts)}; all unless given")
     parser.add_argument("--runs", type=int, default=1000)
@@ -271,11 +325,15 @@ def main() -> None:
         elif part == "power":
             power(given.runs, given.jobs)
         elif part == "coverage":
-            coverage(max(given.runs // 2, 1), given.jobs)
+            coverage(max(given.runs // 2, 1), given.jobs, KNOWN, seed=1)
+        elif part == "fresh":
+            coverage(max(given.runs // 2, 1), given.jobs, FRESH, seed=77)
         elif part == "plan":
             plans(given.runs, given.jobs)
         elif part == "drift":
             drift(max(given.runs // 5, 1))
+        elif part == "guardrails":
+            guardrails(given.runs)
         elif part == "picture":
             picture()
         else:

@@ -105,7 +105,9 @@ def test_propensities_are_those_of_the_coin():
         assert sum(chances) == pytest.approx(1.0)
         assert 0.3 - 1e-12 <= chances[0] <= 0.6 + 1e-12
         grid = (np.arange(10_000) + 0.5) / 10_000
-        seen = np.bincount([drawn(shares, pick, u) for u in grid], minlength=3) / 10_000
+        coins = [drawn(shares, pick, u) for u in grid]
+        assert all(chance == propensity(shares, pick, arm) for arm, chance in coins)
+        seen = np.bincount([arm for arm, _ in coins], minlength=3) / 10_000
         assert seen == pytest.approx(chances, abs=2e-4)
     assert Limits(0.1).shares(np.array([True, False, True])).least.tolist() == [0.05, 0.0, 0.05]
 
@@ -119,6 +121,7 @@ def test_propensities_are_those_of_the_coin():
         (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, "more than 1"),
         (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, "less than 1"),
         (0.5, {"a": (0.0, 0.1)}, "greatest share"),
+        (0.1, ["a"], "must be a mapping"),
     ],
 )
 def test_limits_that_cannot_be(floor, shares, said):
@@ -177,7 +180,7 @@ def test_a_bandit_gets_a_floor_later_and_an_old_one_says_so(tmp_path):
         assert bandit.state().verdict.skipped == 100
     with ac.Bandit(["a", "b"], window=20, store=store, name="other", floor=0.2) as bandit:
         pass
-    with pytest.raises(InputError, match="stay as they are"):
+    with pytest.raises(InputError, match=r"made with a floor of 0\.2; that cannot be changed"):
         ac.Bandit.open(store, "other", floor=0.1)
 
 

@@ -18,6 +18,7 @@ import numba
 from numba import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from accrual.core.kernel_parts import KernelPart
 from accrual.core.source_files import source_hash
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,7 +43,7 @@ def njit(function: F) -> F:
     >>> double(21)
     42
     """
-    return numba.njit(forceinline=True, **_INNER)(function)  # type: ignore[no-any-return]
+    return _part(function, forceinline=True)
 
 
 def njit_noinline(function: F) -> F:
@@ -51,7 +52,13 @@ def njit_noinline(function: F) -> F:
     This suits large functions that run now and then: inlined, they would slow down the loop around
     them even while they are not running.
     """
-    return numba.njit(**_INNER)(function)  # type: ignore[no-any-return]
+    return _part(function)
+
+
+def _part(function: F, **options: Any) -> F:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    return KernelPart(function, targetoptions={"nopython": True, "boundscheck": None, **options, **_INNER})  # type: ignore[return-value]
 
 
 def kernel(function: F) -> F:

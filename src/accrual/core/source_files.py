@@ -20,7 +20,7 @@ def source_files(path: Path) -> frozenset[Path]:
     --------
     >>> import accrual.core.random as random
     >>> sorted(path.name for path in source_files(Path(random.__file__)))
-    ['jit.py', 'random.py', 'source_files.py']
+    ['jit.py', 'kernel_parts.py', 'random.py', 'source_files.py']
     """
     seen: set[Path] = set()
     todo = [path]

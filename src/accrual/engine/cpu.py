@@ -21,7 +21,7 @@ from accrual.core.random import floor_coin
 from accrual.environment.feed import Feed, RunFeed
 from accrual.environment.laws import PackedLaws
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
-from accrual.policy.floor import Shares, drawn
+from accrual.policy.floor import Shares, drawn, shares_of
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ class PolicyPlan:
         ages = policy.edges(problem.window)
         self.policy = policy
         self.params = policy.params(caps, problem.window)
-        everything = Shares(np.zeros(len(caps)), np.ones(len(caps)))
+        everything = shares_of(np.zeros(len(caps)), np.ones(len(caps)))
         self.problem = ProblemArrays(
             caps, problem.gaps, laws.of_arm, problem.window, phi, even, shares or everything
         )
@@ -181,7 +181,7 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
                         choice += 1
                 if floored:
                     picks[i] = choice
-                    choice = drawn(problem.shares, choice, floor_coin(seed, run, start + i))
+                    choice, _ = drawn(problem.shares, choice, floor_coin(seed, run, start + i))
                 # Indices that cannot be negative, here and below: numba then drops its test for that.
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1

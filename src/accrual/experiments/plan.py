@@ -24,7 +24,7 @@ from accrual.experiments.trial import even_shares
 from accrual.fit.schema import Fitted
 from accrual.laws import EmpiricalLaw
 from accrual.live.evidence import BETS, ERROR, WEIGHTS
-from accrual.policy.floor import Shares, drawn, propensity
+from accrual.policy.floor import Shares, drawn
 
 Floats = npt.NDArray[np.float64]
 
@@ -237,10 +237,10 @@ def _test(shares: Shares, tables: Floats, settings: tuple[float, float, float], 
     left = arms - 1
     beaten = np.zeros(arms, np.bool_)
     for i in range(_LONGEST):
-        arm = drawn(shares, 0, floor_coin(0, run, i))
+        arm, chance = drawn(shares, 0, floor_coin(0, run, i))
         u, _ = pair((0, run), i, 0, 0)
         total = tables[min(arm, 1), int(u * size)]
-        s = (total - paid / (i + 1.0)) / propensity(shares, 0, arm)
+        s = (total - paid / (i + 1.0)) / chance
         paid += total
         if arm != 0:
             s = -s

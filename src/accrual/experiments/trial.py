@@ -19,7 +19,7 @@ from accrual.environment.feed import RunFeed
 from accrual.environment.laws import PackedLaws, pack
 from accrual.live.evidence import Evidence, find_beaten, no_evidence, score
 from accrual.policy.base import Policy
-from accrual.policy.floor import Shares, propensity
+from accrual.policy.floor import Shares, propensity, shares_of
 from accrual.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ def even_shares(arms: int, floor: float) -> Shares:
     """
     if not 0.0 < floor <= 1.0:
         raise InputError(f"a floor must be above 0 and at most 1, not {floor!r}")
-    return Shares(np.full(arms, floor / arms), np.ones(arms))
+    return shares_of(np.full(arms, floor / arms), np.ones(arms))
 
 
 def trials(

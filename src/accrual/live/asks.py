@@ -68,7 +68,7 @@ class AskChecks:
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""
         if isinstance(ask, NewPiece):
-            return self.piece(*ask)
+            return self.piece(*ask[:5])._replace(stream=ask.stream)
         if isinstance(ask, Decide):
             if ask.key is not None:
                 name_of("a decision", ask.key)

@@ -28,7 +28,7 @@ from accrual.live.kernel_state import (
 )
 from accrual.live.pending import enter
 from accrual.policy.base import Function, Functions, Moment, no_refresh
-from accrual.policy.floor import drawn, propensity
+from accrual.policy.floor import drawn
 
 
 class Choosing(NamedTuple):
@@ -121,8 +121,7 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
                     choice = k
         if not rules.floored:
             return choice, NO_PROPENSITY
-        arm = drawn(rules.shares, choice, floor_coin(moment.seed, moment.run, moment.round))
-        return arm, propensity(rules.shares, choice, arm)
+        return drawn(rules.shares, choice, floor_coin(moment.seed, moment.run, moment.round))
 
     @njit
     def record(

@@ -83,7 +83,7 @@ def pair_bounds(evidence: Evidence, sums: Sums, first: Ints, second: Ints) -> Fl
         each = np.where(bets * x <= _REACH * (1.0 - BETS), each, -np.inf)
         return np.asarray(wealth(each) >= bound)
 
-    return np.maximum(_edge(given_up, np.full(others.shape, width), width), -width)
+    return np.maximum(edge(given_up, np.full(others.shape, width), width), -width)
 
 
 def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
@@ -108,11 +108,11 @@ def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
         return np.asarray(wealth(each) >= np.log(bound))
 
     top = np.full(len(logs), high if side == UP else -low)
-    found = _edge(given_up, top, high - low)
+    found = edge(given_up, top, high - low)
     return sign * found
 
 
-def _edge(given_up: Test, top: Floats, width: float) -> Floats:
+def edge(given_up: Test, top: Floats, width: float) -> Floats:
     """Return the greatest x below `top` that is given up; `top` less twice the width if none is."""
     low, high = top - 2.0 * width, top.copy()
     for _ in range(_STEPS):

@@ -23,20 +23,22 @@ class Shares(NamedTuple):
 
     least: Floats  # the least share of each arm; 0 for one that has retired
     most: Floats  # the greatest share of each arm
+    spare: float  # what the least shares leave, for the policy's pick
+
+
+def shares_of(least: Floats, most: Floats) -> Shares:
+    """Return the shares of arms from the least and the greatest share of each."""
+    return Shares(least, most, 1.0 - sum(least.tolist()))
 
 
 @njit
-def _divided(shares: Shares, pick: int) -> tuple[float, float, float]:
-    """Return the pick's propensity, what it may not take, and how much of that the others have room for."""
-    least, most = shares.least, shares.most
-    spoken = room = 0.0
-    for k in range(len(least)):
-        spoken += least[k]
+def _room(shares: Shares, pick: int) -> float:
+    """Return how much more than their least shares the arms other than the pick may have."""
+    room = 0.0
+    for k in range(len(shares.least)):
         if k != pick:
-            room += most[k] - least[k]
-    spare = 1.0 - spoken
-    own = min(least[pick] + spare, most[pick])
-    return own, least[pick] + spare - own, room
+            room += shares.most[k] - shares.least[k]
+    return room
 
 
 @njit
@@ -49,26 +51,33 @@ def _of_other(shares: Shares, arm: int, over: float, room: float) -> float:
 @njit_noinline
 def propensity(shares: Shares, pick: int, arm: int) -> float:
     """Return the probability with which `arm` is chosen where the policy's pick is `pick`."""
-    own, over, room = _divided(shares, pick)
-    return own if arm == pick else _of_other(shares, arm, over, room)
+    wanted = shares.least[pick] + shares.spare
+    own = min(wanted, shares.most[pick])
+    if arm == pick:
+        return own
+    over = wanted - own
+    return _of_other(shares, arm, over, _room(shares, pick) if over > 0.0 else 0.0)
 
 
 @njit_noinline
-def drawn(shares: Shares, pick: int, u: float) -> int:
-    """Return the arm that the coin `u`, from 0 to below 1, makes of the policy's pick."""
-    upto, over, room = _divided(shares, pick)
-    if u < upto:
-        return pick
-    last = pick
+def drawn(shares: Shares, pick: int, u: float) -> tuple[int, float]:
+    """Return the arm that the coin `u`, from 0 to below 1, makes of the policy's pick; and its propensity."""
+    wanted = shares.least[pick] + shares.spare
+    own = min(wanted, shares.most[pick])
+    if u < own:
+        return pick, own
+    over = wanted - own
+    room = _room(shares, pick) if over > 0.0 else 0.0
+    arm, chance, upto = pick, own, own
     for k in range(len(shares.least)):
         if k != pick:
-            chance = _of_other(shares, k, over, room)
-            if chance > 0.0:
-                upto += chance
-                last = k
+            other = _of_other(shares, k, over, room)
+            if other > 0.0:
+                arm, chance = k, other
+                upto += other
                 if u < upto:
-                    return k
-    return last
+                    break
+    return arm, chance
 
 
 class Limits(NamedTuple):
@@ -107,7 +116,7 @@ class Limits(NamedTuple):
         most = np.array([high for _, high in bounds]) * playing
         least = least / max(float(least.sum()), 1.0)
         most = np.minimum(most / min(max(float(most.sum()), 1e-9), 1.0), 1.0)
-        return Shares(np.minimum(least, most), most)
+        return shares_of(np.minimum(least, most), most)
 
 
 def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, arms: Sequence[str]) -> Limits:
@@ -123,6 +132,8 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
     """
     if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0.0 <= floor <= 1.0:
         raise InputError(f"a floor must be a share from 0 to 1, such as 0.05, not {floor!r}")
+    if shares is not None and not isinstance(shares, Mapping):
+        raise InputError(f"shares must be a mapping, such as {{'jazz': (0.1, 0.6)}}, not {shares!r}")
     bounds = dict.fromkeys(arms, (0.0, 1.0))
     for name, bound in (shares or {}).items():
         if name not in bounds:

@@ -133,7 +133,9 @@ class Acceptance:
         return known
 
     def _accept_piece(self, request: NewPiece) -> Answer:
-        id_, value, age, key = request.decision, request.value, request.age, request.key
+        id_, value, age, key, stream = (
+            request.decision, request.value, request.age, request.key, request.stream
+        )  # fmt: skip
         known = self._decision(id_)
         if known is None:
             return _UNKNOWN
@@ -154,11 +156,12 @@ class Acceptance:
         if stated and made + age > at + self._skew:
             return _FUTURE
         if key is None and stated:
-            key = derived_key(id_, value, age)
+            key = derived_key(id_, value, age, stream)
         if key is not None:
             was = lookup.pieces.get((id_, key)) or lookup.find_piece(id_, key)
             if was is not None:
-                if was.value == value and was.stated == stated and (was.age == age or not stated):
+                same = was.value == value and was.stream == stream
+                if same and was.stated == stated and (was.age == age or not stated):
                     return _piece_answer(_AGAIN, was.seq, was.at, bool(was.late), was.age)
                 return _CONFLICT
         late = age >= window or at >= made + window
@@ -166,7 +169,7 @@ class Acceptance:
         self._last = at
         row = _piece_row(
             bandit=self._bandit, seq=seq, decision=id_, key=key, value=value, age=age, stated=stated, at=at,
-            late=late,
+            late=late, stream=stream,
         )  # fmt: skip
         self.rows.piece.append(row)
         if key is not None:

@@ -74,9 +74,10 @@ class NewPiece(NamedTuple):
     age: float | None = None
     when: float | None = None
     key: str | None = None  # derived where None: see `derived_key`
+    stream: int | None = None  # the number of the guardrail that it is of; None for the reward
 
 
-def derived_key(decision: int, value: float, age: float) -> str:
+def derived_key(decision: int, value: float, age: float, stream: int | None = None) -> str:
     """Return the key of a piece that came without one but with a stated age (by `age` or by `when`).
 
     The same piece sent again is then the same piece. A piece that states no age has no key at all:
@@ -88,6 +89,8 @@ def derived_key(decision: int, value: float, age: float) -> str:
     '0310b1b9363c64f778920d1a7ca9430c'
     """
     body = struct.pack(">qdd", decision, value + 0.0, age + 0.0)  # 0.0 and -0.0 are one number
+    if stream is not None:
+        body += struct.pack(">q", stream)
     return hashlib.sha256(body).hexdigest()[:32]
 
 
@@ -191,8 +194,8 @@ class Store(Protocol):
           that is below 0 by no more than `skew`), and is then stated; or else the event's time less
           the decision's. Early if `when` is before the decision by more than `skew`; future if the
           decision's time and the stated age lie beyond the event's time and `skew`. Its key (given, or
-          derived from a stated age) known for this decision: again if the value and the stated age, or
-          that none was stated, are the same; otherwise a conflict. Stored otherwise;
+          derived from a stated age) known for this decision: again if the stream, the value and the stated
+          age, or that none was stated, are the same; otherwise a conflict. Stored otherwise;
           late if its age is not below the decision's window, the event's time not before the
           decision's time and window, or the decision closed by an event before it.
         - `CloseDecision`, `RetireArm`: again if it has been.

@@ -89,6 +89,7 @@ class PieceRow(NamedTuple):
     stated: bool  # whether the caller stated the age; otherwise it follows from the arrival
     at: float
     late: bool
+    stream: int | None  # the number of the guardrail that it is of; NULL for a piece of the reward
 
 
 class ChangeRow(NamedTuple):
@@ -142,7 +143,7 @@ class Events(NamedTuple):
     kind: Ints
     at: Floats
     decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms
-    arm: Ints  # a decision's arm, or the arm that was added or retired; -1 otherwise
+    arm: Ints  # a decision's arm, or the arm that was added or retired; a piece's stream; -1 otherwise
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
@@ -170,7 +171,8 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
         "decision",
         {"decision": "id", "arm": "arm", "value": "salt", "age": "window", "propensity": "propensity"},
     ),
-    Kind.PIECE: ("piece", {"decision": "decision", "value": "value", "age": "age"}),
+    # A piece's stream is its guardrail's number, and -1 for the reward, as it was before there were streams.
+    Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),
     Kind.CLOSE: ("change", {"decision": "subject"}),
     Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
     Kind.RETIRE_ARM: ("change", {"arm": "subject"}),
@@ -190,18 +192,24 @@ def event_column(kind: Kind, name: str) -> str:
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row.
+# the column of the arm's own row. Pieces of guardrails have their own file, so that no one takes them for
+# reward.
+_PIECE = {
+    "decision": "decision",
+    "value": "value",
+    "age": "age",
+    "stored_at": "at",
+    "key": "key",
+    "late": "late",
+}
 EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
     "decisions.parquet": (
         "decision",
         {"id": "id", "arm": "arm.name", "at": "at", "window": "window", "propensity": "propensity"},
     ),
-    "pieces.parquet": (
-        "piece",
-        {"decision": "decision", "value": "value", "age": "age", "stored_at": "at", "key": "key",
-         "late": "late"},
-    ),
-}  # fmt: skip
+    "pieces.parquet": ("piece", _PIECE),
+    "guardrails.parquet": ("piece", {**_PIECE, "stream": "stream"}),
+}
 
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
@@ -267,6 +275,8 @@ def _row_event(kind: Kind) -> Callable[..., Event]:
     row = {name: f"row[{place}]" for place, name in enumerate(names)}
     if "propensity" in row:
         row["propensity"] = f"{row['propensity']} or 0.0"  # NULL where none was recorded
+    if "stream" in row:
+        row["stream"] = f"-1 if {row['stream']} is None else {row['stream']}"
     arm = {f"arm.{name}": f"arm.{name}" for name in ArmRow._fields}
     return event_function(kind, "row, arm=None", row | arm)
 

@@ -35,14 +35,18 @@ def _query(table: str, columns: Mapping[str, str]) -> str:
         for name in columns.values()
     )
     order = TABLES[table]._fields[1]
-    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1 ORDER BY t.{order}"
+    stream = ""
+    if table == "piece":
+        stream = f"AND t.stream IS {'NOT NULL' if 'stream' in columns else 'NULL'}"
+    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1 {stream} ORDER BY t.{order}"
 
 
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
     """Write `decisions.parquet` and `pieces.parquet`, as of one moment.
 
-    A bandit with features has a column `context_NAME` for each: the level, True or False, or the number; null
-    where it was missing, or a level that was not declared.
+    A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
+    of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
+    the number; null where it was missing, or a level that was not declared.
 
     Parameters
     ----------
@@ -60,16 +64,22 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     """
     need("pyarrow", "fit")
     with open_reader(url) as reader:
-        number, rounds, features = _bandit(reader, name)
+        number, rounds, features, streams = _bandit(reader, name)
         Path(folder).mkdir(parents=True, exist_ok=True)
         counts = {}
         for file in EXPORTED:
             table, columns = _columns(file, reader, number)
+            if "stream" in columns and not streams:
+                continue
             fields = _fields(table, columns, rounds)
             if table == "decision" and features is not None:
                 columns["context"] = "context"
                 fields |= _context_fields(features)
                 rows = _with_contexts(features, reader.chunks(_query(table, columns), number))
+            elif "stream" in columns:
+                fields["stream"] = need("pyarrow", "fit").string()
+                chunks = reader.chunks(_query(table, columns), number)
+                rows = ([(*row[:-1], streams[row[-1]]) for row in chunk] for chunk in chunks)
             else:
                 rows = reader.chunks(_query(table, columns), number)
             counts[file] = _write(Path(folder) / file, rows, fields)
@@ -108,7 +118,8 @@ def _with_contexts(
         ]
 
 
-def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool, Features | None]:
+def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool, Features | None, list[str]]:
+    """Return a bandit's number, whether it counts rounds, its features, and the names of its guardrails."""
     rows = [BanditTableRow._make(row) for rows in reader.chunks(select_all("bandit")) for row in rows]
     bandits = {row.name: row for row in rows}
     if name is None and len(bandits) == 1:
@@ -116,8 +127,9 @@ def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool, Features 
     if name is None or name not in bandits:
         raise unknown("bandit", name or "", bandits)
     row = bandits[name]
-    declared = json.loads(row.config).get("features")
-    return row.number, bool(row.rounds), None if declared is None else Features.read(declared)
+    config = json.loads(row.config)
+    features = Features.read(config["features"]) if "features" in config else None
+    return row.number, bool(row.rounds), features, [name for name, *_ in config.get("guardrails", ())]
 
 
 def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str, Any]) -> int:

@@ -36,7 +36,13 @@ _EVENTS: dict[type, Callable[..., Event]] = {
     NewPiece: event_function(
         Kind.PIECE,
         _FROM_REQUEST,
-        {**_SAME, "decision": "request.decision", "value": "request.value", "age": "answer.age"},
+        {
+            **_SAME,
+            "decision": "request.decision",
+            "value": "request.value",
+            "age": "answer.age",
+            "stream": "-1 if request.stream is None else request.stream",
+        },
     ),
     CloseDecision: event_function(Kind.CLOSE, _FROM_REQUEST, {**_SAME, "subject": "request.decision"}),
     AddArm: event_function(

@@ -69,8 +69,8 @@ def _source(column: str, kinds: Sequence[Kind]) -> str:
         name = EVENT_COLUMNS[kind][1].get(column)
         owner, _, own = (name or "").rpartition(".")
         sources[kind] = str(NONE[column]) if name is None else f'{owner or "t"}."{own}"'
-        if column == "propensity" and name is not None:
-            sources[kind] = f"coalesce({sources[kind]}, {NONE[column]})"  # NULL where none was recorded
+        if name in ("propensity", "stream"):  # NULL where none was recorded, and for the reward
+            sources[kind] = f"coalesce({sources[kind]}, {NONE[column]})"
     if len(kinds) == 1:
         return sources[kinds[0]]
     return f"CASE t.kind {' '.join(f'WHEN {int(kind)} THEN {text}' for kind, text in sources.items())} END"
@@ -89,7 +89,7 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
             lists["ages"] += pieces.age
             lists["whens"] += pieces.when
             lists["names"] += pieces.key
-            lists["counts"] += [0] * n
+            lists["counts"] += [0 if stream is None else stream + 1 for stream in pieces.stream]
             continue
         for request in run:
             for name, value in _arguments(request).items():

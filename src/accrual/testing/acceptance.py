@@ -111,6 +111,22 @@ CASES: dict[str, Case] = {
             (NewPiece(1, 0.5, age=1.0, key="k"), _stored(6, 9.0, age=1.0)),  # of another decision
         ]),
     ]),
+    "a piece of a guardrail is another than one of the reward, and a key is for one of them": Case(False, [
+        _one(0.0),
+        Append(2.0, [
+            (NewPiece(0, 0.5, age=1.0), _stored(4, 2.0, age=1.0)),
+            (NewPiece(0, 0.5, age=1.0, stream=0), _stored(5, 2.0, age=1.0)),
+            (NewPiece(0, 0.5, age=1.0, stream=1), _stored(6, 2.0, age=1.0)),
+            (NewPiece(0, 0.5, age=1.0, stream=0), _again(5, 2.0, age=1.0)),
+            (NewPiece(0, 0.5, age=1.0, key="k", stream=1), _stored(7, 2.0, age=1.0)),
+            (NewPiece(0, 0.5, age=1.0, key="k"), _CONFLICT),
+        ]),
+        Append(3.0, [
+            (NewPiece(0, 0.5, age=1.0, key="k", stream=1), _again(7, 2.0, age=1.0)),
+            (NewPiece(0, 0.5, age=1.0, key="k", stream=0), _CONFLICT),
+            (NewPiece(0, 0.5, age=1.0), _again(4, 2.0, age=1.0)),
+        ]),
+    ]),
     "a piece that states no age is the same whenever it comes again": Case(False, [
         _one(0.0),
         Append(2.0, [(NewPiece(0, 0.5, key="k"), _stored(4, 2.0, age=2.0))]),

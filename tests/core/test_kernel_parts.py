@@ -1,0 +1,50 @@
+"""A function within kernels is compiled for them alone, and once more where Python calls it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from accrual.core.jit import kernel, njit, njit_noinline
+from accrual.core.random import normal
+
+
+@njit
+def _add(values, x):
+    for k in range(len(values)):
+        values[k] += x
+    return values[0]
+
+
+@njit_noinline
+def _twice(values, x):
+    return _add(values, x) + _add(values, x)
+
+
+@kernel
+def _run(values, x):
+    return _twice(values, x)
+
+
+def test_a_part_does_the_same_within_a_kernel_from_python_and_in_plain_python():
+    part: Any = _twice
+    results = []
+    for function in (_run, part, part.py_func):
+        values = np.zeros(3)
+        results.append((function(values, 0.1), values.tolist()))
+    assert results[0] == results[1] == results[2] == (0.1 + 0.2, [0.2] * 3)
+
+
+def test_a_part_within_a_kernel_has_no_machine_code_of_its_own():
+    _run(np.zeros(3), 0.1)
+    part: Any = _twice
+    (compiled,) = part.overloads.values()
+    assert not callable(compiled.entry_point)
+    assert _twice(np.zeros(2, np.float32), 0.5) == 1.5  # of other types than the kernel's
+
+
+def test_a_part_travels_to_another_process_by_value():
+    copy = pickle.loads(pickle.dumps(normal))  # noqa: S301 (our own bytes)
+    assert copy((1, 2), 3, 0) == normal((1, 2), 3, 0)
