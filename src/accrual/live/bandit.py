@@ -320,9 +320,9 @@ class Bandit:
     def submit(self, asks: Sequence[Ask], pieces_checked: bool = False) -> list[Answer]:
         """Make decisions, and store pieces, closings and arms, in one transaction and in this order.
 
-        Return an answer for each. Meant for a program that collects the requests of many clients. `Decide` (of
-        `accrual.live.commit`) asks for decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of
-        `accrual.store.base`) are to be stored.
+        Return an answer for each. This is for a program that collects the requests of many clients. `Decide`
+        (of `accrual.live.commit`) asks for decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm`
+        (of `accrual.store.base`) are to be stored.
 
         Parameters
         ----------

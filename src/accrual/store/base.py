@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -162,6 +163,16 @@ class BanditRow(NamedTuple):
     name: str
     config: Mapping[str, Any]
     rounds: bool  # whether its clock is the number of its decisions
+
+
+def wait_for_event(head: Callable[[], int], after: int, timeout: float, pause: float) -> bool:
+    """Look at the position of the last event every `pause` seconds; False if it stays at `after`."""
+    end = time.monotonic() + timeout
+    while head() <= after:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+    return True
 
 
 class Store(Protocol):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
 from accrual.store.accept import Acceptance, LogLookup, NewRows
-from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreRequest
+from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreRequest, wait_for_event
 from accrual.store.event_schema import DecisionRow, Events, HeadRow, columns
 from accrual.store.new_events import events_of_rows
 
@@ -104,12 +104,7 @@ class MemoryStore:
         return [row.context for row in self._logs[bandit].rows.decision[first : first + count]]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        end = time.monotonic() + timeout
-        while self.head(bandit) <= after:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_POLL)
-        return True
+        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         self._snapshots[bandit, form] = (seq, body)
