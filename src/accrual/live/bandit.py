@@ -459,4 +459,4 @@ class Bandit:
         self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
     ) -> NewPiece:
         """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
-        return self._checks.piece(id, value, age, at, key)
+        return self._checks.piece(NewPiece(id, value, age, at, key))
