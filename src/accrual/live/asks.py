@@ -38,8 +38,9 @@ class AskChecks:
         self._follower = follower
         self._turn = turn
 
-    def piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> NewPiece:
-        """Check a piece, as `Bandit.observe` takes it."""
+    def piece(self, piece: NewPiece) -> NewPiece:
+        """Check a piece."""
+        value, age, at = piece.value, piece.age, piece.when
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if abs(float(value)) > (most := self._follower.ledger.arms.value_most):
@@ -61,14 +62,17 @@ class AskChecks:
             if not is_finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             at = float(at)
-        if key is not None:
-            name_of("a piece", key)
-        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key)
+        if piece.key is not None:
+            name_of("a piece", piece.key)
+        plain = type(piece.decision) is int and type(value) is float
+        if plain and age is piece.age and at is piece.when:  # float() returns a float itself
+            return piece
+        return piece._replace(decision=decision_number(piece.decision), value=float(value), age=age, when=at)
 
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""
         if isinstance(ask, NewPiece):
-            return self.piece(*ask[:5])._replace(stream=ask.stream)
+            return self.piece(ask)
         if isinstance(ask, Decide):
             if ask.key is not None:
                 name_of("a decision", ask.key)
@@ -121,7 +125,7 @@ def refuse_decisions_after_arms(asks: Sequence[Ask]) -> None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether this is a number, and neither infinite nor a NaN."""
+    """Return whether this is a number, and neither infinite nor a NaN."""
     try:
         return math.isfinite(value)
     except (TypeError, OverflowError):

@@ -67,7 +67,7 @@ class BanditState(NamedTuple):
 
 
 class Observer:
-    """Sees to it that there are estimates: the policy's own, if it learns every age, or its own.
+    """Estimates what arms pay: from a policy's statistics of every age, or else from a ledger of its own.
 
     Parameters
     ----------
@@ -168,15 +168,18 @@ class Observer:
 
 
 def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
-    """The pending decisions of each arm."""
+    """Return the rows of each arm's pending decisions."""
     rows = open_rows(ledger.pending_decisions)
     rows = rows[np.argsort(rows["arm"], kind="stable")]
     return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.arms))))
 
 
 def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
-    """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
-    the ends of their windows, less what these groups have paid by now."""
+    """Return what an arm's pending decisions are expected to pay from now on.
+
+    That is what the groups that they have not finished pay, up to the ends of their windows, less what these
+    groups have paid by now.
+    """
     known = float(found.spread[: found.reached].sum())
     total = float(ledger.arms.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
     ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))

@@ -283,7 +283,7 @@ class VerdictOut(Struct):
         Meta(description="What a decision would lose on average, were the leader taken for good now; about."),
     ]
     decisions_to_go: Annotated[
-        int | None, Meta(description="About how many decisions more it takes; null where nobody can tell.")
+        int | None, Meta(description="About how many decisions more it takes; null where it cannot be told.")
     ]
     time_to_go: Annotated[float | None, Meta(description="The same in rounds or seconds, at this pace.")]
     reason: Annotated[str, Meta(description="Why no verdict can be given; empty where one can.")]
