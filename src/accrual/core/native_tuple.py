@@ -94,8 +94,8 @@ def _make(value: Any) -> Any:
 def native_tuple(value: Any) -> Any:
     """Convert a named tuple of arrays for passing it to kernels, which read its fields by their names.
 
-    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what a kernel
-    writes into them is seen in Python too.
+    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what a
+    kernel writes into them is seen in Python too.
 
     Examples
     --------
