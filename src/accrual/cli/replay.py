@@ -37,7 +37,10 @@ def replay(
         bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
     ] = False,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="For policies that learn: rejection or weighting.")
+        str,
+        typer.Option(
+            metavar="NAME", help="For policies that learn: rejection, weighting or 'doubly robust'."
+        ),
     ] = "rejection",
     seed: Seed = 0,
 ) -> None:

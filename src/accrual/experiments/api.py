@@ -88,6 +88,7 @@ def replay(
     window: float | str | None = None,
     groups: int | None = None,
     seed: int = 0,
+    context: Sequence[str] = (),
 ) -> ReplayResult:
     """Judge policies by a log that was collected at random.
 
@@ -100,11 +101,13 @@ def replay(
         ``{"jazz": 0.7, "rock": 0.3}``.
     uniform : bool
         Whether every arm had the same chance; otherwise the log must have propensities.
-    method : {"rejection", "weighting"}
+    method : {"rejection", "weighting", "doubly robust"}
         For policies that learn; docs/compare.md says what each is unbiased for.
     window, groups : optional
         As for `accrual.fit_log`.
     seed : int
+    context : sequence of str
+        Columns that say whom a decision was for, as for `accrual.open_log`; for policies that choose by them.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def replay(
     >>> [f"{line.method} {line.reward.value:.2f}" for line in found.lines[1:]]
     ['IPS 1.00', 'self-normalised 1.00', 'doubly robust 1.00']
     """
-    with _opened(log) as opened:
+    with _opened(log, context) as opened:
         logged = from_log(opened, fit_log(opened, window, groups), uniform)
     given = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
     return ReplayResult(logged, judge_all(logged, named(given, logged), method, seed), method)
@@ -142,12 +145,14 @@ def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[Log]:
+def _opened(source: Source, context: Sequence[str] = ()) -> Iterator[Log]:
     if isinstance(source, Log):
+        if context:
+            raise InputError("the log is open already: tell open_log its contexts")
         yield source
         return
     tables = source if isinstance(source, tuple) else (source,)
-    with open_log(*tables) as log:
+    with open_log(*tables, context=context) as log:
         yield log
 
 
