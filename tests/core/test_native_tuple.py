@@ -12,9 +12,9 @@ from accrual.core.native_tuple import native_tuple
 
 def test_classes_of_the_same_name_keep_their_own_fields():
     """Policies all call theirs Params and Stats."""
-    one = namedtuple("Params", ["cap", "spread"])  # noqa: PYI024
-    two = namedtuple("Params", ["spread", "cap"])  # noqa: PYI024
-    outer = namedtuple("State", ["params", "number"])  # noqa: PYI024
+    one = namedtuple("Params", ["cap", "spread"])
+    two = namedtuple("Params", ["spread", "cap"])
+    outer = namedtuple("State", ["params", "number"])
 
     @kernel
     def cap_of(state):

@@ -13,6 +13,7 @@ from accrual.core.errors import InputError
 from accrual.experiments import comparison_setup
 from accrual.experiments.cells import gather_results
 from accrual.experiments.comparison_result import Comparison, make_comparison
+from accrual.experiments.context_comparison import ContextComparison, compare_contexts
 from accrual.experiments.fixed import Fixed, fixed
 from accrual.experiments.replay import Method, judge_all
 from accrual.experiments.replay_log import ReplayLog, from_log
@@ -35,7 +36,9 @@ def compare(
     horizon: int | None = None,
     seed: int = 0,
     rate: float | None = None,
-) -> Comparison:
+    context: Sequence[str] = (),
+    uniform: bool = False,
+) -> Comparison | ContextComparison:
     """Simulate policies on decisions that pay what logged ones did, when they did.
 
     Parameters
@@ -52,10 +55,15 @@ def compare(
     seed : int
     rate : float, optional
         Decisions per second, or per the log's own unit of time; the log's unless given.
+    context : sequence of str
+        Columns of a log that say whom a decision was for. Then AgeLinTS, `policies` and visitors of the log
+        are simulated, and a linear model says what the log did not try: docs/contexts.md.
+    uniform : bool
+        With contexts: whether every arm had the same chance; otherwise the log must have propensities.
 
     Returns
     -------
-    Comparison
+    Comparison or, with contexts, ContextComparison
         Its `summary` says in words what was found.
 
     Examples
@@ -69,6 +77,11 @@ def compare(
     >>> list(found.table().index)
     ['AgeIMED', 'DelayedUCB1']
     """
+    if context:
+        if isinstance(source, Fitted) or rate is not None:
+            raise InputError("contexts are compared on a log, at its own pace: leave out rate")
+        with _opened(source, context) as log:
+            return compare_log(log, fit_log(log, uniform=uniform), policies, horizon, runs, seed, uniform)
     setup = comparison_setup.set_up(_fitted(source), rate, seed)
     compared = comparison_setup.policies(setup, policies)
     cells = comparison_setup.cells(
@@ -78,6 +91,23 @@ def compare(
         run_cells(cells, Path(folder), Local())
         result = gather_results(cells, Path(folder))
     return make_comparison(setup, result, compared)
+
+
+def compare_log(
+    log: Log,
+    fitted: Fitted,
+    policies: Sequence[str | Policy],
+    horizon: int | None,
+    runs: int,
+    seed: int,
+    uniform: bool,
+) -> ContextComparison:
+    """Compare policies on an opened log with contexts, of which `fitted` is the fit."""
+    assert fitted.contexts is not None
+    logged = from_log(log, fitted, uniform)
+    compared = [parse(one) if isinstance(one, str) else one for one in policies]
+    by_label = {one.label: one for one in compared}
+    return compare_contexts(logged, fitted.contexts, by_label, horizon, runs, seed)
 
 
 def replay(
