@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import config, types
 from numba.core import cgutils
+from numba.core.datamodel import default_manager, models
 from numba.core.extending import infer_getattr, lower_getattr_generic, lower_setattr_generic
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
@@ -38,15 +39,15 @@ class _NativeTuple(structref.StructRefProxy):
     """The Python object that stands for a native tuple."""
 
 
-structref.default_manager.register(_NativeTupleType, structref.models.StructRefModel)
+default_manager.register(_NativeTupleType, models.StructRefModel)
 structref.define_proxy(_NativeTuple, _NativeTupleType, ["value"])
 
 
 @infer_getattr
-class _Attributes(AttributeTemplate):  # type: ignore[misc]
+class _Attributes(AttributeTemplate):
     key = _NativeTupleType
 
-    def generic_resolve(self, native: Any, name: str) -> Any:
+    def generic_resolve(self, native: Any, name: str) -> Any:  # type: ignore[override]
         kind = native.tuple
         if name == "value":
             return kind
@@ -71,7 +72,7 @@ def _address(context: Any, builder: Any, kind: Any, native: Any) -> Any:
     return builder.bitcast(address, payload.as_pointer())
 
 
-@lower_setattr_generic(_NativeTupleType)
+@lower_setattr_generic(_NativeTupleType)  # type: ignore[untyped-decorator]
 def _store_tuple(context: Any, builder: Any, signature: Any, given: Any, name: str) -> None:
     """Store the tuple, once, into memory that nothing has been stored in."""
     kind, value = signature.args
@@ -79,7 +80,7 @@ def _store_tuple(context: Any, builder: Any, signature: Any, given: Any, name: s
     builder.store(given[1], cgutils.gep(builder, _address(context, builder, kind, given[0]), 0, 0))
 
 
-@lower_getattr_generic(_NativeTupleType)
+@lower_getattr_generic(_NativeTupleType)  # type: ignore[untyped-decorator]
 def _load_field(context: Any, builder: Any, kind: Any, native: Any, name: str) -> Any:
     """Load one field of the tuple, and nothing else.
 

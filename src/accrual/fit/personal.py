@@ -63,11 +63,11 @@ def _observed(
     log: Log, contexts: LogContexts, window: float, groups: int, uniform: bool
 ) -> tuple[Observed, str]:
     """Read what each decision was for, chose and paid; and say with which propensities."""
-    arm, propensity, followed = _columns(
+    number, propensity, followed = _columns(
         log, "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
     )
     decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces")
-    arm, count = log.arm_numbers[arm.astype(np.int64)], len(log.arms)
+    arm, count = log.arm_numbers[number.astype(np.int64)], len(log.arms)
     if log.has_propensity:
         assumed = "The log's propensities are taken to be right."
         chance = propensity.astype(np.float64)
