@@ -33,7 +33,7 @@ for now in range(1, 3001):
     for id_, start, rate in reading:
         ledger.observe(id_, rate, age=now - start)
     if now % 500 == 0:
-        print(f"{now - 499:4d} - {now:4d}   {shown}   {''.join('ABC'[arm] for arm in ledger.arms)}")
+        print(f"{now - 499:4d} - {now:4d}   {shown}   {''.join('ABC'[arm] for arm in ledger.arms.in_play)}")
         shown[:] = 0
 
 ledger.tick(now=4000)

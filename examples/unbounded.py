@@ -48,7 +48,7 @@ def pilot(window: int, draw: Draw) -> tuple[Floats, list[Tail]]:
     dice = np.random.default_rng(1)
     ledger = Ledger(ac.AgeIMED(), caps=[1.0] * len(WORTH), window=window)
     for now in range(PILOT):
-        decision = ledger.record(now % len(WORTH), now)
+        (decision,) = ledger.decide(now, arm=now % len(WORTH))
         if dice.random() < WORTH[decision.arm]:
             ledger.observe(decision.id, 1.0, age=draw(dice, decision.arm))
     ledger.tick(PILOT + window)

@@ -67,7 +67,17 @@ def test_help_lists_commands_by_purpose_in_lines_that_fit(cli, monkeypatch):
     commands = typer.main.get_command(app.app).commands  # type: ignore[attr-defined]
     assert sorted(line.split()[0] for line in listed if line.startswith("  ")) == sorted(commands)
     assert max(map(len, lines)) <= 60
-    assert not [line for line in listed[: listed.index("Live:")] if "..." in line]
+    assert not [line for line in listed if "..." in line]
+
+
+@pytest.mark.parametrize("group", app.GROUPS)
+def test_a_group_of_commands_alone_lists_them_in_lines_that_fit(cli, monkeypatch, group):
+    monkeypatch.setenv("COLUMNS", "60")
+    code, out, err = cli(group)
+    assert (code, err, out) == (0, "", cli(group, "--help")[1])
+    listed = out.partition("Commands:")[2].splitlines()
+    assert listed
+    assert not [line for line in listed if line.endswith("...")]
 
 
 @pytest.mark.parametrize("width", [60, 80])

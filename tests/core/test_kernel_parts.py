@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,9 @@ def _run(values, x):
 
 
 def test_a_part_does_the_same_within_a_kernel_from_python_and_in_plain_python():
-    functions = (_run, _twice, _twice.py_func)
+    part: Any = _twice
     results = []
-    for function in functions:
+    for function in (_run, part, part.py_func):
         values = np.zeros(3)
         results.append((function(values, 0.1), values.tolist()))
     assert results[0] == results[1] == results[2] == (0.1 + 0.2, [0.2] * 3)
@@ -38,8 +39,9 @@ def test_a_part_does_the_same_within_a_kernel_from_python_and_in_plain_python():
 
 def test_a_part_within_a_kernel_has_no_machine_code_of_its_own():
     _run(np.zeros(3), 0.1)
-    (part,) = _twice.overloads.values()
-    assert not callable(part.entry_point)
+    part: Any = _twice
+    (compiled,) = part.overloads.values()
+    assert not callable(compiled.entry_point)
     assert _twice(np.zeros(2, np.float32), 0.5) == 1.5  # of other types than the kernel's
 
 

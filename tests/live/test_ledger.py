@@ -22,6 +22,7 @@ from accrual.core.jit import _fingerprint
 from accrual.engine.record import record
 from accrual.live.fold import fold
 from accrual.live.ledger import Ledger
+from accrual.live.pending import open_rows
 from accrual.policy.age_cells import KAPPA_START
 from accrual.policy.base import Functions, Policy, no_amended
 from accrual.policy.catalog import CATALOG
@@ -161,7 +162,7 @@ def play(ledger: Any, events: list[Any], caps: list[float]) -> History:
             for decision in ledger.decide(history.now, n=more[0], window=more[1]):
                 made(decision, more[1])
         elif kind == "record":
-            made(ledger.record(more[0] % len(caps), history.now, window=more[1]), more[1])
+            made(ledger.decide(history.now, window=more[1], arm=more[0] % len(caps))[0], more[1])
         elif kind == "wait":
             history.now += more[0]
             ledger.tick(history.now)
@@ -169,7 +170,7 @@ def play(ledger: Any, events: list[Any], caps: list[float]) -> History:
             caps.append(more[0])
             windows.append(WINDOW if more[1] is None else more[1])
             assert ledger.add_arm(more[0], window=more[1]) == len(caps) - 1
-        elif kind == "retire" and ledger.arms != [more[0] % len(caps)]:
+        elif kind == "retire" and ledger.arms.in_play != [more[0] % len(caps)]:
             ledger.retire_arm(more[0] % len(caps))
         elif kind == "close" and history.arm:
             id_ = max(len(history.arm) - 1 - more[0], 0)
@@ -211,12 +212,14 @@ def test_statistics_equal_a_brute_force_recomputation(name, events):
             np.testing.assert_allclose(value, want, rtol=1e-12, atol=1e-12, err_msg=field)
     assert ledger.late == history.late
     open_ = [id_ for id_, end in enumerate(history.end) if end > history.now and id_ not in history.closed]
-    assert ledger.pending == len(open_) == ledger.pending_by_arm.sum()
+    assert ledger.pending == len(open_) == len(open_rows(ledger.pending_decisions))
     totals = np.zeros(len(history.arm))
     for id_, value, _ in history.pieces:
         totals[id_] += value
     above = np.flatnonzero(totals > np.array(caps)[history.arm] * (1 + 1e-9))
-    assert ledger.above.tolist() == np.bincount(np.array(history.arm)[above], minlength=len(caps)).tolist()
+    assert (
+        ledger.arms.above.tolist() == np.bincount(np.array(history.arm)[above], minlength=len(caps)).tolist()
+    )
     assert ledger.decisions == len(history.arm)
 
 
@@ -229,7 +232,7 @@ def deliver(name: str, pieces: list[tuple[int, int, float]], ticks: Sequence[flo
     """Four decisions, pieces in this order with these pauses, then all windows close."""
     ledger = ledger_of(name, [4.0, 5.0])
     for arm in (0, 1, 0, 1):
-        ledger.record(arm, now=0)
+        ledger.decide(now=0, arm=arm)
     for (id_, age, value), now in zip(pieces, ticks, strict=True):
         ledger.tick(now)
         assert ledger.observe(id_, value, age)
@@ -265,7 +268,7 @@ def test_ticks_in_between_change_nothing_to_the_bit(name, events, pauses):
             return getattr(ticking, method)
 
         def tick(self, now):
-            then = max(ticking._now, 0.0)
+            then = max(ticking.now, 0.0)
             for pause in sorted(pauses):
                 ticking.tick(then + pause * (now - then))
             ticking.tick(now)
@@ -322,7 +325,7 @@ def test_windows_of_arms_and_decisions_by_hand():
     ledger = ledger_of("TPUCBEW", [1.0, 1.0], windows=[12, 7])
     seen = ledger.stats.seen
     ledger.decide(now=0, n=2)
-    ledger.record(0, now=0, window=4)
+    ledger.decide(now=0, window=4, arm=0)
     ledger.tick(2.9)
     assert not seen.any()
     ledger.tick(3)
@@ -402,7 +405,7 @@ def test_what_is_due_at_once_is_done_in_order_of_the_decisions():
     """Seen in the rounding: 1e16 + 1 is 1e16, so in this order, and no other, 1 is lost."""
     ledger = ledger_of("DelayedUCB1", [1.0, 1.0])
     for now, value in ((0, 1e16), (0, 1.0), (5, -1e16)):
-        decision = ledger.record(0, now, window=12 - now)
+        (decision,) = ledger.decide(now, window=12 - now, arm=0)
         ledger.observe(decision.id, value, age=0)
     ledger.tick(12)
     assert ledger.stats.closed[0] == 3
@@ -426,9 +429,9 @@ def test_memory_grows_with_what_is_pending():
         if now % 3:
             ledger.close_decision(decision.id, now)
     assert ledger.pending == WINDOW // 3
-    assert len(ledger._pending.queues.rows) == len(ledger._pending.where) == 64
+    assert len(ledger.pending_decisions.queues.rows) == len(ledger.pending_decisions.where) == 64
     ledger.decide(now=5000, n=1000)
-    assert len(ledger._pending.queues.rows) == 1024
+    assert len(ledger.pending_decisions.queues.rows) == 1024
     ledger.tick(6000)
     assert ledger.pending == 0
     assert ledger.decisions == 6000
@@ -440,7 +443,7 @@ def test_memory_grows_with_what_is_pending():
 def pay(ledger: Ledger, means: Sequence[float], rounds: int) -> Any:
     """Play on; a decision of arm i pays means[i] or so, over the window. The arms chosen."""
     dice = np.random.default_rng(len(means))
-    start, arms = max(ledger._now, 0) + 1, []
+    start, arms = max(ledger.now, 0) + 1, []
     for now in range(int(start), int(start) + rounds):
         (decision,) = ledger.decide(now)
         arms.append(decision.arm)
@@ -458,7 +461,7 @@ def test_a_retired_arm_is_not_chosen_and_leads_nothing(name):
     ledger = Ledger(policy_of(name), [2.0, 1.0, 1.0], WINDOW)
     pay(ledger, [0.8, 0.5, 0.2], 300)
     ledger.retire_arm(0)
-    assert ledger.arms == [1, 2]
+    assert ledger.arms.in_play == [1, 2]
     pulls = pay(ledger, [0.8, 0.5, 0.2], 2000)
     assert pulls[0] == 0
     assert pulls[2] < (0.05 if name in ("AgeIMED", "IMED") else 0.5) * pulls[1]
@@ -499,7 +502,7 @@ def test_wrong_input_is_refused_in_one_clear_line_and_changes_nothing():
         (lambda: ledger.decide(now=5, n=0), "n must be a whole number"),
         (lambda: ledger.decide(now=5, window=13), "at most the ledger's 12, not 13"),
         (lambda: ledger.decide(now=5, window=0), "a window must be a positive number, not 0"),
-        (lambda: ledger.record(3, now=5), "arm must be a whole number from 0 to 2, not 3"),
+        (lambda: ledger.decide(now=5, arm=3), "arm must be a whole number from 0 to 2, not 3"),
         (lambda: ledger.observe(1, 0.5, age=0), "no decision has the id 1; there are 1, from 0 on"),
         (lambda: ledger.observe(-1, 0.5, age=0), "no decision has the id -1"),
         (lambda: ledger.observe(0.5, 0.5, age=0), "no decision has the id 0.5"),  # type: ignore[arg-type]

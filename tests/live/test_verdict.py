@@ -121,6 +121,7 @@ def test_propensities_are_those_of_the_coin():
         (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, "more than 1"),
         (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, "less than 1"),
         (0.5, {"a": (0.0, 0.1)}, "greatest share"),
+        (0.1, ["a"], "must be a mapping"),
     ],
 )
 def test_limits_that_cannot_be(floor, shares, said):
@@ -161,7 +162,7 @@ def test_a_refold_gives_the_same_verdict_to_the_bit(tmp_path, kind):
         assert row is not None
         fresh = refold(other._store, row, other._config.ledger(), other._follower.position - 1)
         assert same_bits(learned(fresh), ledger)
-        assert verdict(fresh.evidence, fresh.arms, other._name, Pace(20, 1.0, 20.0)) == before
+        assert verdict(fresh.evidence, fresh.arms.in_play, other._name, Pace(20, 1.0, 20.0)) == before
 
 
 def test_a_bandit_gets_a_floor_later_and_an_old_one_says_so(tmp_path):
@@ -179,7 +180,7 @@ def test_a_bandit_gets_a_floor_later_and_an_old_one_says_so(tmp_path):
         assert bandit.state().verdict.skipped == 100
     with ac.Bandit(["a", "b"], window=20, store=store, name="other", floor=0.2) as bandit:
         pass
-    with pytest.raises(InputError, match="stay as they are"):
+    with pytest.raises(InputError, match=r"made with a floor of 0\.2; that cannot be changed"):
         ac.Bandit.open(store, "other", floor=0.1)
 
 

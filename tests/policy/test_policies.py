@@ -54,4 +54,4 @@ def test_thompson_sampling_has_a_finite_index_for_totals_above_the_cap(total):
         (decision,) = ledger.decide(now)
         ledger.observe(decision.id, total, age=0)
     ledger.choose(30.0)
-    assert np.isfinite(ledger.values).all()
+    assert np.isfinite(ledger.statistics.values).all()

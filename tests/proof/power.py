@@ -19,8 +19,8 @@ def live(folder: Path, number: int, synchronous: str, told: int) -> None:
     """Append and acknowledge, with one byte for each, until the power goes."""
     store, bandit = load.start(folder / "plays.db")
     if synchronous == "NORMAL":
-        assert store._writer is not None
-        store._writer.execute("PRAGMA synchronous = NORMAL")
+        assert store._file.writer is not None
+        store._file.writer.execute("PRAGMA synchronous = NORMAL")
     while True:
         store.append(bandit.number, load.items(number), 0.0)
         os.write(told, b".")

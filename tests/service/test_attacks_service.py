@@ -159,7 +159,7 @@ def test_a_probe_finds_a_full_disk(tmp_path):
     """On a full disk the service said that it was ready. The limit on pages stands for the disk."""
     store = SQLiteStore(str(tmp_path / "plays.db"))
     store.probe()
-    store._writer.execute("PRAGMA query_only = ON")  # type: ignore[union-attr]
+    store._file.writer.execute("PRAGMA query_only = ON")  # type: ignore[union-attr]
     with pytest.raises(StoreError, match="cannot be written"):
         store.probe()
     store.close()
@@ -176,7 +176,7 @@ def test_not_ready_while_nothing_can_be_stored(tmp_path, monkeypatch):
 
     monkeypatch.setattr(SQLiteStore, "probe", probe)
     with serving(tmp_path) as service:
-        writer = opened[0]._writer
+        writer = opened[0]._file.writer
         assert writer is not None
         writer.execute("PRAGMA query_only = ON")
         assert problem(service.get("/readyz")) == "store"

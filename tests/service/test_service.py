@@ -417,6 +417,20 @@ def test_the_log_in_pages(service):
     assert problem(service.get(f"{at}/export?limit=0")) == "invalid"
 
 
+def test_the_log_says_whom_decisions_were_for(service):
+    at = fresh(service, "visits", features={"country": ["de", "us"], "new": "bool"}, policy="UCB1")
+    service.post(f"{at}/decisions", {"context": {"country": "us", "new": True}})
+    service.post(f"{at}/decisions", {"n": 2, "context": [{"country": "fr"}, {"new": False}]})
+    events = service.get(f"{at}/export?after=3").json()["events"]
+    assert [event["context"] for event in events] == [
+        {"country": None, "new": None},
+        {"country": None, "new": False},
+    ]
+    (first,) = service.get(f"{at}/export?after=2&limit=1").json()["events"]
+    assert first["context"] == {"country": "us", "new": True}
+    assert "context" not in service.get(f"{at}/export?limit=1").json()["events"][0]
+
+
 @pytest.mark.parametrize(
     "path",
     ["/v1/bandits/nobody/state", "/v1/bandits/nobody/export", "/v1/bandits/nobody/decisions/0/explain"],

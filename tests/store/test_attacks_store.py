@@ -407,7 +407,7 @@ def test_keys_are_found_in_runs_of_all_ages(tmp_path, short_runs):
     first = [store.append(number, one, 0.0) for one in items]
     store.close()
     store = SQLiteStore(str(tmp_path / "plays.db"))
-    (runs,) = store._reader.execute("SELECT count(*) FROM key_run").fetchone()
+    (runs,) = store._file.reader.execute("SELECT count(*) FROM key_run").fetchone()
     assert runs > 64  # more than one bank of the filter
     again = [store.append(number, one, 0.0) for one in items]
     for before, after in zip(first, again, strict=True):

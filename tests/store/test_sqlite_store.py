@@ -77,7 +77,7 @@ def test_blocks_hold_what_the_tables_hold(store, tmp_path, monkeypatch):
     fill(store, other, 20, seed=1)
     fill(memory, 0, 150)
     head = store.head(bandit)
-    (blocks,) = store._reader.execute("SELECT count(*) FROM block WHERE bandit = ?", [bandit]).fetchone()
+    (blocks,) = store._file.reader.execute("SELECT count(*) FROM block WHERE bandit = ?", [bandit]).fetchone()
     assert blocks > 5
     everything = store.read(bandit, 0, 10**9)
     assert list(everything.seq) == list(range(1, head + 1))
@@ -212,8 +212,8 @@ def test_an_empty_file_is_not_taken_for_a_new_database(tmp_path):
 
 
 def test_a_synced_write_ahead_log(store):
-    assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    assert store._file.writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert store._file.writer.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
 def test_a_full_disk_is_an_error_and_no_more(store):
@@ -221,8 +221,8 @@ def test_a_full_disk_is_an_error_and_no_more(store):
     not, and it works again when there is room."""
     bandit = made(store)
     store.append(bandit, [NewDecisions((0,), (80.0,))], 0.0)
-    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
-    store._writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+    (pages,) = store._file.writer.execute("PRAGMA page_count").fetchone()
+    store._file.writer.execute(f"PRAGMA max_page_count = {pages + 2}")
     acknowledged = 0
 
     def fill_up() -> None:
@@ -236,10 +236,10 @@ def test_a_full_disk_is_an_error_and_no_more(store):
     assert store.head(bandit) == 3 + acknowledged
     with pytest.raises(StoreError, match="full"):
         store.append(bandit, [NewPiece(0, 0.5, 0.0, None, f"again {j}") for j in range(2000)], 0.0)
-    store._writer.execute("PRAGMA max_page_count = 1000000")
+    store._file.writer.execute("PRAGMA max_page_count = 1000000")
     assert store.append(bandit, [NewPiece(0, 0.5, 0.0, None, "room")], 0.0)[0].seq == 4 + acknowledged
     assert_equal(store.read(bandit, 0, 10**6), store.read_rows(bandit, 0, 10**6))
-    assert store._reader.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert store._file.reader.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_a_failure_leaves_nothing_behind(store, monkeypatch):

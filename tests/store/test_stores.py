@@ -95,7 +95,7 @@ def test_connections_come_back(pair):
 def test_an_append_whose_fate_is_unknown_raises(pair):
     """The head is locked by another; the connection is lost while the append waits."""
     one, _, bandit = pair
-    url = one._address.place
+    url = one._pool.address.place
 
     async def hold(connection):
         await connection.execute("BEGIN")
@@ -116,8 +116,8 @@ def test_sessions_are_durable_and_read_committed():
     """Whatever the database's own defaults are."""
     url = server().tables() + "&synchronous_commit=off&default_transaction_isolation=serializable"
     store = PostgresStore(url)
-    assert store._rows("SHOW synchronous_commit")[0][0] == "on"
-    assert store._rows("SHOW transaction_isolation")[0][0] == "read committed"
+    assert store._pool.rows("SHOW synchronous_commit")[0][0] == "on"
+    assert store._pool.rows("SHOW transaction_isolation")[0][0] == "read committed"
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.names()

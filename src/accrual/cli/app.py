@@ -70,10 +70,16 @@ class _GroupedHelp(TyperGroup):
                 formatter.write_dl(lines)
 
 
+def _help_of_group(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:  # `accrual db` alone
+        typer.echo(context.get_help())
+
+
 app = typer.Typer(cls=_GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)
 for _name, _group in GROUPS.items():
+    _group.callback(invoke_without_command=True)(_help_of_group)
     app.add_typer(_group, name=_name)
 
 

@@ -12,7 +12,7 @@ from accrual.core.errors import InputError
 
 _WRONG = 1  # exit code of a database that is not as it should be
 
-app = typer.Typer(help="Make, check, back up, recover or export a database.")
+app = typer.Typer(help="Make, check, copy and export a database.")
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file to write; it must be new.")]
@@ -26,13 +26,16 @@ def init(url: Url) -> None:
 
 @app.command("upgrade")
 def upgrade_(url: Url) -> None:
-    """Bring the tables of an older version up to date."""
+    """Bring older tables up to date."""
     _upgrade("upgrade", url)
 
 
 @app.command("backup")
 def backup_(url: Url, file: NewFile) -> None:
-    """Write everything, as of one moment, to a SQLite file, while others go on writing."""
+    """Write everything to a new SQLite file.
+
+    It holds all that was stored at one moment; others go on writing meanwhile.
+    """
     from accrual.store.backup import backup
 
     backup(url, file)
@@ -43,7 +46,10 @@ def backup_(url: Url, file: NewFile) -> None:
 def restore_(
     url: Url, file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that backup wrote.")]
 ) -> None:
-    """Put a backup into an empty place, SQLite or PostgreSQL."""
+    """Put a backup into an empty database.
+
+    The database may be SQLite or PostgreSQL, whichever the backup was made of.
+    """
     from accrual.store.address import parse
     from accrual.store.backup import restore
 
@@ -60,7 +66,10 @@ def recover_(
         typer.Option(metavar="TIME", help="Save no event after this, such as 2026-11-15T12:00."),
     ] = None,
 ) -> None:
-    """Write what is sound in a damaged SQLite file to a new one."""
+    """Save what is sound in a damaged file.
+
+    It goes to a new SQLite file.
+    """
     from accrual.store.recover import recover
 
     for line in recover(url, file, None if until is None else _moment(until)):
@@ -77,7 +86,10 @@ def export_(
         typer.Option(metavar="NAME", help="Which bandit to export; needed if there are several."),
     ] = None,
 ) -> None:
-    """Write a bandit's decisions and pieces as Parquet, for accrual fit."""
+    """Write a bandit's log as Parquet files.
+
+    They hold its decisions and pieces, and accrual fit reads them.
+    """
     from accrual.store.export import export
 
     for name, count in export(url, bandit, folder).items():
@@ -86,7 +98,10 @@ def export_(
 
 @app.command("verify")
 def verify_(url: Url) -> int:
-    """Check all that can be checked; exit code 1 if something is wrong."""
+    """Check all that can be checked.
+
+    The exit code is 1 if something is wrong.
+    """
     return _verify(url)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ENDED = 0.0  # good until then, by any clock: this machine's may be ahead of the service's
 
-app = typer.Typer(help="Create, list, rotate and revoke keys of the service.")
+app = typer.Typer(help="Create, list and end keys of the service.")
 
 Store = Annotated[str | None, typer.Option(metavar="URL", help="The service's database.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Which key; accrual keys list shows the ids.")]

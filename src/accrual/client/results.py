@@ -163,6 +163,7 @@ class Event(NamedTuple):
     window: float | None = None
     propensity: float | None = None
     cap: float | None = None
+    context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
 
 
 class EventPage(NamedTuple):

@@ -164,7 +164,7 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
         chosen[i], accepted[i] = choice, agrees
         # Of a decision that was cut short nobody knows what it paid, so there is nothing to learn from it.
         if agrees or (kept[i] and not even):
-            id_ = ledger.record(arm, now).id
+            id_ = ledger.decide(now, arm=arm)[0].id
             for piece in range(first[i], first[i + 1]):
                 heapq.heappush(coming, (now + age[piece], piece, id_))
     return chosen, accepted

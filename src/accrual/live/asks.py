@@ -4,15 +4,88 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Sequence
 from typing import Any
 
-from accrual.core.errors import InputError
+from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.live.commit import Ask, Decide
-from accrual.store.base import AddArm, RetireArm
+from accrual.live.config import Config, cap_of, name_of
+from accrual.live.contexts import checked_contexts, stored_contexts
+from accrual.live.log_follower import LogFollower
+from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm
 
+DECISIONS_MOST = 100_000  # in one call
 UNKNOWN_DECISION = "no decision has the id {id!r}; nothing was stored"
+
+
+class AskChecks:
+    """Checks of what one bandit is asked: each returns the request in plain numbers, or complains.
+
+    Parameters
+    ----------
+    config : Config
+        The bandit's.
+    follower : LogFollower
+        Has the bandit's ledger.
+    turn : lock
+        Held while the ledger is looked at.
+    """
+
+    def __init__(self, config: Config, follower: LogFollower, turn: threading.RLock) -> None:
+        self._config = config
+        self._follower = follower
+        self._turn = turn
+
+    def piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> NewPiece:
+        """Check a piece, as `Bandit.observe` takes it."""
+        if not is_finite(value):
+            raise InputError(f"a piece's value must be a finite number, not {value!r}")
+        if abs(float(value)) > (most := self._follower.ledger.arms.value_most):
+            raise InputError(
+                f"a piece's value must be at most {most:g} in size, a billion times the largest cap, "
+                f"not {value!r}"
+            )
+        if value < 0 and not self._config.allow_negative:
+            raise InputError(
+                f"a piece must not be negative, as {value!r} is, unless the bandit has allow_negative=True"
+            )
+        if age is not None:
+            if at is not None:
+                raise InputError("say when a piece came by age= or by at=, not both")
+            if not is_finite(age) or age < 0:
+                raise InputError(f"a piece's age must be 0 or more, not {age!r}")
+            age = float(age)
+        elif at is not None:
+            if not is_finite(at):
+                raise InputError(f"a piece's time must be a finite number, not {at!r}")
+            at = float(at)
+        if key is not None:
+            name_of("a piece", key)
+        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key)
+
+    def ask(self, ask: Ask) -> Ask:
+        """Check anything that `Bandit.submit` takes."""
+        if isinstance(ask, NewPiece):
+            return self.piece(*ask[:5])._replace(stream=ask.stream)
+        if isinstance(ask, Decide):
+            if ask.key is not None:
+                name_of("a decision", ask.key)
+            n = whole("n", ask.n, 1, DECISIONS_MOST)
+            features = self._config.features
+            contexts = stored_contexts(features, None, n) if ask.contexts is None else ask.contexts
+            return Decide(n, ask.key, checked_contexts(features, contexts, n))
+        if isinstance(ask, AddArm):
+            arm = ask._replace(name=name_of("an arm", ask.name), cap=cap_of(ask.cap))
+            with self._turn:
+                self._follower.ledger.check_arm(arm.cap, arm.window)
+            return arm._replace(window=float(arm.window))
+        if isinstance(ask, RetireArm):
+            return RetireArm(arm_number(ask.arm))
+        if isinstance(ask, CloseDecision):
+            return CloseDecision(decision_number(ask.decision))
+        raise InputError(f"submit takes Decide, NewPiece, CloseDecision, AddArm and RetireArm, not {ask!r}")
 
 
 def decision_number(id: Any) -> int:

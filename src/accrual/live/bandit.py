@@ -13,25 +13,33 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
-from accrual.live import config as configuration
 from accrual.live.asks import (
+    DECISIONS_MOST,
     UNKNOWN_DECISION,
-    arm_number,
+    AskChecks,
     decision_number,
-    is_finite,
     refuse_decisions_after_arms,
 )
 from accrual.live.catch_up_thread import CatchUpThread, Staleness
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import Ask, Commits, Decide, salt_of
-from accrual.live.config import Config, Options, cap_of, name_of
-from accrual.live.contexts import checked_contexts, stored_contexts
+from accrual.live.config import (
+    Config,
+    Options,
+    check_times,
+    checked,
+    name_of,
+    read,
+    window_of,
+    with_limits,
+)
+from accrual.live.contexts import stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
 from accrual.live.log_follower import LogFollower
+from accrual.live.opening import found_or_created, opened_store
 from accrual.live.state import BanditState, Observer
 from accrual.policy.base import Policy
-from accrual.store.backends import open_store
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -45,7 +53,6 @@ from accrual.store.base import (
 )
 from accrual.store.memory import MemoryStore
 
-_MOST = 100_000  # decisions in one call
 _SKEW = 5.0  # seconds
 
 _REFUSED = {
@@ -109,32 +116,17 @@ class Bandit:
         **options: Unpack[Options],
     ) -> None:
         only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
-        configuration.check_times(options)
+        check_times(options)
         seed = options.get("seed", secrets.randbelow(RUN_MOST))
-        given = configuration.checked(
+        given = checked(
             arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
             options.get("features"),
         )  # fmt: skip
-        given = configuration.with_limits(given, options, name)
+        given = with_limits(given, options, name)
         name_of("a bandit", name)
-        place, owned = _opened(store)
-        try:
-            row = place.find(name)
-            if row is None:
-                clock = options.get("clock", place.clock)
-                row = _made(place, name, given, _time(clock))
-            if row.config != given.written():
-                if "seed" not in options:
-                    given = given._replace(seed=row.config["seed"])
-                playing = [AddArm(*arm[:3]) for arm in place.arms(row.number) if not arm.retired]
-                configuration.compare(name, given, row.config, playing)
-                given = configuration.read(row.config, given.policy, name)
-                given = configuration.with_limits(given, options, name)
+        with opened_store(store) as (place, owned):
+            row, given = found_or_created(place, name, given, options)
             self._start(place, owned, row, given, options)
-        except BaseException:
-            if owned:
-                place.close()
-            raise
 
     @classmethod
     def open(
@@ -157,19 +149,14 @@ class Bandit:
             and are refused.
         """
         only("option of Bandit.open", options, ("clock", "skew", "floor", "shares"))
-        place, owned = _opened(store)
-        try:
+        with opened_store(store) as (place, owned):
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
             bandit = cls.__new__(cls)
-            given = configuration.with_limits(configuration.read(row.config, policy, name), options, name)
+            given = with_limits(read(row.config, policy, name), options, name)
             bandit._start(place, owned, row, given, options)
             return bandit
-        except BaseException:
-            if owned:
-                place.close()
-            raise
 
     def _start(self, store: Store, owned: bool, row: BanditRow, given: Config, options: Options) -> None:
         self.name = row.name
@@ -189,6 +176,7 @@ class Bandit:
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
         self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt)
+        self._checks = AskChecks(given, self._follower, self._commits.turn)
         self._observer = Observer(store, row.number, given, self._follower)
         self._names = [arm.name for arm in store.arms(row.number)]
         self._catch_up_thread: CatchUpThread | None = None
@@ -205,7 +193,7 @@ class Bandit:
     def arms(self) -> list[str]:
         """The names of the arms in play."""
         with self._commits.turn:
-            numbers = self._follower.ledger.arms
+            numbers = self._follower.ledger.arms.in_play
         return [self._name(number) for number in numbers]
 
     @overload
@@ -235,7 +223,7 @@ class Bandit:
             Whom the decision is for: a value for each feature, as in ``{"country": "de", "new": True}``. With
             `n`, a list of as many contexts. What is left out is missing, and counted.
         """
-        count = 1 if n is None else whole("n", n, 1, _MOST)
+        count = 1 if n is None else whole("n", n, 1, DECISIONS_MOST)
         if key is not None:
             name_of("a decision", key)
         contexts = self.stored_contexts(context, n)
@@ -344,32 +332,12 @@ class Bandit:
         pieces_checked : bool
             Whether every piece comes from `piece`, so that it need not be checked again.
         """
-        checked = [
-            ask if pieces_checked and isinstance(ask, NewPiece) else self._checked(ask) for ask in asks
+        sound = [
+            ask if pieces_checked and isinstance(ask, NewPiece) else self._checks.ask(ask) for ask in asks
         ]
-        if len(checked) > 1:
-            refuse_decisions_after_arms(checked)
-        return self._commits.submit(checked) if checked else []
-
-    def _checked(self, ask: Ask) -> Ask:
-        """What is asked, in plain numbers; an error if it cannot be."""
-        if isinstance(ask, NewPiece):
-            return self.piece(*ask)
-        if isinstance(ask, Decide):
-            if ask.key is not None:
-                name_of("a decision", ask.key)
-            n = whole("n", ask.n, 1, _MOST)
-            contexts = self.stored_contexts(None, n) if ask.contexts is None else ask.contexts
-            return Decide(n, ask.key, checked_contexts(self._config.features, contexts, n))
-        if isinstance(ask, AddArm):
-            arm = ask._replace(name=name_of("an arm", ask.name), cap=cap_of(ask.cap))
-            self._arm_fits(arm.cap, arm.window)
-            return arm._replace(window=float(arm.window))
-        if isinstance(ask, RetireArm):
-            return RetireArm(arm_number(ask.arm))
-        if isinstance(ask, CloseDecision):
-            return CloseDecision(decision_number(ask.decision))
-        raise InputError(f"submit takes Decide, NewPiece, CloseDecision, AddArm and RetireArm, not {ask!r}")
+        if len(sound) > 1:
+            refuse_decisions_after_arms(sound)
+        return self._commits.submit(sound) if sound else []
 
     def close_decision(self, id: int) -> bool:
         """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
@@ -401,20 +369,15 @@ class Bandit:
         """
         own = self._config.window
         if window is not None:
-            rounds, own = configuration.window_of(window)  # type: ignore[arg-type]
+            rounds, own = window_of(window)  # type: ignore[arg-type]
             if rounds != self._config.rounds:
                 raise InputError(
                     f"the bandit counts {'rounds' if self._config.rounds else 'time'}, unlike {window!r}"
                 )
-        arm = AddArm(name_of("an arm", name), cap_of(cap), own)
-        self._arm_fits(arm.cap, arm.window)
+        arm = self._checks.ask(AddArm(name, cap, own))
         (answer,) = self._commits.submit((arm,))
         if answer.status is Status.CONFLICT:
             raise InputError(f"there has been an arm {name!r} already, with another cap or window")
-
-    def _arm_fits(self, cap: float, window: float) -> None:
-        with self._commits.turn:
-            self._follower.ledger.check_arm(cap, window)
 
     def retire_arm(self, name: str) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -496,57 +459,4 @@ class Bandit:
         self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
     ) -> NewPiece:
         """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
-        if not is_finite(value):
-            raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if abs(float(value)) > (most := self._follower.ledger.value_most):
-            raise InputError(
-                f"a piece's value must be at most {most:g} in size, a billion times the largest cap, "
-                f"not {value!r}"
-            )
-        if value < 0 and not self._config.allow_negative:
-            raise InputError(
-                f"a piece must not be negative, as {value!r} is, unless the bandit has allow_negative=True"
-            )
-        if age is not None:
-            if at is not None:
-                raise InputError("say when a piece came by age= or by at=, not both")
-            if not is_finite(age) or age < 0:
-                raise InputError(f"a piece's age must be 0 or more, not {age!r}")
-            age = float(age)
-        elif at is not None:
-            if not is_finite(at):
-                raise InputError(f"a piece's time must be a finite number, not {at!r}")
-            at = float(at)
-        if key is not None:
-            name_of("a piece", key)
-        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key)
-
-
-def _opened(store: str | Store | None) -> tuple[Store, bool]:
-    """The store, and whether it is the bandit's own to close."""
-    if store is None:
-        return MemoryStore(), True
-    if isinstance(store, str):
-        return open_store(store), True
-    if isinstance(store, type) or not hasattr(store, "find"):
-        raise InputError(f"store must be an address, such as 'sqlite:///plays.db', or a store, not {store!r}")
-    return store, False
-
-
-def _time(clock: Callable[[], float]) -> float:
-    """Read a clock for the first time."""
-    now = clock()
-    if not is_finite(now):
-        raise InputError(f"clock must give the time in seconds, as time.time does, not {now!r}")
-    return float(now)
-
-
-def _made(store: Store, name: str, given: Config, now: float) -> BanditRow:
-    """A new bandit in the store; or the one that another worker has made in this moment."""
-    try:
-        return store.create(name, given.written(), given.arms, given.rounds, now)
-    except InputError:
-        row = store.find(name)
-        if row is None:
-            raise
-        return row
+        return self._checks.piece(id, value, age, at, key)

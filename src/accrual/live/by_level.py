@@ -60,7 +60,8 @@ def _levels(
         x[0] = 1.0
         x[first : first + len(numbers)] = numbers
         expected = {
-            name_of(arm): float(ledger.caps[arm] * (ledger.stats.estimate[arm] @ x)) for arm in ledger.arms
+            name_of(arm): float(ledger.arms.caps[arm] * (ledger.stats.estimate[arm] @ x))
+            for arm in ledger.arms.in_play
         }
         states.append(LevelState(level, expected))
     return states

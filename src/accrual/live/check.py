@@ -6,7 +6,7 @@ import numpy as np
 
 from accrual.live.ledger import Ledger
 from accrual.store.base import StoreDamaged
-from accrual.store.event_schema import Events, Kind
+from accrual.store.event_schema import Events, Kind, event_column
 
 _CLOSE = int(Kind.CLOSE)
 
@@ -18,7 +18,13 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
     made = kind == Kind.DECISION
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event
-    arms = len(ledger.caps) + np.cumsum(added) - added
+    arms = len(ledger.arms) + np.cumsum(added) - added
+    cap = getattr(events, event_column(Kind.ADD_ARM, "arm.cap"))
+    window = np.where(
+        made,
+        getattr(events, event_column(Kind.DECISION, "window")),
+        getattr(events, event_column(Kind.ADD_ARM, "arm.window")),
+    )
     of_decision = (kind == Kind.PIECE) | (kind == _CLOSE)
     rules = {
         "is at a position before the one before it": np.diff(seq, prepend=after) < 1,
@@ -30,9 +36,9 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of no arm that there is": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
         "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
-        "has a window that cannot be": (made | added) & ~((age > 0) & (age <= ledger.span)),
+        "has a window that cannot be": (made | added) & ~((window > 0) & (window <= ledger.span)),
         "has a propensity that cannot be": ~((propensity >= 0) & (propensity <= 1)),
-        "has a cap that cannot be": added & ~(value > 0),
+        "has a cap that cannot be": added & ~(cap > 0),
     }
     for wrong, where in rules.items():
         if where.any():

@@ -16,15 +16,11 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
+from accrual.live.cap_warnings import add_cap_warnings
 from accrual.live.contexts import Floats, numbers_of
+from accrual.live.ledger import NO_ARM
 from accrual.live.log_follower import LogFollower
-from accrual.store.base import Answer, NewDecisions, NewPiece, Status, Store, StoreError, StoreRequest
-
-_ABOVE = (
-    "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
-    "stays true, but the policy chooses badly until the bandit is made anew with the true cap"
-)
-_NO_ARM = "every arm has retired; add one before deciding"
+from accrual.store.base import Answer, NewDecisions, Store, StoreError, StoreRequest
 
 
 class Decide(NamedTuple):
@@ -146,19 +142,19 @@ class Commits:
         """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
-            if not ledger.anyone:
-                raise InputError(_NO_ARM)
+            if not ledger.arms.in_play:
+                raise InputError(NO_ARM)
             now = self.now()
             told = self._numbers([contexts] if contexts else [], n)
             if n == 1:  # the common case, without lists
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
                 arm = ledger.make_one(time, self._salt, None if told is None else told[0])
                 arms: tuple[int, ...] = (arm,)
-                windows: tuple[float, ...] = (ledger.window_of(arm),)
+                windows: tuple[float, ...] = (ledger.arms.own_windows[arm],)
                 chances = ledger.propensities(1)
             else:
                 arms, chances = self._make_batch(now, n, told)
-                windows = tuple([ledger.window_of(arm) for arm in arms])
+                windows = tuple([ledger.arms.own_windows[arm] for arm in arms])
             choice = NewDecisions(
                 arms, windows, follower.position, salt=self._salt, propensities=chances, contexts=contexts
             )
@@ -234,14 +230,14 @@ class Commits:
         choices: list[int] = []
         chances: tuple[float, ...] = ()
         if wanted:
-            if ledger.anyone:
+            if ledger.arms.in_play:
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
                 choices = ledger.choose(time, wanted, self._step, self._salt, self._asked(callers, wanted))
                 chances = ledger.propensities(wanted)
             else:
                 for caller in callers:
                     if caller.choices:
-                        caller.error = InputError(_NO_ARM)
+                        caller.error = InputError(NO_ARM)
                 callers = [caller for caller in callers if not caller.choices]
         items: list[StoreRequest] = []
         first = 0
@@ -253,7 +249,7 @@ class Commits:
                 if isinstance(ask, Decide):
                     arms, own = tuple(choices[first : first + ask.n]), chances[first : first + ask.n]
                     first += ask.n
-                    windows = tuple([ledger.window_of(arm) for arm in arms])
+                    windows = tuple([ledger.arms.own_windows[arm] for arm in arms])
                     items.append(
                         NewDecisions(arms, windows, follower.position, ask.key, self._salt, own, ask.contexts)
                     )
@@ -265,24 +261,9 @@ class Commits:
             caller.answers = answers[done : done + len(caller.asks)]
             done += len(caller.asks)
         follower.take(items, answers)
-        if np.count_nonzero(follower.ledger.above):  # four times as fast as any()
-            self._warn(callers)
-
-    def _warn(self, callers: list[_Caller]) -> None:
-        """Say of each piece that was learned from whether its decision has paid more than its cap."""
-        for caller in callers:
-            answers = caller.answers or []
-            pieces = [
-                (i, ask.decision)
-                for i, (ask, answer) in enumerate(zip(caller.asks, answers, strict=True))
-                if isinstance(ask, NewPiece)
-                and answer.status in (Status.STORED, Status.AGAIN)
-                and not answer.late
-            ]
-            caps = self._follower.ledger.caps_exceeded([decision for _, decision in pieces])
-            for (i, _), cap in zip(pieces, caps, strict=True):
-                if cap is not None:
-                    answers[i] = answers[i]._replace(warning=_ABOVE.format(cap=cap))
+        if np.count_nonzero(follower.ledger.arms.above):  # four times as fast as any()
+            for caller in callers:
+                add_cap_warnings(follower.ledger, caller.asks, caller.answers or [])
 
     def _keep(self) -> None:
         """Save a snapshot if one is due. If that fails, only the next start takes longer."""

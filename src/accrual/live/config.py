@@ -207,9 +207,10 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
     arms = [arm.name for arm in config.arms]
     limits = limits_of(options.get("floor", 0.0), options.get("shares"), arms)
     if config.limits.any and limits != config.limits:
+        shares = " and shares of its own" if config.limits.bounds else ""
         raise InputError(
-            f"the bandit {name!r} was made with a floor of {config.limits.floor:g} and shares of its own, "
-            "which stay as they are"
+            f"the bandit {name!r} was made with a floor of {config.limits.floor:g}{shares}; that cannot be "
+            "changed: leave out floor and shares, or give those it was made with"
         )
     return config._replace(limits=limits)
 

@@ -68,24 +68,32 @@ def explain(
     chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step, row.salt, contexts)[-1]
     number = ledger.decisions + made + 1
     moment = Moment(number, math.log(max(number - 1, 1)), ledger.seed, row.salt)
-    known = ledger.values < TURN  # not a number where the policy was not asked
+    known = ledger.statistics.values < TURN  # not a number where the policy was not asked
     reasons = []
-    for arm in ledger.arms:
-        terms = ledger.policy.terms(ledger.params, ledger.trial_stats, arm, moment) if known[arm] else {}
+    for arm in ledger.arms.in_play:
+        terms = (
+            ledger.policy.terms(ledger.params, ledger.statistics.trial_stats, arm, moment)
+            if known[arm]
+            else {}
+        )
         if known[arm] and features is not None and isinstance(ledger.policy, ContextualPolicy):
             assert contexts is not None
             x = features.seen(contexts[-1])
-            adds = ledger.policy.explain_context(ledger.params, ledger.trial_stats, arm, x, features.columns)
+            adds = ledger.policy.explain_context(
+                ledger.params, ledger.statistics.trial_stats, arm, x, features.columns
+            )
             terms |= {f"{column} adds": value for column, value in adds.items()}
         found = (
-            estimate(ledger.params, ledger.trial_stats, arm) if isinstance(ledger.policy, AgePolicy) else None
+            estimate(ledger.params, ledger.statistics.trial_stats, arm)
+            if isinstance(ledger.policy, AgePolicy)
+            else None
         )
         reasons.append(
             Reason(
                 name(arm),
-                float(ledger.values[arm]) if known[arm] else None,
+                float(ledger.statistics.values[arm]) if known[arm] else None,
                 terms,
-                None if found is None else float(ledger.caps[arm]) * found.mean,
+                None if found is None else float(ledger.arms.caps[arm]) * found.mean,
             )
         )
     turn, exact = not known[row.arm], chosen == row.arm

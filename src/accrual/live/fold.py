@@ -11,11 +11,12 @@ import functools
 from typing import Any, NamedTuple
 
 from accrual.core.jit import kernel, njit
-from accrual.live.choosing import choosing, moment_of
+from accrual.live.choosing import Choosing, choosing, moment_of
 from accrual.live.draft import copy_due
+from accrual.live.event_fields import decision_salt, decision_window
 from accrual.live.evidence import NO_PROPENSITY
 from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
-from accrual.live.learning import learning
+from accrual.live.learning import Learning, learning
 from accrual.live.pending import NEXT, close, has_room
 from accrual.policy.base import Feedback, Function, Functions
 from accrual.policy.contextual import with_contexts
@@ -34,21 +35,17 @@ class Fold(NamedTuple):
     choose: Function
 
 
-@functools.cache
-def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Fold:
-    """Compile the kernels for a policy's functions.
+class _Loops(NamedTuple):
+    """What the kernels do, as functions of a `KernelState`."""
 
-    Parameters
-    ----------
-    functions : Functions
-    feedback : {"totals", "pieces", "groups"}
-    contextual : bool
-        Whether the functions take a context.
-    keeps : bool
-        Whether the policy names statistics that are `kept`.
-    """
-    taking = with_contexts(functions, contextual)
-    learns, chooses = learning(taking, feedback, keeps), choosing(taking, keeps)
+    decide: Function
+    learn_all: Function
+    replay: Function
+    try_decisions: Function
+
+
+def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
+    """Compile the loops over decisions, pieces and events around a policy's steps."""
     pass_time, learn = learns.pass_time, learns.learn
     prepare, choose_arm, record = chooses.prepare, chooses.choose_arm, chooses.record
 
@@ -90,9 +87,10 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
-                # The value of a decision's event is the salt of the worker that made it.
-                prepare(state, book, at, moment_of(made, state.rules.seed, int(events.value[i])))
-                record(state, book, at, made, events.arm[i], events.age[i], events.propensity[i])
+                moment = moment_of(made, state.rules.seed, int(decision_salt(events, i)))
+                prepare(state, book, at, moment)
+                window = decision_window(events, i)
+                record(state, book, at, made, events.arm[i], window, events.propensity[i])
             i += 1
         return i
 
@@ -121,6 +119,28 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
             if i < n - 1:
                 record(state, book, time, made + i, choice, OF_ARM, chance)
         return True
+
+    return _Loops(decide, learn_all, replay, try_decisions)
+
+
+@functools.cache
+def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Fold:
+    """Compile the kernels for a policy's functions.
+
+    Parameters
+    ----------
+    functions : Functions
+    feedback : {"totals", "pieces", "groups"}
+    contextual : bool
+        Whether the functions take a context.
+    keeps : bool
+        Whether the policy names statistics that are `kept`.
+    """
+    taking = with_contexts(functions, contextual)
+    learns = learning(taking, feedback, keeps)
+    loops = _loops(learns, choosing(taking, keeps), keeps)
+    decide, learn, learn_all = loops.decide, learns.learn, loops.learn_all
+    replay, try_decisions = loops.replay, loops.try_decisions
 
     @kernel
     def advance(held: Any, now: float, n: int, arm: int, window: float, salt: int) -> bool:

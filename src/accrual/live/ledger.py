@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,39 +14,26 @@ from accrual.core.errors import InputError, whole
 from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.groups import group_ends
-from accrual.core.jit import machine_code_for, python_function
-from accrual.core.native_tuple import native_tuple
+from accrual.core.jit import python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
+from accrual.live.arm_table import ArmTable
+from accrual.live.bound_kernels import BoundKernels
 from accrual.live.contexts import Stored, Visitors
 from accrual.live.draft import room_for
+from accrual.live.event_fields import new_arm_cap, new_arm_window
 from accrual.live.evidence import ERROR, Evidence, no_evidence
 from accrual.live.fold import fold
-from accrual.live.kernel_state import CHOOSE, OF_ARM, OVER, RECENT, KernelState, Rules
-from accrual.live.memory import together
-from accrual.live.pending import (
-    CLOSED,
-    FIRST,
-    LATE,
-    NEXT,
-    RINGS,
-    SHUT,
-    Pending,
-    close,
-    none_pending,
-    with_room,
-)
+from accrual.live.kernel_state import CHOOSE, OF_ARM, KernelState, Rules
+from accrual.live.pending import LATE, NEXT, RINGS, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
+from accrual.live.statistics import statistics_of
 from accrual.policy.base import Policy, no_amended, positive
 from accrual.policy.contextual import ContextualPolicy
 from accrual.policy.floor import Limits
 from accrual.store.event_schema import Events, Kind
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-# Caps that one piece may be worth. Sums have sixteen digits: with a piece of this size, later taken back,
-# what else was paid is still right to a ten-millionth of the cap.
-_CAPS_MOST = 1e9
+NO_ARM = "every arm has retired; add one before deciding"
 
 
 class Ledger:
@@ -109,119 +95,51 @@ class Ledger:
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
-        if not len(caps):
-            raise InputError("a ledger needs at least one arm")
-        self.policy = policy
+        self.policy, self.limits, self._allow_negative = policy, limits, allow_negative
         self.visitors = Visitors(features, policy)
         self.window = whole("window", window, 1)
-        self._seed = whole("seed", seed, 0, SEED_MOST)
+        self.seed = whole("seed", seed, 0, SEED_MOST)
         self.span = float(self.window) if span is None else positive("a span", span)
-        if windows is None:
-            windows = [self.span] * len(caps)
-        if len(windows) != len(caps):
-            raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
-        self._caps = np.array([positive("a cap", cap) for cap in caps])
-        self._windows = np.array([self._own(own) for own in windows])
-        self._playing = np.ones(len(caps), np.bool_)
+        self.arms = ArmTable(caps, windows, self.span)
         edges = policy.edges(self.window).astype(np.float64)
         self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
         """The ages at which the policy's groups end."""
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
-        self._pending = none_pending(len(edges), len(self._ends), self.visitors.width)
-        self.kernels = fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
-        self._kind: Any = None  # what compiled code takes the arrays for
-        self._now = -math.inf
-        self._arms = np.zeros(1, np.int64)
+        self.pending_decisions = none_pending(len(edges), len(self._ends), self.visitors.width)
+        self.decisions = 0
+        """How many decisions have been made; also the id of the next."""
+        self.now = -math.inf
+        """The time of the last event."""
+        self._chosen = np.zeros(1, np.int64)
         self._propensities = np.zeros(1)
-        self.limits, self._allow_negative = limits, allow_negative
         self._floored = limits.any
         self._draft = room_for(len(self._ends), 256)
-        self._recent = np.zeros(RECENT, np.int64)
-        self._founding = len(caps)
-        self._first_news = np.full(len(caps), np.inf)
-        self.observed = np.zeros(len(caps))
-        self.above = np.zeros(len(caps), np.int64)
-        self._made = 0
-        self.params = self._params(self._caps)
-        self._keep(policy.stats(self.params))
-        self._compare_anew()
-        self._hold()
-
-    @property
-    def decisions(self) -> int:
-        """How many decisions have been made; also the id of the next."""
-        return self._made
+        self.params = _params(policy, self.arms.caps, self.window, self.visitors.width)
+        self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
+        self.evidence = _new_comparison(self.arms, limits, allow_negative, first=0)
+        self.kernels = BoundKernels(
+            fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
+        )
+        self._bind()
 
     @property
     def pending(self) -> int:
         """How many decisions may still be paid for: their window is not over, and they are not closed."""
-        return int(self._pending.queues.counts[USED] - self._pending.counts[SHUT])
+        return int(self.pending_decisions.queues.counts[USED] - self.pending_decisions.counts[SHUT])
 
     @property
     def late(self) -> int:
         """How many pieces came past their decision's window, or after it had been closed."""
-        return int(self._pending.counts[LATE])
-
-    @property
-    def now(self) -> float:
-        """The time of the last event."""
-        return self._now
-
-    @property
-    def anyone(self) -> bool:
-        """Whether there is an arm to choose."""
-        return self._anyone
-
-    @property
-    def caps(self) -> Floats:
-        """The arms' caps."""
-        return self._caps
-
-    @property
-    def seed(self) -> int:
-        """What the policy's own draws follow from."""
-        return self._seed
-
-    def window_of(self, arm: int) -> float:
-        """An arm's own window."""
-        return self._own_windows[arm]
-
-    @property
-    def pending_by_arm(self) -> Ints:
-        """How many decisions of each arm may still be paid for."""
-        return np.bincount(self.pending_rows["arm"], minlength=len(self._caps))
-
-    @property
-    def pending_rows(self) -> npt.NDArray[np.void]:
-        """The pending decisions, in no order: see `accrual.live.queues.ROW`. A copy."""
-        rows: npt.NDArray[np.void] = self._pending.queues.rows
-        rows = rows[self._pending.where[self._pending.where != CLOSED]]
-        return np.compress(rows["closed"] == 0, rows)
-
-    def caps_exceeded(self, ids: Sequence[int]) -> list[float | None]:
-        """Of each decision the cap that it has paid more than: None if it has not, or its window is over."""
-        number, where = np.array(ids, np.int64), self._pending.where
-        found = np.where(number < self._pending.counts[FIRST], CLOSED, where[number & (len(where) - 1)])
-        rows = self._pending.queues.rows[found]
-        caps = self._caps[rows["arm"]]
-        above = (found != CLOSED) & (rows["total"] > caps * OVER)
-        return [
-            cap if is_above else None for cap, is_above in zip(caps.tolist(), above.tolist(), strict=True)
-        ]
-
-    @property
-    def recent(self) -> Ints:
-        """The arms of the last decisions, at most 1,000 of them, in no order."""
-        return self._recent[: self._made]
-
-    @property
-    def arms(self) -> list[int]:
-        """The arms in play."""
-        return [int(arm) for arm in np.flatnonzero(self._playing)]
+        return int(self.pending_decisions.counts[LATE])
 
     def decide(
-        self, now: float, n: int = 1, window: float | None = None, contexts: Stored | None = None
+        self,
+        now: float,
+        n: int = 1,
+        window: float | None = None,
+        contexts: Stored | None = None,
+        arm: int | None = None,
     ) -> list[Decision[int]]:
         """Choose `n` times, with what is known at `now`, before any of the `n` has paid.
 
@@ -234,8 +152,22 @@ class Ledger:
             These decisions' own window; their arm's unless given.
         contexts : array, n x features, optional
             What `Features.stored` makes of whom they are for; all missing unless given.
+        arm : int, optional
+            The arm that they got where they were made; the policy chooses unless given.
         """
-        return self._decide(now, n, window, CHOOSE, contexts)
+        time = _later(self.now, now)
+        own = OF_ARM if window is None else self.arms.checked_window(window)
+        n = whole("n", n, 1, ROUND_MOST)
+        if arm is None and not self.arms.in_play:
+            raise InputError(NO_ARM)
+        given = CHOOSE if arm is None else self.arms.checked_number(arm)
+        first = self.decisions
+        arms = self.make(time, n, own, given, contexts=contexts)
+        chances = self.propensities(n) if arm is None else ()
+        return [
+            Decision(first + i, choice, now, chance)
+            for i, (choice, chance) in enumerate(zip(arms, chances or [None] * n, strict=True))
+        ]
 
     def choose(
         self,
@@ -247,80 +179,66 @@ class Ledger:
     ) -> list[int]:
         """Return the arms that `n` decisions from `now` on would get, a `step` of time apart.
 
-        Nothing changes. Afterwards `trial_stats` has the statistics, and `values` the indices, by which the
-        last one would be chosen: not a number where the policy was not asked, because the arm has
-        retired, is new and waits for its turn, or because it is the turn of an arm that is.
+        Nothing changes but `statistics`: its `trial_stats` and `values` are then those by which the last
+        arm was chosen. A value is not a number where the policy was not asked: the arm has retired, or is
+        new and waits for its turn, or it is the turn of another that is new.
         `salt` sets the policy's draws apart from those of other workers with the same statistics.
         """
-        time = self._time(now)
-        if not self._anyone:
-            raise InputError("every arm has retired; add one before deciding")
-        if n > len(self._arms):
-            self._arms, self._propensities = np.zeros(n, np.int64), np.zeros(n)
-            self._hold()
-        self._visit(n, contexts, made=False)
-        while not self._code.choose(self._held, time, float(step), n, salt):
+        time = _later(self.now, now)
+        if not self.arms.in_play:
+            raise InputError(NO_ARM)
+        fresh = self.visitors.tell(n, self.decisions, contexts, made=False)
+        if n > len(self._chosen):
+            self._chosen, self._propensities = np.zeros(n, np.int64), np.zeros(n)
+            fresh = True
+        if fresh:
+            self._bind()
+        kernels = self.kernels
+        while not kernels.code.choose(kernels.held, time, float(step), n, salt):
             self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
-            self._hold()
-        return self._arms[:n].tolist()  # type: ignore[no-any-return]
+            self._bind()
+        return self._chosen[:n].tolist()  # type: ignore[no-any-return]
 
     def extend(self, events: Events, contexts: Stored | None = None) -> None:
         """Fold a stretch of a log; `contexts` are those of its decisions, as for `decide`."""
-        done, count = 0, len(events.kind)
+        done, count, kernels = 0, len(events.kind), self.kernels
         if self.visitors.any:
-            self._visit(int(np.count_nonzero(events.kind == Kind.DECISION)), contexts)
+            made = int(np.count_nonzero(events.kind == Kind.DECISION))
+            if self.visitors.tell(made, self.decisions, contexts, made=True):
+                self._bind()
         while True:
-            done = self._code.extend(self._held, done, events)
+            done = kernels.code.extend(kernels.held, done, events)
             if done == count:
                 break
             kind = events.kind[done]
             if kind == Kind.DECISION:
-                self._pending = with_room(self._pending, 1)
-                self._hold()
+                self.pending_decisions = with_room(self.pending_decisions, 1)
+                self._bind()
                 continue
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
-                self.add_arm(float(events.value[done]), float(events.age[done]))
+                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
+                self.add_arm(float(cap), float(window))
             else:
                 self.retire_arm(int(events.arm[done]))
             done += 1
         if count:
-            self._now = float(events.at[-1])
-            self._made = int(self._pending.counts[NEXT])
-
-    def record(
-        self, arm: int, now: float, window: float | None = None, context: Sequence[float] | None = None
-    ) -> Decision[int]:
-        """Take note of a decision that was made elsewhere."""
-        contexts = None if context is None else [context]
-        return self._decide(now, 1, window, self._known(arm), contexts)[0]
-
-    def _decide(
-        self, now: float, n: int, window: float | None, arm: int, contexts: Stored | None
-    ) -> list[Decision[int]]:
-        time = self._time(now)
-        own = OF_ARM if window is None else self._own(window)
-        n = whole("n", n, 1, ROUND_MOST)
-        if arm == CHOOSE and not self._anyone:
-            raise InputError("every arm has retired; add one before deciding")
-        first = self._made
-        arms = self.make(time, n, own, arm, contexts=contexts)
-        chances = self.propensities(n) if arm == CHOOSE else ()
-        return [
-            Decision(first + i, choice, now, chance)
-            for i, (choice, chance) in enumerate(zip(arms, chances or [None] * n, strict=True))
-        ]
+            self.now = float(events.at[-1])
+            self.decisions = int(self.pending_decisions.counts[NEXT])
 
     def make_one(self, time: float, salt: int = 0, context: Sequence[float] | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
-        if self.visitors.any:
-            self._visit(1, None if context is None else [context])
-        self._now = time
-        while not self._code.advance(self._held, time, 1, CHOOSE, OF_ARM, salt):
-            self._pending = with_room(self._pending, 1)
-            self._hold()
-        self._made += 1
-        return self._arms.item(0)
+        if self.visitors.any and self.visitors.tell(
+            1, self.decisions, None if context is None else [context], made=True
+        ):
+            self._bind()
+        self.now = time
+        kernels = self.kernels
+        while not kernels.code.advance(kernels.held, time, 1, CHOOSE, OF_ARM, salt):
+            self.pending_decisions = with_room(self.pending_decisions, 1)
+            self._bind()
+        self.decisions += 1
+        return self._chosen.item(0)
 
     def make(
         self,
@@ -332,16 +250,25 @@ class Ledger:
         contexts: Stored | None = None,
     ) -> list[int]:
         """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
-        self._visit(n, contexts)
-        if n > len(self._arms):
-            self._arms, self._propensities = np.zeros(n, np.int64), np.zeros(n)
-            self._hold()
-        self._now = time
-        while not self._code.advance(self._held, time, n, arm, own, salt):
-            self._pending = with_room(self._pending, n)
-            self._hold()
-        self._made += n
-        return self._arms[:n].tolist()  # type: ignore[no-any-return]
+        fresh = self.visitors.tell(n, self.decisions, contexts, made=True)
+        if n > len(self._chosen):
+            self._chosen, self._propensities = np.zeros(n, np.int64), np.zeros(n)
+            fresh = True
+        if fresh:
+            self._bind()
+        self.now = time
+        kernels = self.kernels
+        while not kernels.code.advance(kernels.held, time, n, arm, own, salt):
+            self.pending_decisions = with_room(self.pending_decisions, n)
+            self._bind()
+        self.decisions += n
+        return self._chosen[:n].tolist()  # type: ignore[no-any-return]
+
+    def propensities(self, n: int) -> tuple[float, ...]:
+        """Return the propensities of the `n` decisions last made or tried; none without a floor."""
+        if not self._floored:
+            return ()
+        return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
 
     def observe(self, id: int, value: float, age: float) -> bool:
         """A piece of decision `id`, paid when it was of this age. Whether it is learned from.
@@ -353,8 +280,9 @@ class Ledger:
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if not age >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
-        number = self._number(id)
-        return bool(self._code.observe(self._held, number, float(value), float(age)))
+        number = _decision_number(self.decisions, id)
+        kernels = self.kernels
+        return bool(kernels.code.observe(kernels.held, number, float(value), float(age)))
 
     def observe_many(
         self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
@@ -376,25 +304,25 @@ class Ledger:
         if not (age >= 0).all():
             raise InputError("the ages of pieces must be 0 or more")
         if len(number):
-            self._number(int(number.min()))
-            self._number(int(number.max()))
+            _decision_number(self.decisions, int(number.min()))
+            _decision_number(self.decisions, int(number.max()))
         learned = np.zeros(len(number), np.bool_)
-        self._code.observe_many(self._held, number, value, age, learned)
+        self.kernels.code.observe_many(self.kernels.held, number, value, age, learned)
         return learned
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
-        self._now = self._time(now)
-        self._code.advance(self._held, self._now, 0, CHOOSE, OF_ARM, 0)
+        self.now = _later(self.now, now)
+        self.kernels.code.advance(self.kernels.held, self.now, 0, CHOOSE, OF_ARM, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
         """Refuse further pieces of decision `id`. False if its window was over, or it had been closed.
 
         Nothing else changes: its groups finish, and its total counts, when they would have.
         """
-        number = self._number(id)
+        number = _decision_number(self.decisions, id)
         self.tick(now)
-        return python_function(close)(self._pending, number)
+        return python_function(close)(self.pending_decisions, number)
 
     def add_arm(self, cap: float, window: float | None = None) -> int:
         """Add an arm; return its number.
@@ -405,174 +333,120 @@ class Ledger:
         """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own)
-        self._caps = np.append(self._caps, float(cap))
-        self._windows = np.append(self._windows, float(own))
-        self._playing = np.append(self._playing, True)
-        self.observed = np.append(self.observed, 0.0)
-        self._first_news = np.append(self._first_news, np.inf)
-        self.above = np.append(self.above, 0)
-        self._keep(self.policy.grow(self.stats, self.params))
-        self._compare_anew()
-        self._hold()
-        return len(self._caps) - 1
+        self.arms.add(cap, own)
+        first = int(self.pending_decisions.counts[NEXT])
+        self.statistics = statistics_of(
+            self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
+        )
+        self.evidence = _new_comparison(self.arms, self.limits, self._allow_negative, first)
+        self._bind()
+        return len(self.arms) - 1
 
     def check_arm(self, cap: float, window: float) -> Any:
-        """The params that there would be with one more arm; an error if it cannot be."""
-        self._own(window)
-        return self._params(np.append(self._caps, positive("a cap", cap)))
+        """Return the params that the policy would have with one more arm; an error if it cannot be."""
+        self.arms.checked_window(window)
+        caps = np.append(self.arms.caps, positive("a cap", cap))
+        return _params(self.policy, caps, self.window, self.visitors.width)
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
-        self._playing[self._known(arm)] = False
-        self._hold()
+        self.arms.retire(arm)
+        self._bind()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All that has become of the events, by name. Not copied."""
+        """Return all that has become of the events, by name. Nothing is copied."""
+        pending = self.pending_decisions
         return {
-            "caps": self._caps,
-            "windows": self._windows,
-            "playing": self._playing,
-            "observed": self.observed,
-            "above": self.above,
-            "recent": self._recent,
-            "first_news": self._first_news,
-            "now": np.array([self._now]),
-            "counts": self._pending.counts,
-            "where": self._pending.where,
-            "paid": self._pending.paid,
-            "contexts": self._pending.contexts,
+            **self.arms.arrays(),
+            "now": np.array([self.now]),
+            "counts": pending.counts,
+            "where": pending.where,
+            "paid": pending.paid,
+            "contexts": pending.contexts,
             "oddities": self.visitors.oddities,
-            **{name: getattr(self._pending, name) for name in RINGS},
+            **{name: getattr(pending, name) for name in RINGS},
             **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
-            **{f"queues.{name}": array for name, array in self._pending.queues._asdict().items()},
+            **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from where another ledger of the same policy and window was."""
-        self._caps = arrays["caps"].copy()
-        self._windows = arrays["windows"].copy()
-        self._playing = arrays["playing"].copy()
-        self.observed = arrays["observed"].copy()
-        self.above = arrays["above"].copy()
-        self._recent = arrays["recent"].copy()
-        self._first_news = arrays["first_news"].copy()
-        self._now = float(arrays["now"][0])
+        self.arms.restore(arrays)
+        self.now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
         rings = [arrays[name].copy() for name in (*RINGS, "contexts")]
-        self._pending = Pending(counts, where, queues, paid, *rings)
+        self.pending_decisions = Pending(counts, where, queues, paid, *rings)
         self.evidence = Evidence._make(arrays[f"evidence.{name}"].copy() for name in Evidence._fields)
         self.visitors.oddities[:] = arrays["oddities"]
-        self._made = int(self._pending.counts[NEXT])
-        self.params = self._params(self._caps)
-        self._keep(type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields)))
-        self._hold()
+        self.decisions = int(counts[NEXT])
+        self.params = _params(self.policy, self.arms.caps, self.window, self.visitors.width)
+        stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
+        self.statistics = statistics_of(self.policy, stats, len(self.arms))
+        self._bind()
 
-    def _params(self, caps: Floats) -> Any:
-        """The policy's params for arms with these caps."""
-        if isinstance(self.policy, ContextualPolicy):
-            return self.policy.params(caps, self.window, self.visitors.width)
-        return self.policy.params(caps, self.window)
-
-    def _visit(self, n: int, contexts: Stored | None, made: bool = True) -> None:
-        """Take note of whom the next `n` decisions are for, which are made or only tried."""
-        if self.visitors.tell(n, self._made, contexts, made):
-            self._hold()
-
-    def _hold(self) -> None:
+    def _bind(self) -> None:
         """Hand the arrays to the kernels, after any of them was replaced."""
+        arms = self.arms
+        self.stats: Any = self.statistics.stats
         with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
-            choosing = self._params(np.where(self._playing, self._caps, 0.0))
-        self._anyone = bool(self._playing.any())
-        self._own_windows: list[float] = self._windows.tolist()
-        self.value_most = _CAPS_MOST * float(self._caps.max())
+            in_play = np.where(arms.playing, arms.caps, 0.0)
+            choosing = _params(self.policy, in_play, self.window, self.visitors.width)
         rules = Rules(
-            self._edges, self._ends, self._windows, self._playing, self._seed, self._founding, self._caps,
-            self._floored, self.limits.shares(self._playing),
+            self._edges, self._ends, arms.windows, arms.playing, self.seed, arms.founding, arms.caps,
+            self._floored, self.limits.shares(arms.playing),
         )  # fmt: skip
-        self._held = native_tuple(
+        self.kernels.bind(
             KernelState(
                 params=self.params,
                 choosing=choosing,
-                stats=self.stats,
-                pending=self._pending,
+                pending=self.pending_decisions,
                 rules=rules,
-                arms=self._arms,
+                arms=self._chosen,
                 propensities=self._propensities,
-                values=self.values,
                 visits=self.visitors.seen,
                 visits_from=self.visitors.first,
-                memory=self._memory,
-                choosing_bytes=self._choosing_bytes,
-                first_news=self._first_news,
-                observed=self.observed,
-                above=self.above,
+                first_news=arms.first_news,
+                observed=arms.observed,
+                above=arms.above,
                 evidence=self.evidence,
-                recent=self._recent,
-                trial_stats=self.trial_stats,
-                trial_memory=self._trial_memory,
-                trial_first_news=np.full(len(self._caps), np.inf),
+                recent=arms.recent,
+                trial_first_news=np.full(len(arms), np.inf),
                 draft=self._draft,
+                **self.statistics._asdict(),
             )
         )
-        kind = getattr(self._held, "_numba_type_", None)
-        if kind is None or kind != self._kind:
-            self._kind = kind
-            # Not those that are handed arrays: a compiled kernel takes any for one of its own kind.
-            quick = {name: partial(self._first, name) for name in ("advance", "observe", "choose")}
-            self._code = self.kernels._replace(**quick)
 
-    def _first(self, name: str, held: Any, *more: Any) -> Any:
-        """A kernel's first call by this ledger; later ones need not look up what has been compiled."""
-        dispatcher = getattr(self.kernels, name)
-        found = dispatcher(held, *more)
-        self._code = self._code._replace(**{name: machine_code_for(dispatcher, held)})
-        return found
 
-    def propensities(self, n: int) -> tuple[float, ...]:
-        """Return the propensities of the `n` decisions last made or tried; none without a floor."""
-        if not self._floored:
-            return ()
-        return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
+def _params(policy: Policy, caps: Floats, window: int, width: int) -> Any:
+    """Return the policy's params for arms with these caps, and contexts of this width."""
+    if isinstance(policy, ContextualPolicy):
+        return policy.params(caps, window, width)
+    return policy.params(caps, window)
 
-    def _compare_anew(self) -> None:
-        """Begin the comparison of the arms in play: all are compared over the same decisions."""
-        least = np.where(self._playing, self.limits.shares(self._playing).least, np.nan)
-        low = -self._caps if self._allow_negative else np.zeros(len(self._caps))
-        first = int(self._pending.counts[NEXT])
-        self.evidence = no_evidence(np.stack([low, self._caps], axis=1), least, ERROR, first)
 
-    def _keep(self, stats: Any) -> None:
-        """Have the statistics in one piece of memory, so that a copy of all is one copy."""
-        self.stats, self._memory = together(stats)
-        self.trial_stats, self._trial_memory = together(stats)
-        self._choosing_bytes = len(self._memory)
-        if self.policy.kept:
-            kept = getattr(self.stats, self.policy.kept[0])
-            self._choosing_bytes = int(kept.ctypes.data - self._memory.ctypes.data)
-        self.values = np.full(len(self._caps), np.nan)
+def _new_comparison(arms: ArmTable, limits: Limits, allow_negative: bool, first: int) -> Evidence:
+    """Begin a comparison of the arms in play over the same decisions, from id `first` on."""
+    least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
+    low = -arms.caps if allow_negative else np.zeros(len(arms))
+    return no_evidence(np.stack([low, arms.caps], axis=1), least, ERROR, first)
 
-    def _time(self, now: float) -> float:
-        time = float(now)
-        if not self._now <= time < math.inf:
-            raise InputError(f"time must not go back: {now!r} comes after {self._now:g}")
-        return time
 
-    def _own(self, window: float) -> float:
-        own = positive("a window", window)
-        if own > self.span:
-            raise InputError(f"a window must be at most the ledger's {self.span:g}, not {window!r}")
-        return own
+def _later(last: float, now: float) -> float:
+    """Return the time `now`, if it is not before that of the last event."""
+    time = float(now)
+    if not last <= time < math.inf:
+        raise InputError(f"time must not go back: {now!r} comes after {last:g}")
+    return time
 
-    def _known(self, arm: int) -> int:
-        return whole("arm", arm, 0, len(self._caps) - 1)
 
-    def _number(self, id: int) -> int:
-        try:
-            number = operator.index(id)
-        except TypeError:
-            number = -1
-        if not 0 <= number < self._made:
-            raise InputError(f"no decision has the id {id!r}; there are {self._made}, from 0 on")
-        return number
+def _decision_number(made: int, id: int) -> int:
+    """Return the id of one of the decisions made, as a plain number."""
+    try:
+        number = operator.index(id)
+    except TypeError:
+        number = -1
+    if not 0 <= number < made:
+        raise InputError(f"no decision has the id {id!r}; there are {made}, from 0 on")
+    return number

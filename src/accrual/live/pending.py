@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from accrual.core.jit import njit
 from accrual.live.evidence import BEGINS, SKIPPED, Evidence, score
@@ -71,6 +72,13 @@ def with_room(old: Pending, more: int) -> Pending:
 def _power(least: int) -> int:
     """The next power of two."""
     return 1 << (int(least) - 1).bit_length()
+
+
+def open_rows(pending: Pending) -> npt.NDArray[np.void]:
+    """Return the rows (see `queues.ROW`) of the decisions that may still be paid for, in no order; a copy."""
+    rows: npt.NDArray[np.void] = pending.queues.rows
+    rows = rows[pending.where[pending.where != CLOSED]]
+    return np.compress(rows["closed"] == 0, rows)
 
 
 @njit

@@ -25,7 +25,7 @@ def form_of(ledger: Ledger) -> str | None:
     None where the code is in no file (typed into a console, for example): it could not be told
     later whether it is still the same.
     """
-    code = fingerprint(ledger.kernels.extend, Ledger, type(ledger.policy))
+    code = fingerprint(ledger.kernels.compiled.extend, Ledger, type(ledger.policy))
     if code is None:
         return None
     features = ledger.visitors.features

@@ -13,6 +13,7 @@ from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
+from accrual.live.pending import open_rows
 from accrual.live.verdict import Pace, Verdict, verdict
 from accrual.policy.age import AgePolicy
 from accrual.policy.age_imed import AgeIMED
@@ -89,14 +90,15 @@ class Observer:
         """The state now. For other policies than Age ones, this first reads what is new in the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
-        pending, open_ = ledger.pending_by_arm, _by_arm(watched)
-        recent = np.bincount(ledger.recent, minlength=len(pending)) / max(len(ledger.recent), 1)
-        playing = set(ledger.arms)
+        open_ = _by_arm(watched)
+        pending = np.bincount(open_rows(ledger.pending_decisions)["arm"], minlength=len(ledger.arms))
+        last = ledger.arms.recent[: ledger.decisions]
+        recent = np.bincount(last, minlength=len(ledger.arms)) / max(len(last), 1)
         arms = []
-        for arm in range(len(pending)):
-            cap = float(ledger.caps[arm])
+        for arm in range(len(ledger.arms)):
+            cap = float(ledger.arms.caps[arm])
             found = estimate(watched.params, watched.stats, arm)
-            above = int(ledger.above[arm])
+            above = int(ledger.arms.above[arm])
             mean = interval = None
             expected = None if pending[arm] else 0.0
             reached = 0.0
@@ -112,10 +114,10 @@ class Observer:
                 ArmState(
                     name_of(arm),
                     cap,
-                    arm not in playing,
+                    not ledger.arms.playing[arm],
                     int(ledger.stats.pulls[arm]),
                     int(pending[arm]),
-                    float(ledger.observed[arm]),
+                    float(ledger.arms.observed[arm]),
                     expected,
                     mean,
                     interval,
@@ -140,14 +142,14 @@ class Observer:
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
         """Return what may be said of the arms, from the bandit's own ledger."""
-        rows = ledger.pending_rows
+        rows = open_rows(ledger.pending_decisions)
         per_time = None
         if self._config.rounds:
             per_time = 1.0
         elif len(rows) > 1 and ledger.now > rows["at"].min():
             per_time = (len(rows) - 1) / float(ledger.now - rows["at"].min())
         pace = Pace(len(rows), per_time, self._config.window)
-        return verdict(ledger.evidence, ledger.arms, name_of, pace)
+        return verdict(ledger.evidence, ledger.arms.in_play, name_of, pace)
 
     def _watching(self) -> LogFollower:
         if self._own is None:
@@ -167,16 +169,16 @@ class Observer:
 
 def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
     """The pending decisions of each arm."""
-    rows = ledger.pending_rows
+    rows = open_rows(ledger.pending_decisions)
     rows = rows[np.argsort(rows["arm"], kind="stable")]
-    return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.caps))))
+    return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.arms))))
 
 
 def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
     """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
     the ends of their windows, less what these groups have paid by now."""
     known = float(found.spread[: found.reached].sum())
-    total = float(ledger.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
+    total = float(ledger.arms.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
     ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))
     share = np.interp(rows["window"], ages, paid) - paid[rows["group"]]
     return max(float(total * share.sum() - (rows["total"] - rows["done"]).sum()), 0.0)

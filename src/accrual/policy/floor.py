@@ -132,6 +132,8 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
     """
     if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0.0 <= floor <= 1.0:
         raise InputError(f"a floor must be a share from 0 to 1, such as 0.05, not {floor!r}")
+    if shares is not None and not isinstance(shares, Mapping):
+        raise InputError(f"shares must be a mapping, such as {{'jazz': (0.1, 0.6)}}, not {shares!r}")
     bounds = dict.fromkeys(arms, (0.0, 1.0))
     for name, bound in (shares or {}).items():
         if name not in bounds:

@@ -33,7 +33,7 @@ from accrual.store.base import (
     StoreDamaged,
     StoreError,
 )
-from accrual.store.event_schema import DecisionRow, Events
+from accrual.store.event_schema import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
@@ -109,6 +109,19 @@ class ServedBandit:
     def events(self, after: int, limit: int) -> Events:
         """Read up to `limit` events of the log beyond a position."""
         return self._store.read(self._number, after, limit)
+
+    def contexts(self, events: Events) -> dict[int, dict[str, Any]]:
+        """Read whom the decisions of a stretch of the log were for, by id; empty without features."""
+        ids = events.decision[events.kind == Kind.DECISION].tolist()
+        features = self.bandit.features
+        if features is None or not ids:
+            return {}
+        stored = self._store.contexts(self._number, ids[0], len(ids))
+        nothing = dict.fromkeys(features.kinds)
+        return {
+            id: nothing if body is None else features.read_back_bytes(body)
+            for id, body in zip(ids, stored, strict=True)
+        }
 
     def release(self) -> None:
         """Close the bandit, which keeps a snapshot."""

@@ -228,6 +228,7 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
+    contexts = served.contexts(events)
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
         event: dict[str, Any] = dict(zip(events._fields, values, strict=True))
@@ -243,6 +244,8 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             row["window"] = event["age"]
             if event["propensity"]:
                 row["propensity"] = event["propensity"]
+            if contexts:
+                row["context"] = contexts[event["decision"]]
         elif kind == Kind.ADD_ARM:
             row |= {"cap": event["value"], "window": event["age"]}
         rows.append(EventOut(**row))

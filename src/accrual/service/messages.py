@@ -417,6 +417,10 @@ class EventOut(Struct, omit_defaults=True):
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
+    context: (
+        Annotated[ContextIn, Meta(description="Whom a decision was for, where the bandit has features.")]
+        | UnsetType
+    ) = UNSET
 
 
 class EventsOut(Struct):

@@ -178,6 +178,19 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
     Kind.RETIRE_ARM: ("change", {"arm": "subject"}),
 }
 
+
+def event_column(kind: Kind, name: str) -> str:
+    """Return which column of `Events` holds a column of the table of this kind of event.
+
+    Examples
+    --------
+    >>> event_column(Kind.DECISION, "salt"), event_column(Kind.ADD_ARM, "arm.cap")
+    ('value', 'value')
+    """
+    (column,) = (column for column, source in EVENT_COLUMNS[kind][1].items() if source == name)
+    return column
+
+
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
 # the column of the arm's own row. Pieces of guardrails have their own file, so that no one takes them for
 # reward.

@@ -7,19 +7,13 @@ transaction.
 
 from __future__ import annotations
 
-import asyncio
-import atexit
-import functools
 import json
 import math
 import time
-import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from accrual.core.errors import InputError, need
-from accrual.store.address import parse
-from accrual.store.background_loop import BackgroundLoop
+from accrual.core.errors import InputError
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -27,27 +21,15 @@ from accrual.store.base import (
     NewDecisions,
     Status,
     StoredArm,
-    StoreError,
     StoreRequest,
-    one_line,
 )
 from accrual.store.checksums import checked_snapshot, digest
 from accrual.store.event_schema import PACKED, BanditTableRow, DecisionRow, Events, quoted
-from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
-from accrual.store.notifications import Notifications
+from accrual.store.migrate import VERSION_TABLE
 from accrual.store.postgres_arrays import append_query, column, decode, encode, event_query
+from accrual.store.postgres_pool import PostgresPool
 
-_T = TypeVar("_T")
-
-_PAUSE = 0.01  # seconds
 _CLOCK = 60.0  # seconds for which the server's time is known
-
-# An acknowledgement means durable, so commits must wait for the disk; and each statement of an append
-# must see what was committed before it.
-_BEGIN = """
-SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off';
-SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED
-"""
 
 _CREATE = """
 INSERT INTO bandit (name, config, rounds) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING number
@@ -94,26 +76,8 @@ class PostgresStore:
     shared = True
 
     def __init__(self, url: str, connections: int = 4, timeout: float = 60.0) -> None:
-        self._address = parse(url)
-        self._asyncpg = need("asyncpg", "postgres")
-        self._connections = connections
-        self._timeout = timeout
-        self._failures = (
-            self._asyncpg.PostgresError,
-            self._asyncpg.InterfaceError,
-            self._asyncpg.InternalClientError,  # what a connection may say that broke while it was in use
-            TimeoutError,
-            OSError,
-        )
+        self._pool = PostgresPool(url, connections, timeout)
         self._asked, self._ahead = -math.inf, 0.0  # of the server's time: when, and by how much it is ahead
-        self._background = BackgroundLoop()
-        try:
-            self._background.run(self._open())
-        except BaseException:
-            self._background.close()
-            raise
-        self._at_exit = functools.partial(_close, weakref.ref(self))
-        atexit.register(self._at_exit)
 
     # What is written.
 
@@ -134,7 +98,7 @@ class PostgresStore:
                 await connection.fetchrow(_APPEND, number, at, 0.0, *encode(arms))
             return BanditRow(number, name, dict(config), rounds)
 
-        return self._background.run(self._once(job))
+        return self._pool.run(self._pool.once(job))
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
@@ -154,26 +118,26 @@ class PostgresStore:
                 return await _with_contexts(connection, bandit, requests, decode(requests, row))
 
         async def told() -> list[Answer]:
-            answers = await self._once(job)
+            answers = await self._pool.once(job)
             if any(answer.status is Status.STORED for answer in answers):
-                self._news.say(bandit)
+                self._pool.news.say(bandit)
             return answers
 
-        return self._background.run(told())
+        return self._pool.run(told())
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
-        self._rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
+        self._pool.rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
 
     def probe(self) -> None:
         """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
-        self._rows(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
+        self._pool.rows(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
 
     # What is read.
 
     def find(self, name: str) -> BanditRow | None:
         """The bandit of this name."""
-        rows = self._rows(f"{_BANDITS} WHERE name = $1", name)
+        rows = self._pool.rows(f"{_BANDITS} WHERE name = $1", name)
         if not rows:
             return None
         row = BanditTableRow._make(rows[0])
@@ -181,29 +145,29 @@ class PostgresStore:
 
     def names(self) -> list[str]:
         """The names of all bandits, in the order in which they were made."""
-        return [row[0] for row in self._rows("SELECT name FROM bandit ORDER BY number")]
+        return [row[0] for row in self._pool.rows("SELECT name FROM bandit ORDER BY number")]
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
         """At most `limit` events beyond position `after`."""
-        (sent,) = self._rows(_READ, bandit, after, limit)
+        (sent,) = self._pool.rows(_READ, bandit, after, limit)
         return Events._make(column(sent[name], PACKED[name].kind) for name in Events._fields)
 
     def head(self, bandit: int) -> int:
         """The position of the last event, 0 if there is none."""
-        return self._background.run(self._head(bandit))
+        return self._pool.run(self._head(bandit))
 
     def arms(self, bandit: int) -> list[StoredArm]:
         """All arms that there have been, in the order of their numbers."""
-        return [StoredArm._make(row) for row in self._rows(_ARMS, bandit)]
+        return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """One decision."""
-        rows = self._rows(_DECISION, bandit, id)
+        rows = self._pool.rows(_DECISION, bandit, id)
         return DecisionRow._make(rows[0]) if rows else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Whom the decisions from id `first` on were for, at most `count` of them."""
-        return [row[0] for row in self._rows(_CONTEXTS, bandit, first, first + count)]
+        return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, first, first + count)]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
@@ -211,82 +175,29 @@ class PostgresStore:
         async def look() -> bool:
             return await self._head(bandit) > after
 
-        return self._background.run(self._news.wait(bandit, look, timeout))
+        return self._pool.run(self._pool.news.wait(bandit, look, timeout))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """The snapshot of this form, with its position."""
         query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
-        rows = self._rows(query, bandit, form)
+        rows = self._pool.rows(query, bandit, form)
         return checked_snapshot(bandit, form, rows[0]) if rows else None
 
     def clock(self) -> float:
         """The server's time, so that one worker's wrong clock does no harm. It is asked once a minute."""
         if time.monotonic() - self._asked > _CLOCK:
             begun = time.monotonic()
-            ((found,),) = self._rows("SELECT extract(epoch FROM clock_timestamp())::float8")
+            ((found,),) = self._pool.rows("SELECT extract(epoch FROM clock_timestamp())::float8")
             self._asked = time.monotonic()
             self._ahead = found - (begun + self._asked) / 2
         return time.monotonic() + self._ahead
 
     def close(self) -> None:
         """Let go of the database."""
-        if not self._background.closed and self._background.here:
-            atexit.unregister(self._at_exit)
-            self._background.run(self._shut())
-            self._background.close()
-
-    # Connections.
-
-    async def _open(self) -> None:
-        place = self._address.place
-        try:
-            self._pool = await self._asyncpg.create_pool(
-                place, min_size=1, max_size=self._connections, init=_begin, reset=_leave, timeout=30
-            )
-        except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
-            raise InputError(f"cannot open {self._address}: {one_line(error)}") from None
-        try:
-            async with self._pool.acquire() as connection:
-                known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
-                check(await connection.fetchval(VERSION_SQL) if known else None, self._address)
-        except BaseException:
-            self._pool.terminate()
-            raise
-        self._news = Notifications(lambda: self._asyncpg.connect(place, timeout=30))
-
-    async def _shut(self) -> None:
-        await self._news.close()
-        try:
-            await asyncio.wait_for(self._pool.close(), 5)
-        except Exception:  # a server that does not answer is left as well
-            self._pool.terminate()
-
-    async def _once(self, job: Callable[[Any], Awaitable[_T]]) -> _T:
-        """Do it on a connection. Whether it was done, no one can say if that fails."""
-        try:
-            async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
-                return await job(connection)
-        except self._failures as error:
-            raise StoreError(f"{self._address}: {one_line(error)}") from error
-
-    async def _surely(self, query: str, *values: Any) -> list[Any]:
-        """For what may be done more than once: connections that were lost while idle are no failure."""
-
-        async def job(connection: Any) -> list[Any]:
-            return await connection.fetch(query, *values)  # type: ignore[no-any-return]
-
-        for _ in range(self._connections):
-            try:
-                return await self._once(job)
-            except StoreError:
-                await asyncio.sleep(_PAUSE)  # in which the driver finds out what else was lost
-        return await self._once(job)
-
-    def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._background.run(self._surely(query, *values))
+        self._pool.close()
 
     async def _head(self, bandit: int) -> int:
-        rows = await self._surely("SELECT seq FROM head WHERE bandit = $1", bandit)
+        rows = await self._pool.fetch("SELECT seq FROM head WHERE bandit = $1", bandit)
         return int(rows[0][0]) if rows else 0
 
 
@@ -306,17 +217,3 @@ async def _with_contexts(
             if tuple([row[0] for row in rows]) != request.contexts:
                 told[place] = Answer(Status.CONFLICT)
     return told
-
-
-async def _begin(connection: Any) -> None:
-    await connection.execute(_BEGIN)
-
-
-async def _leave(connection: Any) -> None:
-    """Nothing is ever changed on a connection, so there is nothing to put right."""
-
-
-def _close(store: weakref.ref[PostgresStore]) -> None:
-    found = store()
-    if found is not None:
-        found.close()

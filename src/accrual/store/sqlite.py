@@ -9,31 +9,23 @@ index of their own (`accrual.store.key_index`). All that is read is checked (`ac
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.store import migrate
 from accrual.store.accept import Acceptance
-from accrual.store.address import sqlite_address
 from accrual.store.base import (
     AddArm,
     Answer,
     BanditRow,
-    StoreClosed,
-    StoreDamaged,
     StoredArm,
     StoreError,
     StoreRequest,
-    one_line,
 )
 from accrual.store.checksums import (
     SUMS,
@@ -56,8 +48,8 @@ from accrual.store.event_schema import (
     pack,
     unpack,
 )
-from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
 from accrual.store.new_events import events_of_rows
+from accrual.store.sqlite_file import SQLiteFile
 from accrual.store.sqlite_rows import (
     ADD,
     TableLookup,
@@ -67,14 +59,10 @@ from accrual.store.sqlite_rows import (
     event_rows,
     head_row,
 )
-from accrual.store.wal import check_wal
 
 _BLOCK = 4096  # events, at least
 _DECISIONS_MOST = 80_000  # remembered; others are looked up
-_CACHE = 16_384  # KiB
-_CHECKPOINT = 4_000  # pages of the write-ahead log: a page is in it many times over
 _POLL = 0.01
-_T = TypeVar("_T")
 
 _SAVE = """
 INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES (?, ?, ?, ?, ?)
@@ -135,83 +123,16 @@ class SQLiteStore:
     shared = False
 
     def __init__(self, path: str, readonly: bool = False) -> None:
-        self.address = sqlite_address(path)
-        self._process = os.getpid()
         self._logs: dict[int, _Log] = {}
         self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
-        self._writing, self._reading = threading.Lock(), threading.Lock()
-        self._lock: FileLock | None = None
-        self._turn: Turn | None = None
-        self._writer: sqlite3.Connection | None = None
-        self._closed = False
-        if readonly:
-            migrate.check(migrate.current(str(self.address)), self.address)
-        else:
-            place = self.address.place
-            if not os.path.lexists(place):
-                migrate.upgrade(str(self.address))
-            self._lock = FileLock(
-                place,
-                f"{self.address} is open for writing already; only one store at a time may write to it",
-            )
-        try:
-            if self._lock is not None:
-                self._turn = Turn(self.address.place)
-                with self._turn.taken():
-                    migrate.check(migrate.current(str(self.address)), self.address)
-                    self._settle()
-                    self._writer = self._connect_durably()
-                self._ends = {row[0]: (row,) for row in self._writer.execute(_HEADS)}
-            self._reader = self._connect("ro")
-        except SQLITE_ERRORS as error:
-            self.close()
-            raise _failure(f"{self.address} cannot be opened", error) from error
-        except BaseException:
-            self.close()
-            raise
-
-    def _settle(self) -> None:
-        """Write the write-ahead log again, as it is.
-
-        After a sync that failed, the system may show what was written and yet never put it on the disk.
-        SQLite would take it for committed and write on behind it. While this writes, no other process may:
-        SQLite's own lock sees to that, and `Turn`.
-        """
-        wal = f"{os.path.realpath(self.address.place)}-wal"
-        if not os.path.exists(wal):
-            return
-        check_wal(wal, self.address)
-        with closing(self._connect("rw")) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                with open(wal, "r+b") as log:
-                    body = log.read()
-                    log.seek(0)
-                    log.write(body)
-                    log.flush()
-                    os.fsync(log.fileno())
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                raise StoreError(f"{self.address} cannot be written: {error.strerror}") from error
-            finally:
-                connection.execute("ROLLBACK")
-
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        return migrate.connect_sqlite(self.address, mode)
-
-    def _connect_durably(self) -> sqlite3.Connection:
-        """A connection that syncs what it commits. A backup, for one, has no write-ahead log yet."""
-        connection = self._connect("rw")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA cache_size = {-_CACHE}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
-        return connection
+        self._file = SQLiteFile(path, readonly, self._logs.clear)
+        if self._file.writer is not None:
+            with self._file.opening():
+                self._ends = {row[0]: (row,) for row in self._file.writer.execute(_HEADS)}
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float) -> BanditRow:  # fmt: skip
-        with self._transaction() as connection:
+        with self._file.transaction() as connection:
             if _find(connection, name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
             (number,) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM bandit").fetchone()
@@ -226,15 +147,15 @@ class SQLiteStore:
             return BanditRow(number, name, dict(config), rounds)
 
     def find(self, name: str) -> BanditRow | None:
-        return self._read(lambda connection: _find(connection, name))
+        return self._file.read(lambda connection: _find(connection, name))
 
     def names(self) -> list[str]:
-        return self._read(_names)
+        return self._file.read(_names)
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
     ) -> list[Answer]:
-        with self._transaction() as connection:
+        with self._file.transaction() as connection:
             return self._append(connection, bandit, requests, now, skew)
 
     def _append(
@@ -284,56 +205,19 @@ class SQLiteStore:
             lookup.decisions = dict(recent)
         return answers
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Committed, and synced, when it is left; forgotten if anything fails on the way."""
-        self._check_process()
-        with self._writing:
-            connection = self._writer
-            if connection is None or self._lock is None or self._turn is None:
-                raise InputError(f"{self.address} is open for reading only, or closed")
-            self._lock.check()
-            with self._turn.taken():
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException as error:
-                    self._logs.clear()
-                    self._recover(connection)
-                    if isinstance(error, SQLITE_ERRORS):
-                        raise _failure(f"{self.address} cannot be written", error) from error
-                    if isinstance(error, StoreError):
-                        raise type(error)(f"{self.address}: {one_line(error)}") from None
-                    raise
-
-    def _check_process(self) -> None:
-        """SQLite's connections, and the lock, are of the process that made them."""
-        if os.getpid() != self._process:
-            raise InputError(f"{self.address} was opened before a fork; open it again in the new process")
-
-    def _recover(self, connection: sqlite3.Connection) -> None:
-        """After a failure: end the transaction, if need be with a new connection."""
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            connection.close()
-            self._writer = self._connect_durably()
-
     def read(self, bandit: int, after: int, limit: int) -> Events:
-        return self._read(lambda connection: _events(connection, bandit, after, limit))
+        return self._file.read(lambda connection: _events(connection, bandit, after, limit))
 
     def read_rows(self, bandit: int, after: int, limit: int) -> Events:
         """Like `read`, but from the tables alone: what the blocks must equal."""
         upto = after + limit
-        return self._read(lambda connection: unpack(pack(event_rows(connection, bandit, after, upto))))
+        return self._file.read(lambda connection: unpack(pack(event_rows(connection, bandit, after, upto))))
 
     def head(self, bandit: int) -> int:
-        return self._read(lambda connection: _head(connection, bandit))
+        return self._file.read(lambda connection: _head(connection, bandit))
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        return self._read(lambda connection: arm_rows(connection, bandit))
+        return self._file.read(lambda connection: arm_rows(connection, bandit))
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         def find(connection: sqlite3.Connection) -> DecisionRow | None:
@@ -341,10 +225,10 @@ class SQLiteStore:
             made = 0 if head is None else head.decisions
             return decision_row(connection, bandit, id) if 0 <= id < made else None
 
-        return self._read(find)
+        return self._file.read(find)
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
-        return self._read(lambda connection: context_rows(connection, bandit, first, count))
+        return self._file.read(lambda connection: context_rows(connection, bandit, first, count))
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         end = time.monotonic() + timeout
@@ -356,12 +240,12 @@ class SQLiteStore:
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
-        with self._transaction() as connection:
+        with self._file.transaction() as connection:
             for given in (body, b""):  # the second changes nothing, but has the statement let go of the first
                 connection.execute(_SAVE, [bandit, form, seq, given, sum_])
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
-        found = self._read(lambda connection: connection.execute(
+        found = self._file.read(lambda connection: connection.execute(
             "SELECT seq, body, digest FROM snapshot WHERE bandit = ? AND form = ?", [bandit, form]
         ).fetchone())  # fmt: skip
         return None if found is None else checked_snapshot(bandit, form, found)
@@ -371,52 +255,12 @@ class SQLiteStore:
         return time.time()
 
     def probe(self) -> None:
-        with self._transaction() as connection:
+        with self._file.transaction() as connection:
             connection.execute("UPDATE seal SET sum = sum")
-
-    def _read(self, job: Callable[[sqlite3.Connection], _T]) -> _T:
-        """What `job` finds, all of it as of one moment."""
-        self._check_process()
-        with self._reading:
-            if self._closed:
-                raise StoreClosed("the store has been closed")
-            try:
-                self._reader.execute("BEGIN")
-                try:
-                    return job(self._reader)
-                finally:
-                    self._reader.execute("ROLLBACK")
-            except SQLITE_ERRORS as error:
-                raise _failure(f"{self.address} cannot be read", error) from error
-            except StoreDamaged as error:
-                raise StoreDamaged(f"{self.address}: {one_line(error)}") from None
 
     def close(self) -> None:
         """Close the connections to the file, and let other processes write to it."""
-        if os.getpid() != self._process:
-            return  # it is another process's
-        with self._writing, self._reading:
-            reader = getattr(self, "_reader", None)
-            if reader is not None:
-                reader.close()
-            if self._writer is not None and self._turn is not None:
-                with self._turn.taken():  # the last to close moves the write-ahead log into the database
-                    self._writer.close()
-            self._writer = None
-            self._closed = True
-            if self._turn is not None:
-                self._turn.close()
-            if self._lock is not None:
-                self._lock.release()
-
-
-def _failure(what: str, error: Exception) -> StoreError:
-    """The error to raise for one of SQLite's: it is out of reach for now, or damaged."""
-    text = one_line(error)
-    broken = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError) or text.startswith(
-        ("Could not decode", "no such")
-    )
-    return (StoreDamaged if broken else StoreError)(f"{what}: {text}")
+        self._file.close()
 
 
 def _find(connection: sqlite3.Connection, name: str) -> BanditRow | None:

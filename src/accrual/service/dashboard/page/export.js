@@ -4,25 +4,32 @@ import * as api from "./api.js";
 import { $, h, say } from "./dom.js";
 import { count } from "./words.js";
 
-const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap"];
+const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity"];
 const PAGE = 10_000; // events of one request
 const MOST = 1_000_000; // events of a file: all of them are held in memory
 
+// Text that begins like a formula is given an apostrophe: otherwise a spreadsheet would run it.
 const cell = (value) => {
-  const text = value === undefined || value === null ? "" : String(value);
+  let text = value === undefined || value === null ? "" : String(value);
+  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const line = (values) => `${values.map(cell).join(",")}\r\n`;
 
 /** Read the whole log of a bandit and hand it to the browser as a file. */
 export async function download(name) {
-  const parts = [line(COLUMNS)];
+  const features = Object.keys((await api.bandit(name)).features || {});
+  const values = (event) => [
+    ...COLUMNS.map((column) => event[column]),
+    ...features.map((feature) => event.context?.[feature]),
+  ];
+  const parts = [line([...COLUMNS, ...features.map((feature) => `context_${feature}`)])];
   let after = 0;
   let end = false;
   let rows = 0;
   while (!end && rows < MOST) {
     const page = await api.events(name, after, PAGE);
-    parts.push(...page.events.map((event) => line(COLUMNS.map((column) => event[column]))));
+    parts.push(...page.events.map((event) => line(values(event))));
     rows += page.events.length;
     ({ next: after, end } = page);
     say($("export-note"), `${count(rows)} events read`);
