@@ -51,7 +51,7 @@ def old_rows(url):
 
 def write_sqlite(new, old):
     """With the checksums of that time; and with blocks of events as they were, with a column less."""
-    older = np.dtype([(name, PACKED[name]) for name in PACKED.names[:-1]])
+    older = np.dtype([(name, PACKED[name]) for name in (PACKED.names or ())[:-1]])
     with (
         closing(sqlite3.connect(parse(old).place)) as file,
         closing(sqlite3.connect(parse(new).place)) as had,
@@ -61,8 +61,10 @@ def write_sqlite(new, old):
             for row, all_ in zip(rows, whole, strict=True):
                 file.execute(insert, [*row, checksums.SUMS[table](all_)])
         for bandit, seq, body in had.execute("SELECT bandit, seq, body FROM block").fetchall():
-            events = block_events(body, seq)
-            bytes_ = events[list(older.names)].astype(older).tobytes()
+            events = np.zeros(len(block_events(body, seq)), older)
+            for name in older.names or ():
+                events[name] = block_events(body, seq)[name]
+            bytes_ = events.tobytes()
             values = (bandit, seq, bytes_, checksums.digest(bandit, seq, bytes_))
             file.execute("INSERT INTO block (bandit, seq, body, digest) VALUES (?, ?, ?, ?)", values)
         file.execute("DELETE FROM seal")

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, unknown, whole
 from accrual.core.events import Decision
+from accrual.live.arm_table import VALUE_MOST
 from accrual.live.commit import Ask, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.contexts import checked_contexts, stored_contexts
@@ -37,14 +38,22 @@ class AskChecks:
         self._config = config
         self._follower = follower
         self._turn = turn
+        self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
-    def piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> NewPiece:
+    def piece(self, id: int, value: float, age: float | None = None, at: float | None = None,
+              key: str | None = None, stream: str | None = None) -> NewPiece:  # fmt: skip
         """Check a piece, as `Bandit.observe` takes it."""
+        number, largest = None, self._follower.ledger.arms.value_most
+        if stream is not None:
+            number = self._streams.get(stream)
+            if number is None:
+                raise unknown("stream", str(stream), self._streams)
+            largest = VALUE_MOST * self._config.guardrails[number][1].cap
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if abs(float(value)) > (most := self._follower.ledger.arms.value_most):
+        if abs(float(value)) > largest:
             raise InputError(
-                f"a piece's value must be at most {most:g} in size, a billion times the largest cap, "
+                f"a piece's value must be at most {largest:g} in size, a billion times the largest cap, "
                 f"not {value!r}"
             )
         if value < 0 and not self._config.allow_negative:
@@ -63,12 +72,12 @@ class AskChecks:
             at = float(at)
         if key is not None:
             name_of("a piece", key)
-        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key)
+        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key, number)
 
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""
         if isinstance(ask, NewPiece):
-            return self.piece(*ask[:5])._replace(stream=ask.stream)
+            return self.piece(*ask[:5], self._stream(ask.stream))
         if isinstance(ask, Decide):
             if ask.key is not None:
                 name_of("a decision", ask.key)
@@ -86,6 +95,14 @@ class AskChecks:
         if isinstance(ask, CloseDecision):
             return CloseDecision(decision_number(ask.decision))
         raise InputError(f"submit takes Decide, NewPiece, CloseDecision, AddArm and RetireArm, not {ask!r}")
+
+    def _stream(self, number: int | None) -> str | None:
+        """Return the name of a stream from its number."""
+        if number is None:
+            return None
+        if number not in range(len(self._config.guardrails)):
+            raise InputError(f"there is no guardrail number {number!r}; there are {len(self._streams)}")
+        return self._config.guardrails[number][0]
 
 
 def decision_number(id: Any) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from accrual.core.errors import InputError, only
+from accrual.core.jit import python_function
 from accrual.live.evidence import CUT, ERROR, LOW, SCORED
 from accrual.live.guards import Guards, evidence_of, least_excess
 from accrual.live.sequences import estimates
@@ -19,9 +18,9 @@ GUARDRAILS_MOST = 20
 class Guardrail(NamedTuple):
     """What is asked of a second stream of pieces, of which less is better.
 
-    An arm is worse than a guardrail allows when it is shown to have more of the stream than the best other arm in
-    play, by more than the margin. The chance that a guardrail ever finds an arm worse that is not is at
-    most 5 %, for all arms together and however often one looks.
+    An arm is worse when it is shown to have more of the stream than the best other arm in play, by more than
+    the margin. The chance that a guardrail ever finds an arm worse that is not is at most 5 %, for all arms
+    together and however often one looks.
 
     Attributes
     ----------
@@ -56,7 +55,9 @@ class GuardedArm(NamedTuple):
     name: str
     decisions: int  # closed ones that count
     mean: float | None  # of the stream, for a decision; None before one has closed
-    excess: float | None  # estimated: how much more than the best other arm in play; None if it is not in play
+    excess: (
+        float | None
+    )  # estimated: how much more than the best other arm in play; None if it is not in play
     excess_least: float | None  # the same at the least: holds for all arms and at all times together
     worse: bool  # whether it was shown to have more by more than the margin
     retired: bool
@@ -103,12 +104,14 @@ class GuardrailState(NamedTuple):
 OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
 
 
-def check_guardrail(name: str, given: Any) -> Guardrail:
+def checked_guardrail(name: str, given: Any) -> Guardrail:
     """Return a guardrail as a user gives it, if it can be one."""
     if not isinstance(given, Guardrail):
         raise InputError(f"the guardrail {name!r} must be a Guardrail(cap=1.0, margin=0.02), not {given!r}")
     only("action of a guardrail", (given.action,), ACTIONS)
     cap, margin = given.cap, given.margin
+    if isinstance(cap, bool) or not isinstance(cap, int | float):
+        raise InputError(f"the cap of guardrail {name!r} must be a number, not {cap!r}")
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < cap:
         raise InputError(f"the margin of guardrail {name!r} must be from 0 to below its cap, not {margin!r}")
     return Guardrail(float(cap), float(margin), given.action)
@@ -130,7 +133,7 @@ def _state(
     name: str, rail: Guardrail, guards: Guards, number: int, playing: Sequence[int],
     name_of: Callable[[int], str],
 ) -> GuardrailState:  # fmt: skip
-    evidence = evidence_of(guards, number)
+    evidence = python_function(evidence_of)(guards, number)
     scored = int(evidence.counts[SCORED])
     reason = ""
     if len(playing) < 2:
@@ -148,16 +151,10 @@ def _state(
             excess[arm] = (float(difference[arm, others].max()), float(least[place]))
     arms = []
     for arm, (count, *_, total, _) in enumerate(evidence.heights[:-1].tolist()):
-        arms.append(
-            GuardedArm(
-                name_of(arm),
-                int(count),
-                total / count if count else None,
-                *excess.get(arm, (None, None)),
-                bool(guards.worse[number, arm]),
-                arm not in playing,
-            )
-        )
+        mean = total / count if count else None
+        estimated, at_least = excess.get(arm, (None, None))
+        worse, retired = bool(guards.worse[number, arm]), arm not in playing
+        arms.append(GuardedArm(name_of(arm), int(count), mean, estimated, at_least, worse, retired))
     return GuardrailState(
         name,
         rail.cap,
@@ -177,8 +174,9 @@ def _sentence(name: str, rail: Guardrail, worse: Sequence[GuardedArm], reason: s
         said = [arm.name + (" (retired)" if arm.retired else "") for arm in worse]
         names = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
         return (
-            f"Worse on {name}: {names}, by more than {rail.margin:g} for a decision than the best other arm. The "
-            f"chance that this guardrail ever says so wrongly is at most {100 * ERROR:g} %, however often one looks."
+            f"Worse on {name}: {names}, by more than {rail.margin:g} for a decision than the best other arm. "
+            f"The chance that this guardrail ever says so wrongly is at most {100 * ERROR:g} %, however "
+            "often one looks."
         )
     if reason:
         return f"Nothing can be said of {name}: {reason}."
