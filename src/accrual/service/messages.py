@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.features import FEATURES_MOST
+from accrual.live.guardrails import GUARDRAILS_MOST
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -42,9 +43,9 @@ Window = (
 )
 
 
-def _check_arm(name: str) -> None:
+def _check_name(name: str, what: str = "an arm") -> None:
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
-        raise ValueError("the name of an arm must not have control characters")
+        raise ValueError(f"the name of {what} must not have control characters")
 
 
 class ArmIn(Struct, forbid_unknown_fields=True):
@@ -54,9 +55,32 @@ class ArmIn(Struct, forbid_unknown_fields=True):
     cap: Cap = 1.0
 
     def __post_init__(self) -> None:
-        _check_arm(self.name)
+        _check_name(self.name)
 
 
+class GuardrailIn(Struct, forbid_unknown_fields=True):
+    """What is asked of a second stream of pieces, such as refunds, of which less is better."""
+
+    cap: Annotated[
+        float, Meta(ge=1e-12, le=1e12, description="The greatest total of the stream for one decision.")
+    ] = 1.0
+    margin: Annotated[
+        float, Meta(ge=0, description="By how much an arm may have more, for a decision; below the cap.")
+    ] = 0.0
+    action: Annotated[
+        Literal["flag", "retire"],
+        Meta(description="What becomes of an arm that is worse: it is shown and logged, or also retired."),
+    ] = "flag"
+
+
+GuardrailsIn = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=NAME_MOST)], GuardrailIn],
+    Meta(
+        max_length=GUARDRAILS_MOST,
+        description="Other streams of pieces, by name, of which no arm may have much more than another. They "
+        "need a floor.",
+    ),
+]
 FeaturesIn = Annotated[
     dict[str, Literal["bool"] | list[str | float]],
     Meta(
@@ -130,12 +154,15 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         Meta(description="Of an arm's name to the least and the greatest share of decisions that it gets."),
     ] = {}
     features: FeaturesIn | None = None
+    guardrails: GuardrailsIn = {}
 
     def __post_init__(self) -> None:
         if self.name.endswith("\n"):  # which the pattern's $ lets pass
             raise ValueError("the name of a bandit must not end in a newline")
         if len({arm.name for arm in self.arms}) < len(self.arms):
             raise ValueError("arms must have different names")
+        for name in self.guardrails:
+            _check_name(name, "a guardrail")
 
 
 class NewArmIn(Struct, forbid_unknown_fields=True):
@@ -149,7 +176,7 @@ class NewArmIn(Struct, forbid_unknown_fields=True):
     ) = None
 
     def __post_init__(self) -> None:
-        _check_arm(self.name)
+        _check_name(self.name)
 
 
 class RetireIn(Struct, forbid_unknown_fields=True):
@@ -195,6 +222,7 @@ class BanditOut(Struct):
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
+    guardrails: GuardrailsIn = {}
 
 
 class NotServedOut(Struct):
@@ -302,6 +330,37 @@ class VerdictOut(Struct):
     ]
 
 
+class GuardedArmOut(Struct):
+    """How an arm does on a guardrail."""
+
+    name: str
+    decisions: Annotated[int, Meta(description="Closed decisions that count.")]
+    mean: Annotated[float | None, Meta(description="Of the stream, for a decision.")]
+    excess: Annotated[
+        float | None, Meta(description="Estimated: how much more than the best other arm in play.")
+    ]
+    excess_least: Annotated[
+        float | None, Meta(description="The same at the least: holds for all arms, however often one looks.")
+    ]
+    worse: Annotated[bool, Meta(description="Whether it was shown to have more by more than the margin.")]
+    retired: bool
+
+
+class GuardrailOut(Struct):
+    """What is known of the arms on a guardrail, however often one looks."""
+
+    name: str
+    cap: float
+    margin: float
+    action: Literal["flag", "retire"]
+    error: Annotated[float, Meta(description="The chance of ever finding an arm worse that is not.")]
+    scored: Annotated[int, Meta(description="Closed decisions that count.")]
+    cut: Annotated[int, Meta(description="Totals of the stream above its cap, which count as the cap.")]
+    reason: Annotated[str, Meta(description="Why nothing can be said; empty where something can.")]
+    sentence: Annotated[str, Meta(description="What is known, in words.")]
+    arms: list[GuardedArmOut]
+
+
 class LevelOut(Struct):
     """What the policy expects of the arms in play at one level of a feature."""
 
@@ -343,6 +402,7 @@ class StateOut(Struct):
     arms: list[ArmStateOut]
     verdict: VerdictOut
     features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
+    guardrails: Annotated[list[GuardrailOut], Meta(description="Empty for a bandit without guardrails.")]
 
 
 class HistoryOut(Struct):
@@ -414,6 +474,7 @@ class EventOut(Struct, omit_defaults=True):
     arm: str | UnsetType = UNSET
     value: float | UnsetType = UNSET
     age: float | UnsetType = UNSET
+    stream: Annotated[str, Meta(description="The guardrail that a piece is of.")] | UnsetType = UNSET
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
