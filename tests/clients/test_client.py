@@ -23,7 +23,7 @@ from accrual.client import AsyncClient, Client, Decision, InputError, Piece, Ser
 from accrual.client.errors import error_of
 from accrual.client.retry import pause
 from accrual.core.version import VERSION
-from accrual.service import messages, traffic_routes
+from accrual.service import messages, traffic_routes, verdict_messages
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,7 +100,7 @@ def test_results_have_the_fields_of_the_answers():
         (typed.ArmState, messages.ArmStateOut), (typed.Explanation, messages.ExplanationOut),
         (typed.Reason, messages.ReasonOut), (typed.Event, messages.EventOut),
         (typed.EventPage, messages.EventsOut), (typed.Decision, traffic_routes.DecisionOut),
-        (typed.Guardrail, messages.GuardrailOut), (typed.GuardedArm, messages.GuardedArmOut),
+        (typed.Guardrail, verdict_messages.GuardrailOut), (typed.GuardedArm, verdict_messages.GuardedArmOut),
     ]  # fmt: skip
     for result, answer in pairs:
         assert result._fields == answer.__struct_fields__  # type: ignore[attr-defined]

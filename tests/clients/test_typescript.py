@@ -14,7 +14,7 @@ import pytest
 from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
-from accrual.service import messages, refusals, traffic_routes
+from accrual.service import messages, refusals, traffic_routes, verdict_messages
 
 HERE = Path(__file__).parents[2] / "clients" / "typescript"
 NOT_TRIED = "the TypeScript client was not tried: "
@@ -118,9 +118,9 @@ def test_it_knows_every_problem_of_the_service():
         ("PieceResult", traffic_routes.PieceOut),
         ("ArmState", messages.ArmStateOut),
         ("BanditState", messages.StateOut),
-        ("Verdict", messages.VerdictOut),
-        ("Guardrail", messages.GuardrailOut),
-        ("GuardedArm", messages.GuardedArmOut),
+        ("Verdict", verdict_messages.VerdictOut),
+        ("Guardrail", verdict_messages.GuardrailOut),
+        ("GuardedArm", verdict_messages.GuardedArmOut),
     ],
 )
 def test_its_results_have_fields_of_the_answers(name, answer):

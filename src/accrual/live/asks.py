@@ -40,15 +40,15 @@ class AskChecks:
         self._turn = turn
         self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
-    def piece(self, id: int, value: float, age: float | None = None, at: float | None = None,
-              key: str | None = None, stream: str | None = None) -> NewPiece:  # fmt: skip
-        """Check a piece, as `Bandit.observe` takes it."""
-        number, largest = None, self._follower.ledger.arms.value_most
-        if stream is not None:
-            number = self._streams.get(stream)
-            if number is None:
-                raise unknown("stream", str(stream), self._streams)
-            largest = VALUE_MOST * self._config.guardrails[number][1].cap
+    def piece(self, piece: NewPiece) -> NewPiece:
+        """Check a piece."""
+        value, age, at, largest = piece.value, piece.age, piece.when, self._follower.ledger.arms.value_most
+        if piece.stream is not None:
+            if piece.stream not in self._streams.values():
+                raise InputError(
+                    f"there is no guardrail number {piece.stream!r}; there are {len(self._streams)}"
+                )
+            largest = VALUE_MOST * self._config.guardrails[piece.stream][1].cap
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if abs(float(value)) > largest:
@@ -70,14 +70,24 @@ class AskChecks:
             if not is_finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             at = float(at)
-        if key is not None:
-            name_of("a piece", key)
-        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key, number)
+        if piece.key is not None:
+            name_of("a piece", piece.key)
+        plain = type(piece.decision) is int and type(value) is float
+        if plain and age is piece.age and at is piece.when:  # float() returns a float itself
+            return piece
+        return piece._replace(decision=decision_number(piece.decision), value=float(value), age=age, when=at)
+
+    def stream(self, name: str) -> int:
+        """Return the number of a guardrail."""
+        number = self._streams.get(name) if isinstance(name, str) else None
+        if number is None:
+            raise unknown("stream", str(name), self._streams)
+        return number
 
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""
         if isinstance(ask, NewPiece):
-            return self.piece(*ask[:5], self._stream(ask.stream))
+            return self.piece(ask)
         if isinstance(ask, Decide):
             if ask.key is not None:
                 name_of("a decision", ask.key)
@@ -95,14 +105,6 @@ class AskChecks:
         if isinstance(ask, CloseDecision):
             return CloseDecision(decision_number(ask.decision))
         raise InputError(f"submit takes Decide, NewPiece, CloseDecision, AddArm and RetireArm, not {ask!r}")
-
-    def _stream(self, number: int | None) -> str | None:
-        """Return the name of a stream from its number."""
-        if number is None:
-            return None
-        if number not in range(len(self._config.guardrails)):
-            raise InputError(f"there is no guardrail number {number!r}; there are {len(self._streams)}")
-        return self._config.guardrails[number][0]
 
 
 def decision_number(id: Any) -> int:
@@ -138,7 +140,7 @@ def refuse_decisions_after_arms(asks: Sequence[Ask]) -> None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether this is a number, and neither infinite nor a NaN."""
+    """Return whether this is a number, and neither infinite nor a NaN."""
     try:
         return math.isfinite(value)
     except (TypeError, OverflowError):

@@ -83,7 +83,7 @@ class Bandit:
         Into how many equal parts the window is cut. In rounds it must divide the window. A window of
         time is seen by the policy in steps of this many to the window, 1,000 unless given.
     policy : Policy or str, optional
-        Any of the catalog, or your own; AgeIMED unless given.
+        Any of the catalog, or your own; AgePrior unless given.
     store : str or Store, optional
         Where events are kept: ``"sqlite:///plays.db"``, ``"postgresql://..."``, or an open store. In
         memory unless given, for as long as the process lives.
@@ -139,7 +139,7 @@ class Bandit:
         policy: Policy | None = None,
         **options: Unpack[Options],
     ) -> Bandit:
-        """A bandit that is in a store already, as it was made.
+        """Open a bandit that is in a store already, as it was made.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Bandit:
         key: str | None = None,
         stream: str | None = None,
     ) -> Answer:
-        """A piece of decision `id`.
+        """Store a piece of decision `id`, and learn from it.
 
         Parameters
         ----------
@@ -313,7 +313,7 @@ class Bandit:
         keys: Sequence[str | None] | None = None,
         streams: Sequence[str | None] | None = None,
     ) -> list[Answer]:
-        """Several pieces, durable together: an answer for each.
+        """Store several pieces in one transaction; return an answer for each.
 
         A value that is not a number, and the like, is an error, and then none is stored. What the
         store refuses (an unknown decision, a key used for something else, a time in the future) has
@@ -333,11 +333,11 @@ class Bandit:
         return answers
 
     def submit(self, asks: Sequence[Ask], pieces_checked: bool = False) -> list[Answer]:
-        """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
+        """Make decisions, and store pieces, closings and arms, in one transaction and in this order.
 
-        For a program that collects the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
-        decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be
-        stored.
+        Return an answer for each. This is for a program that collects the requests of many clients. `Decide`
+        (of `accrual.live.commit`) asks for decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm`
+        (of `accrual.store.base`) are to be stored.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class Bandit:
         return self._commits.submit(sound) if sound else []
 
     def close_decision(self, id: int) -> bool:
-        """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
+        """Refuse further pieces of decision `id`; return False if it had been closed before.
 
         What it has paid counts when it would have, at the ages of its groups and at the end of its window,
         as for a decision that may still be paid for: were it counted now, decisions
@@ -402,13 +402,13 @@ class Bandit:
         self._commits.submit((RetireArm(names.index(name)),))
 
     def state(self) -> BanditState:
-        """What is known of every arm."""
+        """Return what is known of every arm."""
         with self._commits.turn:
             self._commits.settle()
             return self._observer.state(self.name, self._name)
 
     def explain(self, id: int) -> Explanation:
-        """Why decision `id` got its arm: every arm's index, and what it is made of, at that moment."""
+        """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""
         number = decision_number(id)
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
@@ -417,15 +417,15 @@ class Bandit:
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
     def check(self) -> None:
-        """Complain (`StoreError`) if nothing can be stored now because the clock has leapt."""
+        """Raise `StoreError` if nothing can be stored now because the clock has leapt."""
         self._commits.now()
 
     def catch_up(self) -> int:
-        """Fold what other workers have written since. How many events that was."""
+        """Fold what other workers have written since; return how many events that was."""
         return self._commits.catch_up()
 
     def follow(self) -> None:
-        """From now on fold what other workers write as they write it, in a thread of its own.
+        """Begin to fold what other workers write, as they write it, in a thread.
 
         A bandit that was given the address of a PostgreSQL database does so from the start.
         """
@@ -479,5 +479,6 @@ class Bandit:
         key: str | None = None,
         stream: str | None = None,
     ) -> NewPiece:
-        """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
-        return self._checks.piece(id, value, age, at, key, stream)
+        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
+        number = None if stream is None else self._checks.stream(stream)
+        return self._checks.piece(NewPiece(id, value, age, at, key, number))

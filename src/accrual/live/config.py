@@ -15,10 +15,8 @@ from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
 from accrual.live.guardrails import GUARDRAILS_MOST, Guardrail, checked_guardrail
 from accrual.live.ledger import Ledger
-from accrual.policy.age_imed import AgeIMED
-from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.base import Policy, as_policy
-from accrual.policy.catalog import parse, policy_text
+from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
 from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
 
@@ -71,7 +69,7 @@ class Options(TypedDict, total=False):
 class Config(NamedTuple):
     """All that the fold depends on, beside the events."""
 
-    arms: tuple[AddArm, ...]  # the first
+    arms: tuple[AddArm, ...]  # the first; arms that come later are events
     rounds: bool
     window: float  # rounds, or seconds
     groups: int
@@ -84,7 +82,7 @@ class Config(NamedTuple):
     guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
-        """One for the first arms, with this policy or another."""
+        """Return a new ledger of the first arms, with this policy or another."""
         return Ledger(
             policy or self.policy,
             [arm.cap for arm in self.arms],
@@ -99,9 +97,11 @@ class Config(NamedTuple):
         )
 
     def written(self) -> dict[str, Any]:
-        """As the store keeps it."""
+        """Return the configuration as a store keeps it."""
         text = policy_text(self.policy)
-        unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
+        unit = (
+            {"unit": self.unit} if self.unit else {}
+        )  # left out where there is none, as it was before there were units
         features = {} if self.features is None else {"features": self.features.written()}
         limits: dict[str, Any] = {}
         if self.limits.any:
@@ -137,7 +137,7 @@ def checked(
     unit: str = "",
     features: Mapping[str, Any] | None = None,
 ) -> Config:
-    """A configuration from what a user gives."""
+    """Return a checked configuration from what a user gives."""
     rounds, length = window_of(window)
     if groups is not None:
         groups = whole("groups", groups, 1)
@@ -166,13 +166,13 @@ def checked(
         rounds,
         length,
         groups or (int(length) if rounds else STEPS),
-        policy or (AgeIMED() if features is None else AgeLinTS()),
+        policy or (DEFAULT if features is None else DEFAULT_WITH_FEATURES),
         whole("seed", seed, 0, SEED_MOST),
         bool(allow_negative),
         unit_of(unit),
         features=None if features is None else Features(features),
     )
-    config.ledger()  # the policy may have something to say
+    config.ledger()  # the policy may refuse these caps or this window
     return config
 
 
@@ -186,7 +186,7 @@ def check_times(options: Options) -> None:
 
 
 def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
-    """A configuration as the store keeps it; `policy` where it is not of the catalog."""
+    """Return the configuration that a store keeps; `policy` is needed where it is not of the catalog."""
     if written["own_policy"]:
         if policy is None:
             raise InputError(
@@ -277,7 +277,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
 
 
 def _short(key: str, written: Mapping[str, Any]) -> str:
-    """One setting of a configuration as the store keeps it, for people."""
+    """Return one setting of a stored configuration, as text for people."""
     if key == "arms":
         return "[" + ", ".join(f"{name} (cap {cap:.15g})" for name, cap, _ in written["arms"]) + "]"
     if key == "window":
@@ -290,7 +290,7 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
 
 
 def window_of(window: int | str | timedelta) -> tuple[bool, float]:
-    """Whether a window counts rounds, and how long it is: in rounds or in seconds.
+    """Return whether a window counts rounds, and how long it is: in rounds or in seconds.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def window_of(window: int | str | timedelta) -> tuple[bool, float]:
 
 
 def window_text(rounds: bool, length: float) -> str:
-    """A window for people: the reverse of `window_of`.
+    """Return a window as text for people: the reverse of `window_of`.
 
     Examples
     --------
@@ -325,9 +325,9 @@ def window_text(rounds: bool, length: float) -> str:
 
 
 def name_of(what: str, name: Any) -> str:
-    """A name or a key, checked."""
+    """Return a name or a key, if it is one that every database takes."""
     if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
-        if name.isascii():  # whatever is not may hold half a character, which no database takes
+        if name.isascii():  # other text may hold half a character (a lone surrogate), which no database takes
             return name
         try:
             name.encode()
@@ -352,11 +352,11 @@ def unit_of(unit: Any) -> str:
 
 
 def cap_of(cap: Any) -> float:
-    """An arm's cap, checked."""
+    """Return an arm's cap as a float, if it is a number that can be computed with."""
     try:
         number = float(cap)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, squares of shares of a cap are no numbers any more
+    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, the square of a small share of a cap is 0 or infinite
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
     return number

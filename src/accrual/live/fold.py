@@ -105,8 +105,9 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
             copied = state.choosing_bytes
         elif not copy_due(state.draft, state.pending.queues, state.rules.ends, now + step * (n - 1), n):
             return False
+        memory, trial_memory = state.memory, state.trial_memory
         for j in range(copied):  # a slice would be copied twice
-            state.trial_memory[j] = state.memory[j]
+            trial_memory[j] = memory[j]
         for k in range(state.rules.founding, len(state.first_news)):
             state.trial_first_news[k] = state.first_news[k]
         book = Book(state.trial_stats, state.trial_first_news, state.draft.queues, True, light)
@@ -149,18 +150,18 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
 
         False where there is no room for them; none is made then.
         """
-        return decide(held.value, now, n, arm, window, salt)
+        return decide(held, now, n, arm, window, salt)
 
     @kernel
     def observe(held: Any, id_: int, value: float, age: float) -> bool:
         """Take in a piece; return whether it is learned from."""
-        learned: bool = learn(held.value, id_, value, age, REWARD)
+        learned: bool = learn(held, id_, value, age, REWARD)
         return learned
 
     @kernel
     def observe_many(held: Any, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
         """Take in pieces in this order; `learned` says of each whether it is learned from."""
-        learn_all(held.value, ids, values, ages, learned)
+        learn_all(held, ids, values, ages, learned)
 
     @kernel
     def extend(held: Any, start: int, events: Events) -> int:
@@ -168,7 +169,7 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
 
         That is an arm's coming or going, or a decision for which there is no room.
         """
-        return replay(held.value, start, events)
+        return replay(held, start, events)
 
     @kernel
     def choose(held: Any, now: float, step: float, n: int, salt: int) -> bool:
@@ -177,6 +178,6 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
         It all happens to the trial's copies: afterwards they are as they were when the last arm was chosen.
         False where the draft has no room.
         """
-        return try_decisions(held.value, now, step, n, salt)
+        return try_decisions(held, now, step, n, salt)
 
     return Fold(advance, observe, observe_many, extend, choose)

@@ -279,7 +279,7 @@ class Ledger:
         return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
 
     def observe(self, id: int, value: float, age: float) -> bool:
-        """A piece of decision `id`, paid when it was of this age. Whether it is learned from.
+        """Take in a piece that decision `id` paid at this age; return whether it is learned from.
 
         It is not, but counted as late, if the age is past the decision's window or the decision
         has been closed.
@@ -295,7 +295,7 @@ class Ledger:
     def observe_many(
         self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
     ) -> npt.NDArray[np.bool_]:
-        """Several pieces, in this order: all of them, or none if one is wrong.
+        """Take in several pieces, in this order: all of them, or none if one is wrong.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class Ledger:
         self.kernels.code.advance(self.kernels.held, self.now, 0, CHOOSE, OF_ARM, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
-        """Refuse further pieces of decision `id`. False if its window was over, or it had been closed.
+        """Refuse further pieces of decision `id`; return False if its window was over or it had been closed.
 
         Nothing else changes: its groups finish, and its total counts, when they would have.
         """

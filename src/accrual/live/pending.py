@@ -47,7 +47,7 @@ class Pending(NamedTuple):
 
 
 def none_pending(groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
-    """Memory for no decisions yet."""
+    """Return arrays that hold no decisions yet."""
     return Pending(
         np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
         np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, guardrails)),
@@ -56,7 +56,7 @@ def none_pending(groups: int, queues: int, width: int = 0, guardrails: int = 0) 
 
 
 def with_room(old: Pending, more: int) -> Pending:
-    """The same decisions, with room for `more` others."""
+    """Return arrays that hold the same decisions and have room for `more` others."""
     first, next_ = old.counts[FIRST], old.counts[NEXT]
     where = np.full(max(_power(next_ - first + more), len(old.where)), CLOSED)
     ids = np.arange(first, next_)
@@ -77,7 +77,7 @@ def with_room(old: Pending, more: int) -> Pending:
 
 
 def _power(least: int) -> int:
-    """The next power of two."""
+    """Return the least power of two that is at least this."""
     return 1 << (int(least) - 1).bit_length()
 
 
@@ -98,7 +98,7 @@ def has_room(pending: Pending, more: int) -> bool:
 
 @njit
 def find(pending: Pending, id_: int) -> int:
-    """The row of a decision that has been made, or CLOSED if its window is over."""
+    """Return the row of a decision that has been made, or CLOSED if its window is over."""
     if id_ < pending.counts[FIRST]:
         return CLOSED
     return pending.where[id_ & (len(pending.where) - 1)]
@@ -108,7 +108,7 @@ def find(pending: Pending, id_: int) -> int:
 def enter(
     pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float, x: Floats
 ) -> None:
-    """A new decision, where there is room for it."""
+    """Add a new decision; there must be room for it."""
     counts = pending.counts
     id_ = counts[NEXT]
     counts[NEXT] += 1
@@ -143,7 +143,7 @@ def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: flo
 
 @njit
 def close(pending: Pending, id_: int) -> bool:
-    """Refuse further pieces of a decision. False if its window was over, or it had been closed.
+    """Refuse further pieces of a decision; return False if its window was over, or it had been closed.
 
     Its groups finish at their own ages all the same. Were they to finish now, the decisions that are
     known to pay nothing more would be counted before those that still may, and every mean be too low.
@@ -158,7 +158,7 @@ def close(pending: Pending, id_: int) -> bool:
 
 @njit
 def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
-    """The window of a decision is over: it is scored, once the windows of all before it are over too."""
+    """Remove a decision whose window is over; score it once the windows of all before it are over too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1

@@ -16,8 +16,8 @@ from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
 from accrual.live.pending import open_rows
 from accrual.live.verdict import Pace, Verdict, verdict
-from accrual.policy.age import AgePolicy
-from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_cells import CellPolicy
+from accrual.policy.catalog import DEFAULT
 from accrual.store.base import Store
 
 
@@ -69,7 +69,7 @@ class BanditState(NamedTuple):
 
 
 class Observer:
-    """Sees to it that there are estimates: the policy's own, if it is an Age policy, or its own.
+    """Estimates what arms pay: from a policy's statistics of every age, or else from a ledger of its own.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ class Observer:
         self._bandit = bandit
         self._config = config
         self._follower = follower
-        self._own = follower if isinstance(config.policy, AgePolicy) else None
+        self._own = follower if isinstance(config.policy, CellPolicy) else None
 
     def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
-        """The state now. For other policies than Age ones, this first reads what is new in the log."""
+        """Return the state now. Where the policy does not learn every age, this first reads the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
         open_ = _by_arm(watched)
@@ -99,7 +99,7 @@ class Observer:
         arms = []
         for arm in range(len(ledger.arms)):
             cap = float(ledger.arms.caps[arm])
-            found = estimate(watched.params, watched.stats, arm)
+            found = estimate(watched.stats, watched.edges, arm)
             above = int(ledger.arms.above[arm])
             mean = interval = None
             expected = None if pending[arm] else 0.0
@@ -158,7 +158,7 @@ class Observer:
         if self._own is None:
             config = self._config
             self._own = LogFollower(
-                self._store, self._bandit, lambda: config.ledger(AgeIMED()), 1.0 if config.rounds else 0.0
+                self._store, self._bandit, lambda: config.ledger(DEFAULT), 1.0 if config.rounds else 0.0
             )
         if self._own is not self._follower:
             self._own.catch_up()
@@ -171,15 +171,18 @@ class Observer:
 
 
 def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
-    """The pending decisions of each arm."""
+    """Return the rows of each arm's pending decisions."""
     rows = open_rows(ledger.pending_decisions)
     rows = rows[np.argsort(rows["arm"], kind="stable")]
     return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.arms))))
 
 
 def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
-    """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
-    the ends of their windows, less what these groups have paid by now."""
+    """Return what an arm's pending decisions are expected to pay from now on.
+
+    That is what the groups that they have not finished pay, up to the ends of their windows, less what these
+    groups have paid by now.
+    """
     known = float(found.spread[: found.reached].sum())
     total = float(ledger.arms.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
     ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))

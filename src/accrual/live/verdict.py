@@ -97,7 +97,7 @@ class Pace(NamedTuple):
     """How fast decisions come."""
 
     pending: int  # made, and not closed
-    per_time: float | None  # decisions in a round or a second; None while nobody knows
+    per_time: float | None  # decisions in a round or a second; None while it is not known
     window: float
 
 

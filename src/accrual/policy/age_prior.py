@@ -11,7 +11,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
-from accrual.policy.age_cells import KAPPA_START, bucket_edges, checked_buckets, spread_over_buckets
+from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policy.age_learning import refresh
 from accrual.policy.age_model import (
     BETWEEN,
@@ -31,7 +31,7 @@ from accrual.policy.age_model import (
     finished,
     payments,
 )
-from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.base import Floats, Functions, Moment
 from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
@@ -48,7 +48,7 @@ def _bernstein(gap: float, mean: float, variance: float) -> float:
 
 @njit
 def _cost(gap: float, mean: float, variance: float) -> float:
-    """What one decision says against a mean that is higher by `gap`, in nats.
+    """Return what one decision says against a mean that is higher by `gap`, in nats.
 
     The greater of two bounds: of a total that takes two values with this mean and variance, the lower one 0
     if it can be, which is exact for totals of 0 or the cap; and Bernstein's.
@@ -62,7 +62,7 @@ def _cost(gap: float, mean: float, variance: float) -> float:
 
 @njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
-    """What it costs, in three ways, to hold that the arm is as good as the leader.
+    """Compute what it costs, in three ways, to hold that the arm is as good as the leader.
 
     The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides
     totals near the cap. The last two begin with what it takes to believe them.
@@ -120,7 +120,7 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 
 @njit
 def _worth(share: float, behind: float) -> float:
-    """What trying an arm may cost that has exp(-behind) of the leader's decisions.
+    """Return what trying an arm may cost that has exp(-behind) of the leader's decisions.
 
     IMED's is `behind` itself. With very many arms it is Brezzi and Lai's approximation to Gittins' index, for
     which there is no time to try them all.
@@ -155,7 +155,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
 
 
 @dataclass(frozen=True)
-class AgePrior(Policy):
+class AgePrior(CellPolicy):
     """Learn from every piece at every age, and what arms have in common on the way.
 
     A heuristic: nothing is proved. docs/age_prior.md has the model, and where it does badly.
@@ -185,7 +185,6 @@ class AgePrior(Policy):
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
 
-    feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
         index=index,
         survey=survey,
@@ -225,9 +224,6 @@ class AgePrior(Policy):
             "decisions": float(stats.pulls[arm]),
             "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
         }
-
-    def edges(self, window: int) -> Ints:
-        return bucket_edges(self.buckets, window)
 
     def params(self, caps: Floats, window: int) -> Params:
         arms = len(caps)

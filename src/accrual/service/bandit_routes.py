@@ -23,25 +23,22 @@ from accrual.service.messages import (
     ExplanationOut,
     ExportQuery,
     FeatureOut,
-    GuardedArmOut,
     GuardrailIn,
-    GuardrailOut,
     HistoryOut,
     LevelOut,
     NewArmIn,
     NotServedOut,
-    PairOut,
     ReasonOut,
     RecentDecisionOut,
     RecentOut,
     RecentQuery,
     RetireIn,
     StateOut,
-    VerdictOut,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
+from accrual.service.verdict_messages import GuardedArmOut, GuardrailOut, PairOut, VerdictOut
 from accrual.store.base import AddArm, Answer, BanditRow, CloseDecision, RetireArm, Status, StoreRequest
 from accrual.store.event_schema import Events, Kind, event_column
 
