@@ -11,12 +11,13 @@ import numpy.typing as npt
 from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
+from accrual.live.guardrails import GuardrailState, guardrail_states
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
 from accrual.live.pending import open_rows
 from accrual.live.verdict import Pace, Verdict, verdict
-from accrual.policy.age import AgePolicy
-from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_cells import CellPolicy
+from accrual.policy.catalog import DEFAULT
 from accrual.store.base import Store
 
 
@@ -64,10 +65,11 @@ class BanditState(NamedTuple):
     arms: list[ArmState]
     verdict: Verdict
     features: list[FeatureState]  # empty for a bandit without features
+    guardrails: list[GuardrailState]
 
 
 class Observer:
-    """Estimates what arms pay: from the statistics of an Age policy, or else from a ledger of its own.
+    """Estimates what arms pay: from a policy's statistics of every age, or else from a ledger of its own.
 
     Parameters
     ----------
@@ -84,10 +86,10 @@ class Observer:
         self._bandit = bandit
         self._config = config
         self._follower = follower
-        self._own = follower if isinstance(config.policy, AgePolicy) else None
+        self._own = follower if isinstance(config.policy, CellPolicy) else None
 
     def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
-        """Return the state now. For other policies than Age ones, this first reads what is new in the log."""
+        """Return the state now. Where the policy does not learn every age, this first reads the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
         open_ = _by_arm(watched)
@@ -97,7 +99,7 @@ class Observer:
         arms = []
         for arm in range(len(ledger.arms)):
             cap = float(ledger.arms.caps[arm])
-            found = estimate(watched.params, watched.stats, arm)
+            found = estimate(watched.stats, watched.edges, arm)
             above = int(ledger.arms.above[arm])
             mean = interval = None
             expected = None if pending[arm] else 0.0
@@ -138,6 +140,7 @@ class Observer:
             arms,
             self._verdict(ledger, name_of),
             by_level(ledger, name_of),
+            guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
         )
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
@@ -155,7 +158,7 @@ class Observer:
         if self._own is None:
             config = self._config
             self._own = LogFollower(
-                self._store, self._bandit, lambda: config.ledger(AgeIMED()), 1.0 if config.rounds else 0.0
+                self._store, self._bandit, lambda: config.ledger(DEFAULT), 1.0 if config.rounds else 0.0
             )
         if self._own is not self._follower:
             self._own.catch_up()
