@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
-from numba.core.datamodel import default_manager, models
+from numba.core.datamodel import models, registry
 from numba.core.extending import infer_getattr, lower_getattr_generic, lower_setattr_generic
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
@@ -39,7 +39,7 @@ class _NativeTuple(structref.StructRefProxy):
     """The Python object that stands for a native tuple."""
 
 
-default_manager.register(_NativeTupleType, models.StructRefModel)
+registry.default_manager.register(_NativeTupleType, models.StructRefModel)
 structref.define_proxy(_NativeTuple, _NativeTupleType, ["value"])
 
 
@@ -72,7 +72,7 @@ def _address(context: Any, builder: Any, kind: Any, native: Any) -> Any:
     return builder.bitcast(address, payload.as_pointer())
 
 
-@lower_setattr_generic(_NativeTupleType)  # type: ignore[untyped-decorator]
+@lower_setattr_generic(_NativeTupleType)
 def _store_tuple(context: Any, builder: Any, signature: Any, given: Any, name: str) -> None:
     """Store the tuple, once, into memory that nothing has been stored in."""
     kind, value = signature.args
@@ -80,7 +80,7 @@ def _store_tuple(context: Any, builder: Any, signature: Any, given: Any, name: s
     builder.store(given[1], cgutils.gep(builder, _address(context, builder, kind, given[0]), 0, 0))
 
 
-@lower_getattr_generic(_NativeTupleType)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(_NativeTupleType)
 def _load_field(context: Any, builder: Any, kind: Any, native: Any, name: str) -> Any:
     """Load one field of the tuple, and nothing else.
 
@@ -100,8 +100,8 @@ def _make(value: Any) -> Any:
 def native_tuple(value: Any) -> Any:
     """Convert a named tuple of arrays for passing it to kernels, which read its fields by their names.
 
-    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what a
-    kernel writes into them is seen in Python too.
+    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what
+    a kernel writes into them is seen in Python too.
 
     Examples
     --------

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, unknown, whole
 from accrual.core.events import Decision
+from accrual.live.arm_table import VALUE_MOST
 from accrual.live.commit import Ask, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.contexts import checked_contexts, stored_contexts
@@ -37,15 +38,22 @@ class AskChecks:
         self._config = config
         self._follower = follower
         self._turn = turn
+        self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
     def piece(self, piece: NewPiece) -> NewPiece:
         """Check a piece."""
-        value, age, at = piece.value, piece.age, piece.when
+        value, age, at, largest = piece.value, piece.age, piece.when, self._follower.ledger.arms.value_most
+        if piece.stream is not None:
+            if piece.stream not in self._streams.values():
+                raise InputError(
+                    f"there is no guardrail number {piece.stream!r}; there are {len(self._streams)}"
+                )
+            largest = VALUE_MOST * self._config.guardrails[piece.stream][1].cap
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if abs(float(value)) > (most := self._follower.ledger.arms.value_most):
+        if abs(float(value)) > largest:
             raise InputError(
-                f"a piece's value must be at most {most:g} in size, a billion times the largest cap, "
+                f"a piece's value must be at most {largest:g} in size, a billion times the largest cap, "
                 f"not {value!r}"
             )
         if value < 0 and not self._config.allow_negative:
@@ -68,6 +76,13 @@ class AskChecks:
         if plain and age is piece.age and at is piece.when:  # float() returns a float itself
             return piece
         return piece._replace(decision=decision_number(piece.decision), value=float(value), age=age, when=at)
+
+    def stream(self, name: str) -> int:
+        """Return the number of a guardrail."""
+        number = self._streams.get(name) if isinstance(name, str) else None
+        if number is None:
+            raise unknown("stream", str(name), self._streams)
+        return number
 
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""

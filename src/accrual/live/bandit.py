@@ -31,11 +31,13 @@ from accrual.live.config import (
     name_of,
     read,
     window_of,
+    with_guardrails,
     with_limits,
 )
 from accrual.live.contexts import stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
+from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.log_follower import LogFollower
 from accrual.live.opening import found_or_created, opened_store
 from accrual.live.state import BanditState, Observer
@@ -89,7 +91,8 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`: see `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `guardrails`: see
+        `Options`.
 
     Examples
     --------
@@ -122,7 +125,7 @@ class Bandit:
             arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
             options.get("features"),
         )  # fmt: skip
-        given = with_limits(given, options, name)
+        given = with_guardrails(with_limits(given, options, name), options.get("guardrails"))
         name_of("a bandit", name)
         with opened_store(store) as (place, owned):
             row, given = found_or_created(place, name, given, options)
@@ -175,10 +178,13 @@ class Bandit:
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
-        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt)
+        self._names = [arm.name for arm in store.arms(row.number)]
+        watch = None
+        if given.guardrails:
+            watch = GuardrailWatch(row.name, given.guardrails, self._follower.ledger, self._name)
+        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, watch)
         self._checks = AskChecks(given, self._follower, self._commits.turn)
         self._observer = Observer(store, row.number, given, self._follower)
-        self._names = [arm.name for arm in store.arms(row.number)]
         self._catch_up_thread: CatchUpThread | None = None
         refuse_in_children(self)
         if owned and store.shared:
@@ -257,7 +263,13 @@ class Bandit:
         return self._config.features
 
     def observe(
-        self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
+        self,
+        id: int,
+        value: float,
+        age: float | None = None,
+        at: float | None = None,
+        key: str | None = None,
+        stream: str | None = None,
     ) -> Answer:
         """Store a piece of decision `id`, and learn from it.
 
@@ -273,6 +285,8 @@ class Bandit:
             Of this piece among those of its decision. The same key with the same piece is answered
             like the first time; with another piece it is an error. Without one, the same value at the
             same stated age is taken for the same piece; where no age is stated, every call is a piece.
+        stream : str, optional
+            The guardrail that it is of; without one it is reward, which the policy learns from.
 
         Returns
         -------
@@ -281,7 +295,7 @@ class Bandit:
             `warning` is text if the decision has paid more in all than its arm's cap, which is also
             given as a Python warning; otherwise it is empty.
         """
-        piece = self.piece(id, value, age, at, key)
+        piece = self.piece(id, value, age, at, key, stream)
         (answer,) = self._commits.submit((piece,))
         if answer.warning:
             warnings.warn(answer.warning, stacklevel=2)
@@ -297,6 +311,7 @@ class Bandit:
         ages: Sequence[float | None] | None = None,
         ats: Sequence[float | None] | None = None,
         keys: Sequence[str | None] | None = None,
+        streams: Sequence[str | None] | None = None,
     ) -> list[Answer]:
         """Store several pieces in one transaction; return an answer for each.
 
@@ -307,10 +322,10 @@ class Bandit:
         columns = [
             ids,
             values,
-            *(column if column is not None else [None] * len(ids) for column in (ages, ats, keys)),
+            *(column if column is not None else [None] * len(ids) for column in (ages, ats, keys, streams)),
         ]
         if len({len(column) for column in columns}) > 1:
-            raise InputError("ids, values, ages, ats and keys must be of one length")
+            raise InputError("ids, values, ages, ats, keys and streams must be of one length")
         pieces = [self.piece(*row) for row in zip(*columns, strict=True)]
         answers = self._commits.submit(pieces) if pieces else []
         for text in {answer.warning for answer in answers if answer.warning}:
@@ -456,7 +471,14 @@ class Bandit:
         return self._names[number]
 
     def piece(
-        self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
+        self,
+        id: int,
+        value: float,
+        age: float | None = None,
+        at: float | None = None,
+        key: str | None = None,
+        stream: str | None = None,
     ) -> NewPiece:
         """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
-        return self._checks.piece(NewPiece(id, value, age, at, key))
+        number = None if stream is None else self._checks.stream(stream)
+        return self._checks.piece(NewPiece(id, value, age, at, key, number))

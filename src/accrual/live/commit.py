@@ -18,6 +18,7 @@ from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
 from accrual.live.cap_warnings import add_cap_warnings
 from accrual.live.contexts import Floats, numbers_of
+from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.ledger import NO_ARM
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, NewDecisions, Store, StoreError, StoreRequest
@@ -65,6 +66,8 @@ class Commits:
         How far in the future a stated time may be.
     salt : int
         Sets this worker's draws apart from those of others; kept with every decision.
+    watch : GuardrailWatch, optional
+        Says which arms are to be retired, because they are worse on a guardrail.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Commits:
         step: float,
         skew: float,
         salt: int,
+        watch: GuardrailWatch | None = None,
     ) -> None:
         self._store = store
         self._bandit = bandit
@@ -84,6 +88,7 @@ class Commits:
         self._step = step
         self._skew = skew
         self._salt = salt
+        self._watch = watch
         self._queue: list[_Caller] = []
         self._leader: _Caller | None = None  # the caller that is committing, or about to
         self._gate = threading.Lock()  # held while the queue or the leader changes
@@ -160,6 +165,7 @@ class Commits:
             )
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
+            self._retire_worse()
             return answer
 
     def _make_batch(
@@ -264,6 +270,16 @@ class Commits:
         if np.count_nonzero(follower.ledger.arms.above):  # four times as fast as any()
             for caller in callers:
                 add_cap_warnings(follower.ledger, caller.asks, caller.answers or [])
+        self._retire_worse()
+
+    def _retire_worse(self) -> None:
+        """Retire the arms that guardrails have found worse since; if that fails, the next commit does."""
+        if self._watch is None:
+            return
+        retiring = self._watch.retiring(self._follower.ledger)
+        if retiring:
+            answers = self._store.append(self._bandit, retiring, self.now(), self._skew)
+            self._follower.take(retiring, answers)
 
     def _keep(self) -> None:
         """Save a snapshot if one is due. If that fails, only the next start takes longer."""

@@ -7,10 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any, NamedTuple, TypedDict
 
+import numpy as np
+
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
+from accrual.live.guardrails import GUARDRAILS_MOST, Guardrail, checked_guardrail
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
@@ -47,6 +50,9 @@ class Options(TypedDict, total=False):
     features : mapping
         What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
         AgeLinTS, unless one is given.
+    guardrails : mapping
+        Of names to `Guardrail`: other streams of pieces, such as refunds, of which no arm may have much more
+        than another. They need a floor, and stay as they were when the bandit was made.
     """
 
     seed: int
@@ -57,6 +63,7 @@ class Options(TypedDict, total=False):
     floor: float
     shares: Mapping[str, tuple[float, float]]
     features: Mapping[str, Any]
+    guardrails: Mapping[str, Guardrail]
 
 
 class Config(NamedTuple):
@@ -72,6 +79,7 @@ class Config(NamedTuple):
     unit: str = ""  # of the reward, for people
     limits: Limits = Limits()
     features: Features | None = None  # what may be known of whom a decision is for
+    guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """Return a new ledger of the first arms, with this policy or another."""
@@ -85,6 +93,7 @@ class Config(NamedTuple):
             self.limits,
             self.allow_negative,
             self.features if policy is None or policy is self.policy else None,
+            [guardrail for _, guardrail in self.guardrails],
         )
 
     def written(self) -> dict[str, Any]:
@@ -97,10 +106,14 @@ class Config(NamedTuple):
         limits: dict[str, Any] = {}
         if self.limits.any:
             limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
+        guardrails: dict[str, Any] = {}
+        if self.guardrails:
+            guardrails = {"guardrails": [[name, *guardrail] for name, guardrail in self.guardrails]}
         return (
             unit
             | features
             | limits
+            | guardrails
             | {
                 "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
                 "rounds": self.rounds,
@@ -192,6 +205,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written.get("unit", ""),
         limits_written(written),
         Features.read(written["features"]) if "features" in written else None,
+        tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
     )
 
 
@@ -215,6 +229,26 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
     return config._replace(limits=limits)
 
 
+def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Config:
+    """Return a configuration, whose floor is known, with guardrails as a user gives them."""
+    if not given:
+        return config
+    if not isinstance(given, Mapping) or len(given) > GUARDRAILS_MOST:
+        raise InputError(
+            f"guardrails must be names with their settings, at most {GUARDRAILS_MOST}, such as "
+            f"{{'refunds': Guardrail(margin=0.02)}}, not {given!r}"
+        )
+    if not config.limits.shares(np.ones(len(config.arms), np.bool_)).least.min() > 0.0:
+        raise InputError(
+            "guardrails need a floor, so that every arm can be judged: give floor=0.05, for example"
+        )
+    guardrails = []
+    for name, guardrail in given.items():
+        sound = checked_guardrail(name_of("a guardrail", name), guardrail)
+        guardrails.append((name, sound._replace(cap=cap_of(sound.cap))))
+    return config._replace(guardrails=tuple(guardrails))
+
+
 def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:
     """Complain of what differs from the bandit there is, whose arms in play are `now` these."""
     wanted = given.written()
@@ -222,7 +256,17 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
         wanted["arms"] = written["arms"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
-        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit", "features")
+        for key in (
+            "arms",
+            "window",
+            "groups",
+            "policy",
+            "seed",
+            "allow_negative",
+            "unit",
+            "features",
+            "guardrails",
+        )
         if _short(key, wanted) != _short(key, written)
     ]
     if differing:
@@ -240,7 +284,7 @@ def _short(key: str, written: Mapping[str, Any]) -> str:
         return window_text(written["rounds"], written["window"])
     if key == "unit":
         return repr(written.get(key, ""))
-    if key == "features":
+    if key in ("features", "guardrails"):
         return str(written.get(key, "none"))
     return str(written[key])
 

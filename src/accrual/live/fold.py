@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from accrual.core.jit import kernel, njit
 from accrual.live.choosing import Choosing, choosing, moment_of
 from accrual.live.draft import copy_due
-from accrual.live.event_fields import decision_salt, decision_window
+from accrual.live.event_fields import decision_salt, decision_window, piece_stream
 from accrual.live.evidence import NO_PROPENSITY
+from accrual.live.guards import REWARD
 from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
 from accrual.live.learning import Learning, learning
 from accrual.live.pending import NEXT, close, has_room
@@ -69,7 +70,7 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
     @njit
     def learn_all(state: KernelState, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
         for i in range(len(ids)):
-            learned[i] = learn(state, ids[i], values[i], ages[i])
+            learned[i] = learn(state, ids[i], values[i], ages[i], REWARD)
 
     @njit
     def replay(state: KernelState, i: int, events: Events) -> int:
@@ -80,7 +81,7 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
                 break
             pass_time(state, book, at)
             if kind == _PIECE:
-                learn(state, id_, events.value[i], events.age[i])
+                learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
             elif kind == _CLOSE:
                 close(state.pending, id_)
             elif kind == _DECISION:
@@ -154,7 +155,7 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
     @kernel
     def observe(held: Any, id_: int, value: float, age: float) -> bool:
         """Take in a piece; return whether it is learned from."""
-        learned: bool = learn(held, id_, value, age)
+        learned: bool = learn(held, id_, value, age, REWARD)
         return learned
 
     @kernel

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from accrual.core.jit import njit
 from accrual.live.evidence import BEGINS, SKIPPED, Evidence, score
+from accrual.live.guards import Flags, Guards, guard
 from accrual.live.queues import (
     USED,
     Floats,
@@ -28,7 +29,7 @@ from accrual.live.queues import (
 NEXT, FIRST, LATE, SHUT = range(4)
 CLOSED = -1
 _ROWS = 64
-RINGS = ("arms", "propensities", "totals")
+RINGS = ("arms", "propensities", "totals", "streams")
 
 
 class Pending(NamedTuple):
@@ -37,16 +38,20 @@ class Pending(NamedTuple):
     queues: Queues
     paid: Floats  # rows x groups: what each group has paid
     arms: Ints  # a ring of ids as `where`: the arm, ...
-    propensities: Floats  # ... the propensity, and ...
-    totals: Floats  # ... once its window is over, the total: decisions are scored in the order of their ids
+    propensities: Floats  # ... the propensity, ...
+    totals: (
+        Floats  # ... once its window is over, the total: decisions are scored in the order of their ids; ...
+    )
+    streams: Floats  # ... and, x guardrails, what has come of each guardrail's stream
     contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
 
 
-def none_pending(groups: int, queues: int, width: int = 0) -> Pending:
+def none_pending(groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
     """Return arrays that hold no decisions yet."""
     return Pending(
         np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
-        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, width)),
+        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, guardrails)),
+        np.zeros((_ROWS, width)),
     )  # fmt: skip
 
 
@@ -62,11 +67,13 @@ def with_room(old: Pending, more: int) -> Pending:
     paid[:had] = old.paid
     contexts = np.zeros((has, old.contexts.shape[1]))
     contexts[:had] = old.contexts
-    arms, propensities, totals = (np.zeros(len(where), getattr(old, name).dtype) for name in RINGS)
-    for new, name in ((arms, "arms"), (propensities, "propensities"), (totals, "totals")):
-        new[ids % len(where)] = getattr(old, name)[ids % len(old.where)]
+    rings = {}
+    for name in RINGS:
+        ring = getattr(old, name)
+        rings[name] = np.zeros((len(where), *ring.shape[1:]), ring.dtype)
+        rings[name][ids % len(where)] = ring[ids % len(old.where)]
     rows = with_rows(old.queues, has)
-    return Pending(old.counts, where, rows, paid, arms, propensities, totals, contexts)
+    return Pending(old.counts, where, rows, paid, contexts=contexts, **rings)
 
 
 def _power(least: int) -> int:
@@ -111,6 +118,7 @@ def enter(
     pending.arms[place] = arm
     pending.propensities[place] = propensity
     pending.totals[place] = 0.0
+    pending.streams[place] = 0.0
     pending.paid[number] = 0.0
     for j in range(len(x)):
         pending.contexts[number, j] = x[j]
@@ -149,7 +157,7 @@ def close(pending: Pending, id_: int) -> bool:
 
 
 @njit
-def leave(pending: Pending, evidence: Evidence, number: int) -> None:
+def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
     """Remove a decision whose window is over; score it once the windows of all before it are over too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
@@ -164,5 +172,9 @@ def leave(pending: Pending, evidence: Evidence, number: int) -> None:
                 evidence.counts[SKIPPED] += 1
             else:
                 score(evidence, pending.arms[place], pending.totals[place], pending.propensities[place])
+            if len(guards.margins):
+                guard(
+                    guards, playing, pending.arms[place], pending.streams[place], pending.propensities[place]
+                )
         counts[FIRST] += 1
     give_back(pending.queues, number)

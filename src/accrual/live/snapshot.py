@@ -30,6 +30,8 @@ def form_of(ledger: Ledger) -> str | None:
         return None
     features = ledger.visitors.features
     shown = "" if features is None else f" {features.written()}"
+    if ledger.guardrails:
+        shown += f" {ledger.guardrails!r}"
     words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
     return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 

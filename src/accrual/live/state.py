@@ -11,6 +11,7 @@ import numpy.typing as npt
 from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
+from accrual.live.guardrails import GuardrailState, guardrail_states
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
 from accrual.live.pending import open_rows
@@ -64,6 +65,7 @@ class BanditState(NamedTuple):
     arms: list[ArmState]
     verdict: Verdict
     features: list[FeatureState]  # empty for a bandit without features
+    guardrails: list[GuardrailState]
 
 
 class Observer:
@@ -138,6 +140,7 @@ class Observer:
             arms,
             self._verdict(ledger, name_of),
             by_level(ledger, name_of),
+            guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
         )
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:

@@ -20,7 +20,7 @@ _SEQ = attrgetter("seq")
 _T = TypeVar("_T")
 
 
-class _Log:
+class _MemoryLog:
     """The log of one bandit."""
 
     def __init__(self, row: BanditRow) -> None:
@@ -59,7 +59,7 @@ class MemoryStore:
     shared = False
 
     def __init__(self) -> None:
-        self._logs: list[_Log] = []
+        self._logs: list[_MemoryLog] = []
         self._snapshots: dict[tuple[int, str], tuple[int, bytes]] = {}
         self._lock = threading.Lock()
 
@@ -68,7 +68,7 @@ class MemoryStore:
         with self._lock:
             if any(log.row.name == name for log in self._logs):
                 raise InputError(f"there is a bandit {name!r} already")
-            log = _Log(BanditRow(len(self._logs), name, dict(config), rounds))
+            log = _MemoryLog(BanditRow(len(self._logs), name, dict(config), rounds))
             log.append(arms, now, 0.0)
             self._logs.append(log)
             return log.row

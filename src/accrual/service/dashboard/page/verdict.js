@@ -13,15 +13,16 @@ export function answer(state, inUnit) {
   if (!state.decisions) return ["No decision yet", "The first figures appear here with the first decisions."];
   if (!playing.length) return ["Every arm has retired", "Add one before deciding again."];
   if (playing.length === 1) return [`${playing[0].name} is the only arm in play`, "There is nothing to compare it with."];
-  if (verdict.reason) return ["No verdict can be given", `${upper(verdict.reason)}. ${highest(playing)}`];
+  if (verdict.reason) return ["No verdict can be given", `${upper(verdict.sentence.replace(/^No verdict can be given: /, ""))} ${highest(playing)}`];
   if (verdict.winner) return [`You may stop: ${verdict.winner} pays most`, verdict.sentence.replace(/^You may stop: /, "")];
   if (!verdict.scored) return ["No verdict yet", `${upper(verdict.sentence.replace(/^No verdict yet: /, ""))} ${highest(playing)}`];
   const parts = [`${some(verdict.contenders)} may still be the best, by ${plural(verdict.scored, "closed decision")}.`];
   if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm pays at least as much.`);
   if (verdict.loss_if_stopped !== null) parts.push(`Stopping now with ${verdict.leader} would lose about ${amount(verdict.loss_if_stopped)} per decision.`);
   if (verdict.decisions_to_go !== null) {
-    const time = verdict.time_to_go === null ? "" : `, ${inUnit(verdict.time_to_go)},`;
-    parts.push(`At these estimates it takes about ${plural(verdict.decisions_to_go, "more decision", "more decisions")}${time} to tell.`);
+    const rough = (n) => Number(n.toPrecision(2)); // more figures would promise more than is known
+    const time = verdict.time_to_go === null ? "" : `, ${inUnit(rough(verdict.time_to_go))},`;
+    parts.push(`At these estimates it takes about ${plural(rough(verdict.decisions_to_go), "more decision", "more decisions")}${time} to tell.`);
   }
   return ["No verdict yet", [...parts, highest(playing)].join(" ")];
 }
@@ -49,7 +50,7 @@ export function draw(state) {
   const y = (value) => HEIGHT * (1 - (Math.min(Math.max(value, low), high) - low) / (high - low || 1));
   const top = points.map((point) => `${x(point[0])},${y(point[2])}`);
   const bottom = points.map((point) => `${x(point[0])},${y(point[1])}`).reverse();
-  const plot = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "sequence", role: "img", "aria-label": `The lead of ${pair.first} over ${pair.second}` });
+  const plot = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "sequence", role: "img", "aria-label": `The lead of ${pair.first} over ${pair.second}` });
   plot.append(
     s("polygon", { points: [...top, ...bottom].join(" "), class: "band" }),
     s("line", { x1: 0, x2: WIDTH, y1: y(0), y2: y(0), class: "zero" }),
