@@ -1,7 +1,7 @@
 """How often the interval of what choosing by context is worth holds the truth, on simulated logs.
 
-Each log has three arms, contexts of two flags and a number, uneven propensities that depend on the context, and
-a fifth of its decisions open at the end. The truth is what the models that were fitted to the log would truly
+Each log has three arms, contexts of two flags and a number, uneven propensities that depend on the context,
+and a fifth of its decisions open at the end. The truth is what the models that were fitted to the log would truly
 gain, over the log's visitors. Part of `make coverage`; `--logs 50` is quick.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from accrual.fit.completed import PaidDecisions, complete
-from accrual.fit.personal import _interval
+from accrual.fit.personal import mean_interval
 from accrual.fit.reward_model import Observed, cross_fit, scores
 
 WINDOW, GROUPS = 100.0, 5
@@ -58,7 +58,7 @@ def main() -> None:
                 seen, truth = log(effects, n, seed)
                 found = cross_fit(seen)
                 single, number = found.single[found.fold], np.arange(n)
-                told = _interval(scores(seen, found, found.choice) - scores(seen, found, single))
+                told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
                 true = float((truth[number, found.choice] - truth[number, single]).mean())
                 held += told.low <= true <= told.high
                 yes += told.low > 0.0

@@ -11,7 +11,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.fit.personal import _interval
+from accrual.fit.personal import mean_interval
 from accrual.fit.reward_model import Observed, cross_fit, scores
 from accrual.fit.schema import Fitted, Interval, Personalising
 
@@ -183,7 +183,7 @@ def test_the_interval_holds_the_truth():
         seen, truth = simulated(1500, seed)
         found = cross_fit(seen)
         single, rows = found.single[found.fold], np.arange(1500)
-        told = _interval(scores(seen, found, found.choice) - scores(seen, found, single))
+        told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
         true = float((truth[rows, found.choice] - truth[rows, single]).mean())
         held += told.low <= true <= told.high
         spread.append(told.value - true)
