@@ -16,6 +16,7 @@ from accrual.policy.base import Floats
 
 _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
 KAPPA, KAPPA_LEAST = 50.0, 0.5
+SHY = 20.0  # times that a feature's prior is worth more than the constant's, until the data say otherwise
 WEIGHT_LEAST, MOST = 0.05, 1e5
 
 
@@ -144,7 +145,7 @@ def _learn_prior(stats: Stats) -> None:
             bottom += apart[i]
     own = (1.0 + freedom[0]) / (1.0 / start + apart[0])
     stats.weight[0] = _within_limits((1.0 + freedom[0]) / (1.0 / own + apart[0]))
-    common = _within_limits((1.0 + top) / (1.0 / start + bottom))
+    common = _within_limits((1.0 + top) / (1.0 / (SHY * start) + bottom))
     for i in range(1, width):
         stats.weight[i] = _within_limits((1.0 + freedom[i]) / (1.0 / common + apart[i]))
 
@@ -195,7 +196,8 @@ def _estimate(stats: Stats, ratio: float) -> None:
     stats.shared[FREEDOM] = max(settled, 0.0)
     if buckets > 1:
         for j in range(width):
-            stats.kappa[j] = min(max((1.0 + top[j]) / (1.0 / KAPPA + bottom[j]), KAPPA_LEAST), MOST)
+            first = KAPPA if j == 0 else SHY * KAPPA
+            stats.kappa[j] = min(max((1.0 + top[j]) / (1.0 / first + bottom[j]), KAPPA_LEAST), MOST)
 
 
 @njit
