@@ -49,8 +49,8 @@ class AsyncClient:
 
     async def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares` and
-        `features` as for `accrual.Bandit`."""
+        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
+        `features` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
         return await self._send(calls.create(name, arms, window, settings))
 
     async def names(self) -> list[str]:

@@ -42,6 +42,7 @@ class BanditInfo(NamedTuple):
     unit: str = ""  # of the reward, such as lectures or €; empty where none was given
     floor: float = 0.0  # the share of decisions whose arm is drawn at random
     features: dict[str, Any] | None = None  # what may be known of whom a decision is for
+    imported: int = 0  # how many of the first decisions come from an old log
 
 
 class ArmState(NamedTuple):
@@ -164,6 +165,7 @@ class Event(NamedTuple):
     propensity: float | None = None
     cap: float | None = None
     context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
+    imported: bool | None = None  # True where a decision or piece comes from an old log
 
 
 class EventPage(NamedTuple):

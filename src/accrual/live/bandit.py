@@ -89,7 +89,8 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`: see `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `prior`:
+        see `Options`.
 
     Examples
     --------
@@ -398,6 +399,10 @@ class Bandit:
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
             raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
+        if number < self._config.imported:
+            raise InputError(
+                f"decision {id} was imported from an old log: this bandit did not choose its arm"
+            )
         # Without the lock: folding part of the log again can take a second, and no other caller is to wait.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 

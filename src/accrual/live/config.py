@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
-from typing import Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
@@ -18,6 +18,9 @@ from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import parse, policy_text
 from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
+
+if TYPE_CHECKING:
+    from accrual.live.prior import ClosedDecisions, Fit
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
@@ -49,6 +52,11 @@ class Options(TypedDict, total=False):
     features : mapping
         What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
         AgeLinTS, unless one is given.
+    prior : fit or mapping
+        What an old log knows of the arms: what `accrual.fit` returns, or for each arm its closed decisions,
+        each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
+        imported. Its policy learns from them; a verdict does not. At most 20,000 are taken, evenly. Only for
+        a new bandit whose window is a time; one that was made with a prior goes on where it was.
     """
 
     seed: int
@@ -59,6 +67,7 @@ class Options(TypedDict, total=False):
     floor: float
     shares: Mapping[str, tuple[float, float]]
     features: Mapping[str, Any]
+    prior: Fit | ClosedDecisions
 
 
 class Config(NamedTuple):
@@ -74,6 +83,7 @@ class Config(NamedTuple):
     unit: str = ""  # of the reward, for people
     limits: Limits = Limits()
     features: Features | None = None  # what may be known of whom a decision is for
+    imported: int = 0  # how many of the first decisions were made elsewhere, and come from a prior
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """One for the first arms, with this policy or another."""
@@ -94,6 +104,7 @@ class Config(NamedTuple):
         text = policy_text(self.policy)
         unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
         features = {} if self.features is None else {"features": self.features.written()}
+        imported = {"imported": self.imported} if self.imported else {}
         limits: dict[str, Any] = {}
         if self.limits.any:
             limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
@@ -101,6 +112,7 @@ class Config(NamedTuple):
             unit
             | features
             | limits
+            | imported
             | {
                 "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
                 "rounds": self.rounds,
@@ -192,6 +204,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written.get("unit", ""),
         limits_written(written),
         Features.read(written["features"]) if "features" in written else None,
+        written.get("imported", 0),
     )
 
 

@@ -210,7 +210,8 @@ class BanditPool:
             there = await self.read(lambda: self._store.find(name)) is not None
             try:
                 if not there:  # what cannot be served is not stored
-                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **settings)))
+                    plain = {key: value for key, value in settings.items() if key != "prior"}
+                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **plain)))
                 bandit = await self.read(
                     lambda: Bandit(arms, window, store=self._store, name=name, **settings)
                 )
@@ -305,7 +306,8 @@ class BanditPool:
 def _like(row: BanditRow) -> Bandit:
     """Make a bandit in memory with the configuration of one in the store."""
     store = MemoryStore()
-    store.create(row.name, row.config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
+    config = dict(row.config) | {"imported": 0}
+    store.create(row.name, config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
     return Bandit.open(store, row.name)
 
 

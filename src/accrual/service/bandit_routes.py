@@ -85,7 +85,8 @@ class BanditRoutes:
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
-                    "floor": given.floor, "shares": given.shares, "features": _features(given)}  # fmt: skip
+                    "floor": given.floor, "shares": given.shares, "features": _features(given),
+                    "prior": given.prior}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
@@ -228,7 +229,7 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
-    contexts = served.contexts(events)
+    contexts, imported = served.contexts(events), served.config.get("imported", 0)
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
         event: dict[str, Any] = dict(zip(events._fields, values, strict=True))
@@ -236,6 +237,8 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
         row = {"seq": event["seq"], "kind": _KINDS[kind], "at": event["at"]}
         if event["decision"] >= 0:
             row["decision"] = event["decision"]
+            if event["decision"] < imported:
+                row["imported"] = True
         if event["arm"] >= 0:
             row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.PIECE:

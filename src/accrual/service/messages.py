@@ -68,6 +68,16 @@ FeaturesIn = Annotated[
 ContextIn = dict[str, str | bool | float | None]
 
 
+PriorIn = Annotated[
+    dict[str, list[list[tuple[float, float]]]],
+    Meta(
+        description="What an old log knows of the arms: for each its closed decisions, each a list of (age "
+        "in seconds, value). They are stored as the first decisions, marked as imported. At most 20,000 are "
+        "taken, evenly."
+    ),
+]
+
+
 class BanditIn(Struct, forbid_unknown_fields=True):
     """A new bandit."""
 
@@ -130,6 +140,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         Meta(description="Of an arm's name to the least and the greatest share of decisions that it gets."),
     ] = {}
     features: FeaturesIn | None = None
+    prior: PriorIn | None = None
 
     def __post_init__(self) -> None:
         if self.name.endswith("\n"):  # which the pattern's $ lets pass
@@ -195,6 +206,10 @@ class BanditOut(Struct):
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
+    imported: Annotated[
+        int,
+        Meta(description="How many of the first decisions come from an old log: those with ids below it."),
+    ] = 0
 
 
 class NotServedOut(Struct):
@@ -420,6 +435,9 @@ class EventOut(Struct, omit_defaults=True):
     context: (
         Annotated[ContextIn, Meta(description="Whom a decision was for, where the bandit has features.")]
         | UnsetType
+    ) = UNSET
+    imported: (
+        Annotated[bool, Meta(description="True where a decision or piece comes from an old log.")] | UnsetType
     ) = UNSET
 
 

@@ -117,6 +117,14 @@ class RetireArm(NamedTuple):
 StoreRequest = NewDecisions | NewPiece | CloseDecision | AddArm | RetireArm
 
 
+class Requests(NamedTuple):
+    """Requests that are appended together, as by a caller whose clock says `now`: see `Store.append`."""
+
+    requests: Sequence[StoreRequest]
+    now: float
+    skew: float = 0.0
+
+
 # What it is told.
 
 
@@ -170,8 +178,8 @@ class Store(Protocol):
     shared: bool  # whether other processes may write to it too
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
-               now: float) -> BanditRow:  # fmt: skip
-        """Make a new bandit, with its first arms as the first events, in one transaction."""
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
+        """Make a new bandit in one transaction: its first arms are the first events, then comes `history`."""
 
     def find(self, name: str) -> BanditRow | None:
         """Return the bandit of this name; None if there is none."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
 from accrual.store.accept import Acceptance, LogLookup, NewRows
-from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreRequest
+from accrual.store.base import AddArm, Answer, BanditRow, Requests, StoredArm, StoreRequest
 from accrual.store.event_schema import DecisionRow, Events, HeadRow, columns
 from accrual.store.new_events import events_of_rows
 
@@ -64,12 +64,13 @@ class MemoryStore:
         self._lock = threading.Lock()
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
-               now: float) -> BanditRow:  # fmt: skip
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         with self._lock:
             if any(log.row.name == name for log in self._logs):
                 raise InputError(f"there is a bandit {name!r} already")
             log = _Log(BanditRow(len(self._logs), name, dict(config), rounds))
-            log.append(arms, now, 0.0)
+            for part in (Requests(arms, now), *history):
+                log.append(*part)
             self._logs.append(log)
             return log.row
 

@@ -19,6 +19,7 @@ from accrual.store.base import (
     Answer,
     BanditRow,
     NewDecisions,
+    Requests,
     Status,
     StoredArm,
     StoreRequest,
@@ -81,10 +82,9 @@ class PostgresStore:
 
     # What is written.
 
-    def create(
-        self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool, now: float
-    ) -> BanditRow:
-        """A new bandit, with its first arms as the first events; one transaction."""
+    def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
+        """A new bandit, with its first arms as the first events, and its history; one transaction."""
         at = 0.0 if rounds else now
 
         async def job(connection: Any) -> BanditRow:
@@ -95,7 +95,8 @@ class PostgresStore:
                 await connection.execute(
                     "INSERT INTO head (bandit, seq, at, decisions, arms) VALUES ($1, 0, $2, 0, 0)", number, at
                 )
-                await connection.fetchrow(_APPEND, number, at, 0.0, *encode(arms))
+                for part in (Requests(arms, at), *history):
+                    await connection.fetchrow(_APPEND, number, part.now, part.skew, *encode(part.requests))
             return BanditRow(number, name, dict(config), rounds)
 
         return self._pool.run(self._pool.once(job))

@@ -23,6 +23,7 @@ from accrual.store.base import (
     AddArm,
     Answer,
     BanditRow,
+    Requests,
     StoredArm,
     StoreError,
     StoreRequest,
@@ -131,7 +132,7 @@ class SQLiteStore:
                 self._ends = {row[0]: (row,) for row in self._file.writer.execute(_HEADS)}
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
-               now: float) -> BanditRow:  # fmt: skip
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         with self._file.transaction() as connection:
             if _find(connection, name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
@@ -143,7 +144,8 @@ class SQLiteStore:
             connection.execute(ADD["head"], head)
             self._ends[number] = (head,)
             seal_list(connection, "bandit")
-            self._append(connection, number, arms, now, 0.0)
+            for part in (Requests(arms, now), *history):
+                self._append(connection, number, *part)
             return BanditRow(number, name, dict(config), rounds)
 
     def find(self, name: str) -> BanditRow | None:

@@ -28,6 +28,7 @@ from accrual.store.base import (
     CloseDecision,
     NewDecisions,
     NewPiece,
+    Requests,
     RetireArm,
     Status,
     Store,
@@ -89,6 +90,18 @@ class StoreSuite(ABC):
         assert [tuple(arm) for arm in store.arms(bandit)] == [
             ("jazz", 1.0, 80.0, False), ("rock", 2.0, 60.0, False)
         ]  # fmt: skip
+
+    def test_a_history_comes_after_the_first_arms(self, store: Store) -> None:
+        """Each part at its own time, as if it had been appended."""
+        pieces = Requests([NewPiece(0, 0.5, age=3.0), NewPiece(1, 0.5, age=81.0)], 8.0, skew=100.0)
+        history = [Requests([decide(0, 0)], 5.5), pieces]
+        bandit = store.create("plays", {}, [JAZZ], rounds=False, now=5.5, history=history).number
+        assert _rows(store.read(bandit, 1, 100)) == [
+            (2, Kind.DECISION, 5.5, 0, 0, 0.0, 80.0), (3, Kind.DECISION, 5.5, 1, 0, 0.0, 80.0),
+            (4, Kind.PIECE, 8.0, 0, -1, 0.5, 3.0), (5, Kind.PIECE, 8.0, 1, -1, 0.5, 81.0),
+        ]  # fmt: skip
+        (after,) = store.append(bandit, [decide(0)], 9.0)
+        assert (after.seq, after.number, after.at) == (6, 2, 9.0)
 
     def test_bandits_do_not_mix(self, store: Store) -> None:
         """Each has its own decisions, keys and positions."""
