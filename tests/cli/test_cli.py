@@ -18,6 +18,7 @@ import typer
 
 import accrual as ac
 from accrual.cli import app
+from accrual.cli.bandits_of_priors import make_bandits
 from accrual.cli.output import say
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +79,31 @@ def test_a_group_of_commands_alone_lists_them_in_lines_that_fit(cli, monkeypatch
     listed = out.partition("Commands:")[2].splitlines()
     assert listed
     assert not [line for line in listed if line.endswith("...")]
+
+
+def test_serve_makes_a_bandit_of_a_fit_or_of_a_log_once(tmp_path):
+    rows = "".join(
+        f"{i},{'jazz' if i % 2 else 'rock'},{1.7e9 + i * 600},{i % 5 / 5},{1.7e9 + i * 600 + i % 11 * 3600}\n"
+        for i in range(600)
+    )
+    (tmp_path / "log.csv").write_text(f"id,arm,at,value,piece_at\n{rows}")
+    ac.fit(tmp_path / "log.csv", window="12h", groups=12).save(tmp_path / "problem.json")
+    url = f"sqlite:///{tmp_path}/s.db"
+    for _ in range(2):
+        make_bandits([f"plays={tmp_path}/problem.json", f"logged={tmp_path}/log.csv"], url)
+    with ac.Bandit.open(url, "plays") as bandit:
+        state = bandit.state()
+        assert {arm.name for arm in state.arms} == {"jazz", "rock"}
+        assert bandit._config.window == 12 * 3600
+        assert state.decisions == bandit._config.imported > 100
+    ac.Bandit(["jazz"], "12h", store=url, name="own").close()
+    for wrong, said in (
+        ("own=problem.json", "made without a prior"),
+        ("plays", "written like"),
+        ("a b=c", "like"),
+    ):
+        with pytest.raises(ac.InputError, match=said):
+            make_bandits([wrong], url)
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -1,5 +1,7 @@
 """A prior: the closed decisions of an old log, which a new bandit learns from and marks as imported."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from pyarrow import parquet
@@ -79,7 +81,7 @@ def test_pieces_that_come_all_at_once_teach_what_they_do_in_their_order():
     given = priors.imported(closed, told._config, 36_000.0).history
     (made,) = given[0].requests
     seen._store.append(seen._row.number, [made], 0.0)
-    pieces = [piece for part in given[1:] for piece in part.requests]
+    pieces: list[Any] = [piece for part in given[1:] for piece in part.requests]
     for piece in sorted(pieces, key=lambda piece: piece.age):
         seen._store.append(seen._row.number, [piece], piece.age)
     seen.catch_up()

@@ -417,6 +417,27 @@ def test_the_log_in_pages(service):
     assert problem(service.get(f"{at}/export?limit=0")) == "invalid"
 
 
+def test_a_prior_is_imported_once_and_marked(service):
+    prior = {"jazz": [[[60, 0.2]], []], "rock": [[[60, 0.5], [7200, 0.4]]] * 3}
+    body = BODY | {"name": "warm", "window": "10h", "prior": prior}
+    made = service.post("/v1/bandits", body)
+    assert made.status_code == 201
+    assert made.json()["imported"] == 5
+    assert service.post("/v1/bandits", body).status_code == 200
+    at = "/v1/bandits/warm"
+    assert service.post(f"{at}/decisions").json()["decisions"][0]["id"] == 5
+    arms = {arm["name"]: arm for arm in service.get(f"{at}/state").json()["arms"]}
+    assert arms["rock"]["estimate"] == pytest.approx(0.9)
+    events = service.events("warm")
+    assert [event.get("imported", False) for event in events] == [False] * 2 + [True] * 12 + [False]
+    assert [row["id"] for row in service.get(f"{at}/decisions").json()["decisions"]] == [5]
+    assert sum(map(sum, service.get(f"{at}/history").json()["counts"])) == 1
+    assert "imported from an old log" in service.get(f"{at}/decisions/3/explain").json()["detail"]
+    wrong = service.post("/v1/bandits", BODY | {"name": "wrong", "prior": prior})
+    assert (wrong.status_code, problem(wrong)) == (422, "invalid")
+    assert "a time, such as '60d'" in wrong.json()["detail"]
+
+
 def test_the_log_says_whom_decisions_were_for(service):
     at = fresh(service, "visits", features={"country": ["de", "us"], "new": "bool"}, policy="UCB1")
     service.post(f"{at}/decisions", {"context": {"country": "us", "new": True}})

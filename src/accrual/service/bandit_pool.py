@@ -54,6 +54,7 @@ class ServedBandit:
         self.bandit = bandit
         self.queue = queue
         self.step = 1.0 if row.rounds else 0.0
+        self.imported: int = row.config.get("imported", 0)  # decisions with lower ids come from an old log
         self._number = row.number
         self._store = store
         self._arms = [arm.name for arm in store.arms(row.number)]

@@ -129,7 +129,7 @@ class BanditRoutes:
         return _done(await _one(served, RetireArm(arm)))
 
     async def recent(self, call: Call) -> RecentOut:
-        """List the last decisions, newest first."""
+        """List the last decisions, newest first; none that come from an old log."""
         served = await self._find(call)
         return await self._bandits.read(lambda: _recent(served, call.query.limit))
 
@@ -200,7 +200,8 @@ def _state(served: ServedBandit) -> StateOut:
 
 def _recent(served: ServedBandit, limit: int) -> RecentOut:
     last = served.decisions()
-    rows = [served.decision(id) for id in range(last - 1, max(last - 1 - limit, -1), -1)]
+    first = max(last - limit, served.imported)
+    rows = [served.decision(id) for id in range(last - 1, first - 1, -1)]
     if not served.knows([row.arm for row in rows if row]):
         served.learn_arms()
     return RecentOut(
@@ -229,7 +230,7 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
-    contexts, imported = served.contexts(events), served.config.get("imported", 0)
+    contexts = served.contexts(events)
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
         event: dict[str, Any] = dict(zip(events._fields, values, strict=True))
@@ -237,7 +238,7 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
         row = {"seq": event["seq"], "kind": _KINDS[kind], "at": event["at"]}
         if event["decision"] >= 0:
             row["decision"] = event["decision"]
-            if event["decision"] < imported:
+            if event["decision"] < served.imported:
                 row["imported"] = True
         if event["arm"] >= 0:
             row["arm"] = served.arm_name(event["arm"])

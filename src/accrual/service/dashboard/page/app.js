@@ -168,7 +168,7 @@ function figures(state, bandit) {
   const sign = isSign(bandit.unit) ? bandit.unit : ""; // which stands at the figure; a word below it
   const word = bandit.unit && !sign ? `${bandit.unit}, ` : "";
   const rows = [
-    ["Decisions", short(state.decisions), "made so far"],
+    ["Decisions", short(state.decisions), bandit.imported ? `${short(bandit.imported)} of them from an old log` : "made so far"],
     ["Pending", short(state.pending), "may still earn more"],
     ["Reward arrived", reward(sum(total("observed")), sign), `${word}in time to count`],
     ["Still expected", known ? reward(sum(total("expected")), sign) : "–", word + expectedNote(state, bandit)],
