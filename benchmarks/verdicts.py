@@ -93,8 +93,9 @@ def control(runs: int) -> None:
         problem = ac.Problem([1.0] * 2, WINDOW, GROUPS, [ac.LumpLaw(0.3)] * 2)
         hits = 0
         for run in range(runs):
-            for chain, params in looks(problem, POLICIES[label], range(50, HORIZON + 1, 50), run):
-                known = [estimate(params, chain.stats, arm) for arm in range(2)]
+            edges = POLICIES[label].edges(WINDOW).astype(float)
+            for chain, _ in looks(problem, POLICIES[label], range(50, HORIZON + 1, 50), run):
+                known = [estimate(chain.stats, edges, arm) for arm in range(2)]
                 a, b = (one.interval if one else (0.0, 1.0) for one in known)
                 if a[0] > b[1] or b[0] > a[1]:
                     hits += 1
@@ -171,9 +172,9 @@ def coverage(runs: int, jobs: int, cases: dict[str, tuple[int, list[Law]]], seed
             held = np.full((len(rounds), len(arrived)), np.nan)
             edges = np.append(0.0, ac.AgeIMED().edges(problem.window))
             ages = np.linspace(0.0, problem.window, 21)
-            for t, (chain, params) in enumerate(looks(problem, ac.AgeIMED(), rounds, run, seed)):
+            for t, (chain, _) in enumerate(looks(problem, ac.AgeIMED(), rounds, run, seed)):
                 for arm in range(len(arrived)):
-                    known = estimate(params, chain.stats, arm)
+                    known = estimate(chain.stats, edges[1:], arm)
                     if known is not None:  # what it estimates: what is paid by the greatest age reached
                         true = np.interp(edges[known.reached], ages, arrived[arm])
                         held[t, arm] = known.interval[0] <= true <= known.interval[1]

@@ -81,7 +81,7 @@ class Bandit:
         Into how many equal parts the window is cut. In rounds it must divide the window. A window of
         time is seen by the policy in steps of this many to the window, 1,000 unless given.
     policy : Policy or str, optional
-        Any of the catalog, or your own; AgeIMED unless given.
+        Any of the catalog, or your own; AgePrior unless given.
     store : str or Store, optional
         Where events are kept: ``"sqlite:///plays.db"``, ``"postgresql://..."``, or an open store. In
         memory unless given, for as long as the process lives.

@@ -12,10 +12,8 @@ from accrual.core.errors import InputError, divides, whole
 from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
 from accrual.live.ledger import Ledger
-from accrual.policy.age_imed import AgeIMED
-from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.base import Policy, as_policy
-from accrual.policy.catalog import parse, policy_text
+from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
 from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
 
@@ -165,7 +163,7 @@ def checked(
         rounds,
         length,
         groups or (int(length) if rounds else STEPS),
-        policy or (AgeIMED() if features is None else AgeLinTS()),
+        policy or (DEFAULT if features is None else DEFAULT_WITH_FEATURES),
         whole("seed", seed, 0, SEED_MOST),
         bool(allow_negative),
         unit_of(unit),

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accrual.policy.age import Params, Stats
+from accrual.policy.age_cells import Cells
 from accrual.policy.base import Floats
 
+_WORTH = 20.0  # decisions of an arm that the spread of all arms counts as
 _Z = 2.3  # standard errors, not 1.96: a policy leaves arms that look bad, so means are too low
 
 
@@ -23,11 +24,13 @@ class Estimate(NamedTuple):
     mean: float  # of what a decision has paid by the greatest age that one has reached
     interval: tuple[float, float]  # aims at 95 %, pointwise: a heuristic
     reached: int  # the buckets up to that age
-    spread: Floats  # all buckets: how the total divides over them; a guess for those not reached
+    spread: Floats  # all buckets: how the total divides over them; even pay for those not reached
 
 
-def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
+def estimate(cells: Cells, edges: Floats, arm: int) -> Estimate | None:
     """Estimate what a decision of an arm pays; None before any of them has finished a bucket.
+
+    `edges` are the ages at which the buckets end.
 
     With n, S and Q a bucket's decisions, their pay and the growth of their squared cumulative pay, the
     mean is the sum of S / n. Its variance adds up, bucket by bucket, by how much the variance of the
@@ -35,20 +38,20 @@ def estimate(params: Params, stats: Stats, arm: int) -> Estimate | None:
     of Agresti and Coull: z**2 decisions more, half of them 0 and half of them large, so that an arm that
     happened to pay nothing, or always the same, is not taken for certain.
     """
-    seen = stats.seen[arm]
+    seen = cells.seen[arm]
     reached = int(np.count_nonzero(seen))  # a bucket is finished after those before it
     if not reached:
         return None
     n = seen[:reached]
-    means = stats.paid[arm, :reached] / n
+    means = cells.paid[arm, :reached] / n
     mean = float(means.sum())
-    second = np.cumsum(stats.growth[arm, :reached] / n)
+    second = np.cumsum(cells.growth[arm, :reached] / n)
     variances = np.maximum(second - np.cumsum(means) ** 2, 0.0)
     variance = float(variances[-1])
     growth = np.diff(variances, prepend=0.0)
     squared_error = max(float((growth / n).sum()), variance / float(n[0]))
     count = variance / squared_error if squared_error > 0.0 else float(n[-1])
-    return Estimate(mean, _interval(count, mean, float(second[-1])), reached, _spread(params, stats, arm))
+    return Estimate(mean, _interval(count, mean, float(second[-1])), reached, _spread(cells, edges, arm))
 
 
 def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
@@ -63,12 +66,15 @@ def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
     return min(middle - width, mean), max(middle + width, mean)
 
 
-def _spread(params: Params, stats: Stats, arm: int) -> Floats:
+def _spread(cells: Cells, edges: Floats, arm: int) -> Floats:
     """Return how an arm's pay divides over the buckets, with the help of the spread that arms share."""
-    buckets = len(params.prior)
-    cells = slice(params.cell[arm], params.cell[arm] + buckets)
-    pooled = stats.spread[cells]
-    mean = max(float(stats.sum[arm] / stats.known[arm]), 0.0)
-    shares = (np.maximum(stats.paid[arm], 0.0) + stats.kappa[cells] * mean * pooled) * stats.inverse[arm]
-    total = float(shares.sum())
-    return shares / total if total > 0.0 else pooled.copy()
+    seen, paid = cells.seen, np.maximum(cells.paid, 0.0)
+    levels = np.divide(paid, seen, out=np.zeros_like(paid), where=seen > 0.0).sum(axis=1)
+    # Even pay over the window counts as one decision of a middling arm.
+    even = np.diff(edges, prepend=0.0) / edges[-1]
+    level = float(levels.mean()) or 1.0
+    pooled = (paid.sum(axis=0) + level * even) / (levels @ seen + level)
+    shares = (paid[arm] + _WORTH * levels[arm] * pooled) / (seen[arm] + _WORTH)
+    if shares.sum() <= 0.0:
+        shares = pooled
+    return np.asarray(shares / shares.sum())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from accrual.live.contexts import numbers_of
 from accrual.live.estimate import estimate
 from accrual.live.log_follower import LogFollower
-from accrual.policy.age import AgePolicy
+from accrual.policy.age_cells import CellPolicy
 from accrual.policy.base import Moment
 from accrual.policy.contextual import ContextualPolicy
 from accrual.policy.estimate import TURN
@@ -84,8 +84,8 @@ def explain(
             )
             terms |= {f"{column} adds": value for column, value in adds.items()}
         found = (
-            estimate(ledger.params, ledger.statistics.trial_stats, arm)
-            if isinstance(ledger.policy, AgePolicy)
+            estimate(ledger.statistics.trial_stats, ledger.edges, arm)
+            if isinstance(ledger.policy, CellPolicy)
             else None
         )
         reasons.append(

@@ -15,8 +15,8 @@ from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
 from accrual.live.pending import open_rows
 from accrual.live.verdict import Pace, Verdict, verdict
-from accrual.policy.age import AgePolicy
-from accrual.policy.age_imed import AgeIMED
+from accrual.policy.age_cells import CellPolicy
+from accrual.policy.catalog import DEFAULT
 from accrual.store.base import Store
 
 
@@ -67,7 +67,7 @@ class BanditState(NamedTuple):
 
 
 class Observer:
-    """Sees to it that there are estimates: the policy's own, if it is an Age policy, or its own.
+    """Sees to it that there are estimates: the policy's own, if it learns every age, or its own.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ class Observer:
         self._bandit = bandit
         self._config = config
         self._follower = follower
-        self._own = follower if isinstance(config.policy, AgePolicy) else None
+        self._own = follower if isinstance(config.policy, CellPolicy) else None
 
     def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
-        """The state now. For other policies than Age ones, this first reads what is new in the log."""
+        """Return the state now. Where the policy does not learn every age, this first reads the log."""
         own = self._watching()
         ledger, watched = self._follower.ledger, own.ledger
         open_ = _by_arm(watched)
@@ -97,7 +97,7 @@ class Observer:
         arms = []
         for arm in range(len(ledger.arms)):
             cap = float(ledger.arms.caps[arm])
-            found = estimate(watched.params, watched.stats, arm)
+            found = estimate(watched.stats, watched.edges, arm)
             above = int(ledger.arms.above[arm])
             mean = interval = None
             expected = None if pending[arm] else 0.0
@@ -155,7 +155,7 @@ class Observer:
         if self._own is None:
             config = self._config
             self._own = LogFollower(
-                self._store, self._bandit, lambda: config.ledger(AgeIMED()), 1.0 if config.rounds else 0.0
+                self._store, self._bandit, lambda: config.ledger(DEFAULT), 1.0 if config.rounds else 0.0
             )
         if self._own is not self._follower:
             self._own.catch_up()

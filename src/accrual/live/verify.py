@@ -12,7 +12,7 @@ from accrual.live.check import check_events
 from accrual.live.contexts import contexts_of
 from accrual.live.ledger import Ledger
 from accrual.live.pending import CLOSED, FIRST, NEXT, RINGS
-from accrual.policy.age_imed import AgeIMED
+from accrual.policy.catalog import DEFAULT
 from accrual.store.base import BanditRow, Store, StoreDamaged
 from accrual.store.event_schema import Events
 
@@ -72,7 +72,7 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
         if row.config.get("own_policy", True):
             continue
         given = config.read(row.config, None, name)
-        for policy in {repr(policy): policy for policy in (given.policy, AgeIMED())}.values():
+        for policy in {repr(policy): policy for policy in (given.policy, DEFAULT)}.values():
             ledger = given.ledger(policy)
             form = snapshot.form_of(ledger)
             try:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,15 +37,15 @@ from accrual.policy.age_cells import (
     PACE,
     SPARE,
     SWEEPS,
+    CellPolicy,
     add_to_pool,
     amend_cell,
-    bucket_edges,
     checked_buckets,
     empty_pool,
     pool_spread,
     spread_over_buckets,
 )
-from accrual.policy.base import Feedback, Floats, Function, Functions, Ints, Moment, Policy, positive
+from accrual.policy.base import Floats, Function, Functions, Ints, Moment, positive
 from accrual.policy.estimate import bernoulli_count, regularised
 from accrual.spread import SpreadLike, as_spread
 
@@ -362,7 +362,7 @@ def learning(index: Function, survey: Function = survey) -> Functions:
 
 
 @dataclass(frozen=True)
-class AgePolicy(Policy):
+class AgePolicy(CellPolicy):
     """A policy that learns every age's mean from the decisions that have reached it.
 
     Parameters
@@ -383,8 +383,6 @@ class AgePolicy(Policy):
     k0: float = 1.0
     prior: SpreadLike = "uniform"
     clusters: Sequence[int] | None = None
-
-    feedback: ClassVar[Feedback] = "groups"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", checked_buckets(self.buckets))
@@ -409,9 +407,6 @@ class AgePolicy(Policy):
             "decisions": n,
             "worth so many of 0 or the cap": python_function(bernoulli_count)(n, mean, variance),
         }
-
-    def edges(self, window: int) -> Ints:
-        return bucket_edges(self.buckets, window)
 
     def params(self, caps: Floats, window: int) -> Params:
         prior = spread_over_buckets(self.prior, self.edges(window), window)

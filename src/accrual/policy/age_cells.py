@@ -5,13 +5,13 @@ A cell is one bucket of one arm. Everything is in units of the arm's cap.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from accrual.core.errors import whole
 from accrual.core.jit import njit
-from accrual.policy.base import Floats, Ints
+from accrual.policy.base import Feedback, Floats, Ints, Policy
 from accrual.spread import SpreadLike, as_spread
 
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
@@ -19,6 +19,24 @@ SWEEPS = 3  # between the arms' means and the spread that they share
 SPARE = 10.0  # degrees of freedom from which on a bucket's noise is believed
 PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
 _BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and tell nothing more
+
+
+class Cells(Protocol):
+    """What is kept of every arm and bucket, in the statistics of a `CellPolicy`."""
+
+    seen: Floats  # arms x buckets: decisions that have finished the bucket
+    paid: Floats  # arms x buckets: what they paid in it
+    growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
+
+
+class CellPolicy(Policy):
+    """A policy that learns every age of every arm by itself; its statistics have `Cells`."""
+
+    buckets: int
+    feedback: ClassVar[Feedback] = "groups"
+
+    def edges(self, window: int) -> Ints:
+        return bucket_edges(self.buckets, window)
 
 
 def checked_buckets(buckets: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
-from accrual.policy.age_cells import KAPPA_START, bucket_edges, checked_buckets, spread_over_buckets
+from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policy.age_learning import refresh
 from accrual.policy.age_model import (
     BETWEEN,
@@ -31,7 +31,7 @@ from accrual.policy.age_model import (
     finished,
     payments,
 )
-from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policy.base import Floats, Functions, Moment
 from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
@@ -155,7 +155,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
 
 
 @dataclass(frozen=True)
-class AgePrior(Policy):
+class AgePrior(CellPolicy):
     """Learn from every piece at every age, and what arms have in common on the way.
 
     A heuristic: nothing is proved. docs/age_prior.md has the model, and where it does badly.
@@ -185,7 +185,6 @@ class AgePrior(Policy):
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
 
-    feedback: ClassVar[Feedback] = "groups"
     functions: ClassVar[Functions] = Functions(
         index=index,
         survey=survey,
@@ -225,9 +224,6 @@ class AgePrior(Policy):
             "decisions": float(stats.pulls[arm]),
             "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
         }
-
-    def edges(self, window: int) -> Ints:
-        return bucket_edges(self.buckets, window)
 
     def params(self, caps: Floats, window: int) -> Params:
         arms = len(caps)

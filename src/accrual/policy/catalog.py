@@ -20,6 +20,10 @@ _BY_NAME: dict[str, type[Policy]] = {
 CATALOG = {name: kind for name, kind in _BY_NAME.items() if not kind.contextual}
 CONTEXTUAL = {name: kind for name, kind in _BY_NAME.items() if kind.contextual}
 
+# What a bandit plays unless told.
+DEFAULT: Policy = catalog_rows.AgePrior()
+DEFAULT_WITH_FEATURES: Policy = catalog_rows.AgeLinTS()
+
 
 def make(name: str, **settings: Any) -> Policy:
     """A policy of the catalog from its name and settings.

@@ -101,7 +101,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
             Meta(
                 min_length=1,
                 max_length=500,
-                description="Such as TPUCBFRG(alpha=50, spread=begin). AgeIMED unless given; with features, "
+                description="Such as TPUCBFRG(alpha=50, spread=begin). AgePrior unless given; with features, "
                 "AgeLinTS.",
             ),
         ]
