@@ -52,6 +52,8 @@ def test_a_bandit_knows_what_the_old_log_paid_from_its_first_decision_on(store):
     bandit = ac.Bandit(
         ARMS, "10h", groups=10, store=store, prior=closed, floor=0.1, seed=1, clock=lambda: clock[0]
     )
+    begun = bandit.state()
+    assert (begun.decisions, begun.pending) == (120, 0)
     assert bandit.decide(n=20)[0].id == 120
     state = bandit.state()
     assert (state.decisions, state.pending, state.late) == (140, 20, 0)
@@ -81,7 +83,7 @@ def test_pieces_that_come_all_at_once_teach_what_they_do_in_their_order():
     given = priors.imported(closed, told._config, 36_000.0).history
     (made,) = given[0].requests
     seen._store.append(seen._row.number, [made], 0.0)
-    pieces: list[Any] = [piece for part in given[1:] for piece in part.requests]
+    pieces: list[Any] = [piece for part in given[1:-1] for piece in part.requests]
     for piece in sorted(pieces, key=lambda piece: piece.age):
         seen._store.append(seen._row.number, [piece], piece.age)
     seen.catch_up()

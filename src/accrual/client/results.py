@@ -43,6 +43,8 @@ class BanditInfo(NamedTuple):
     floor: float = 0.0  # the share of decisions whose arm is drawn at random
     features: dict[str, Any] | None = None  # what may be known of whom a decision is for
     imported: int = 0  # how many of the first decisions come from an old log
+    archived: float | None = None  # since when it is archived, in seconds since 1970; None if it is not
+    erase_at: float | None = None  # when it is erased for good; None if it is not
 
 
 class ArmState(NamedTuple):

@@ -53,6 +53,19 @@ class Client:
         """List the names of all bandits."""
         return self._send(calls.names())
 
+    def archive(self, bandit: str) -> BanditInfo:
+        """Stop serving a bandit; all that it has is kept until it is restored."""
+        return self._send(calls.archive(bandit))
+
+    def restore(self, bandit: str) -> BanditInfo:
+        """Serve a bandit again that was archived or deleted, as it was."""
+        return self._send(calls.restore(bandit))
+
+    def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
+        """Archive a bandit and have it erased for good after `grace`, at least an hour; until then it can
+        be restored."""
+        return self._send(calls.delete(bandit, grace))
+
     def decide(self, bandit: str, key: str | None = None, context: calls.Context | None = None) -> Decision:
         """Make one decision; for a bandit with features, by the `context` of whom it is for."""
         return self._send(calls.decide(bandit, 1, key, context))[0]

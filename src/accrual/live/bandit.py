@@ -13,6 +13,7 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
+from accrual.live.archive import refuse_archived
 from accrual.live.asks import (
     DECISIONS_MOST,
     UNKNOWN_DECISION,
@@ -154,6 +155,7 @@ class Bandit:
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
+            refuse_archived(row)
             bandit = cls.__new__(cls)
             given = with_limits(read(row.config, policy, name), options, name)
             bandit._start(place, owned, row, given, options)

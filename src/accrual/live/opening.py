@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from accrual.core.errors import InputError
+from accrual.live.archive import refuse_archived
 from accrual.live.asks import is_finite
 from accrual.live.config import Config, Options, compare, read, with_limits
 from accrual.live.prior import imported
@@ -49,7 +50,8 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
             now, decisions, history = imported(options["prior"], given, now)
             given = given._replace(imported=decisions)
         row = _created(store, name, given, now, history)
-    elif "prior" in options and not row.config.get("imported"):
+    refuse_archived(row)
+    if "prior" in options and not row.config.get("imported"):
         raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
     if row.config != given.written():
         if "seed" not in options:

@@ -13,7 +13,7 @@ from accrual.core.durations import exact_duration
 from accrual.core.errors import InputError, unknown
 from accrual.live.asks import is_finite
 from accrual.live.config import Config
-from accrual.store.base import NewDecisions, NewPiece, Requests
+from accrual.store.base import CloseDecision, NewDecisions, NewPiece, Requests
 
 IMPORTED_MOST = 20_000  # decisions; of more, so many are taken, evenly
 _PIECES_AT_ONCE = 20_000
@@ -96,6 +96,8 @@ def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Import
     for first in range(0, len(pieces), _PIECES_AT_ONCE):
         # A piece past the window is stored as late; `skew` lets it in though its age lies ahead.
         history.append(Requests(pieces[first : first + _PIECES_AT_ONCE], last, skew=longest + 1.0))
+    # An event of this moment, at which all their windows are over; it says what is known of one of them.
+    history.append(Requests([CloseDecision(len(chosen) - 1)], begins + window))
     return Imported(begins, len(chosen), history)
 
 

@@ -15,6 +15,7 @@ from accrual.service.messages import (
     BanditOut,
     BanditsOut,
     CloseIn,
+    DeleteQuery,
     DoneOut,
     EventOut,
     EventsOut,
@@ -37,7 +38,16 @@ from accrual.service.messages import (
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
-from accrual.store.base import AddArm, Answer, BanditRow, CloseDecision, RetireArm, Status, StoreRequest
+from accrual.store.base import (
+    ARCHIVED,
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
 from accrual.store.event_schema import Events, Kind
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
@@ -62,6 +72,11 @@ class BanditRoutes:
                       takes=BanditIn, created=True),
             Operation("listBandits", "GET", "/v1/bandits", "read", self.list, BanditsOut),
             Operation("getBandit", "GET", _AT, "read", self.get, BanditOut),
+            Operation("archiveBandit", "POST", f"{_AT}/archive", "admin", self.archive, BanditOut,
+                      takes=CloseIn, body_optional=True),
+            Operation("restoreBandit", "POST", f"{_AT}/restore", "admin", self.restore, BanditOut,
+                      takes=CloseIn, body_optional=True),
+            Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditOut, query=DeleteQuery),
             Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
             Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
@@ -93,15 +108,28 @@ class BanditRoutes:
         return 201 if new else 200, _bandit(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
-        """List all bandits, in the order in which they were made, and apart those that cannot be served."""
+        """List all bandits, in the order in which they were made; apart those archived and not served."""
         failures = self._bandits.failures
         rows = [row for row in await self._bandits.rows() if row.name not in failures]
+        archived = [_bandit(row) for row in rows if ARCHIVED in row.config]
         failed = [NotServedOut(name, why) for name, why in sorted(failures.items())]
-        return BanditsOut([_bandit(row) for row in rows], failed)
+        return BanditsOut([_bandit(row) for row in rows if ARCHIVED not in row.config], archived, failed)
 
     async def get(self, call: Call) -> BanditOut:
-        """Show a bandit, as it was made."""
-        return _bandit((await self._find(call)).row)
+        """Show a bandit, as it was made, and whether it is archived."""
+        return _bandit(await self._bandits.row(call.path["bandit"]))
+
+    async def archive(self, call: Call) -> BanditOut:
+        """Stop serving a bandit. All that it has is kept; restoring it brings it back."""
+        return _bandit(await self._bandits.put_away(call.path["bandit"], None))
+
+    async def restore(self, call: Call) -> BanditOut:
+        """Serve a bandit again that was archived or deleted, as it was."""
+        return _bandit(await self._bandits.bring_back(call.path["bandit"]))
+
+    async def delete(self, call: Call) -> BanditOut:
+        """Archive a bandit and erase it for good after `grace`; until then it can be restored."""
+        return _bandit(await self._bandits.put_away(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> StateOut:
         """Show what is known of every arm."""

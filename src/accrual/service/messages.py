@@ -210,6 +210,24 @@ class BanditOut(Struct):
         int,
         Meta(description="How many of the first decisions come from an old log: those with ids below it."),
     ] = 0
+    archived: Annotated[
+        float | None, Meta(description="Since when it is archived, in seconds since 1970; null if it is not.")
+    ] = None
+    erase_at: Annotated[
+        float | None, Meta(description="When it is erased for good, in seconds since 1970; null if never.")
+    ] = None
+
+
+class DeleteQuery(Struct):
+    """When a deleted bandit is erased."""
+
+    grace: Annotated[
+        str,
+        Meta(
+            pattern=r"^[1-9][0-9]{0,4}[smhdwy]$",
+            description="After how long it is erased for good: at least 1h. Until then it can be restored.",
+        ),
+    ] = "7d"
 
 
 class NotServedOut(Struct):
@@ -220,9 +238,10 @@ class NotServedOut(Struct):
 
 
 class BanditsOut(Struct):
-    """All bandits: those that are served, and those that cannot be."""
+    """All bandits: those that are served, those that are archived, and those that cannot be served."""
 
     bandits: list[BanditOut]
+    archived: Annotated[list[BanditOut], Meta(description="Bandits that are archived or deleted.")]
     not_served: Annotated[
         list[NotServedOut],
         Meta(description="Bandits that cannot be opened. The service tries again every 30 seconds."),

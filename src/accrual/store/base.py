@@ -172,6 +172,27 @@ class BanditRow(NamedTuple):
     rounds: bool  # whether its clock is the number of its decisions
 
 
+# Entries of a configuration that say that a bandit is put away: see `accrual.live.archive`.
+ARCHIVED = "archived"  # since when
+ERASE_AT = "erase_at"  # the time from which on `Store.erase` may erase it
+
+
+def amended(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with some entries set, and without those that are None.
+
+    Examples
+    --------
+    >>> amended({"a": 1, "b": 2}, {"b": None, "c": 3})
+    {'a': 1, 'c': 3}
+    """
+    return {key: value for key, value in {**config, **changes}.items() if value is not None}
+
+
+def may_be_erased(config: Mapping[str, Any], now: float) -> bool:
+    """Whether a bandit of this configuration may be erased by `now`."""
+    return ERASE_AT in config and float(config[ERASE_AT]) <= now
+
+
 class Store(Protocol):
     """Where events are kept. One published suite, `accrual.testing.StoreSuite`, holds for all."""
 
@@ -186,6 +207,15 @@ class Store(Protocol):
 
     def names(self) -> list[str]:
         """Return the names of all bandits, in the order in which they were made."""
+
+    def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
+        """Change entries of a bandit's configuration that no event depends on; None removes one."""
+
+    def erase(self, bandit: int, now: float) -> bool:
+        """Remove a bandit and all its events, in one transaction, if its `ERASE_AT` is not after `now`.
+
+        Its number is never given to another. False if there is no such bandit, or if it is not time.
+        """
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
