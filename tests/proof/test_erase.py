@@ -1,4 +1,4 @@
-"""A process that erases a bandit is killed: the bandit is there with all it has, or gone; others are whole."""
+"""A process that erases a bandit is killed: the bandit is there as it was, or gone; the others are whole."""
 
 from __future__ import annotations
 
