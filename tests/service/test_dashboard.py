@@ -515,6 +515,7 @@ def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
     plain.post("/v1/bandits/single/pieces", {"decision": 29, "value": 0.5, "age": 0})
     page.goto(f"{plain.url}/#single")
     expect(page.locator("#headline")).to_have_text("jazz is the only arm in play")
+    expect(page.locator("#why")).to_contain_text("It was the only arm in play: ")
     expect(page.locator("#arms-rows .tag").filter(has_text="leads")).to_have_count(0)
     chosen = page.evaluate(
         """async () => {
@@ -558,6 +559,12 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         page.get_by_role("link", name="All bandits").click()
         expect(rows).to_have_count(2)
         expect(page.locator("#watch")).to_be_hidden()
+        service.http.delete("/v1/bandits/shop?grace=1d")
+        page.reload()
+        expect(rows).to_have_count(1)
+        expect(page.locator("#archived-rows")).to_contain_text("shop: archived on ")
+        expect(page.locator("#archived-rows")).to_contain_text("to be erased on ")
+        assert axe(page) == []
         assert seen.errors == []
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
+from numba.core.datamodel import models, registry
 from numba.core.extending import infer_getattr, lower_getattr_generic, lower_setattr_generic
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
@@ -25,6 +26,11 @@ class _NativeTupleType(types.StructRef):
     """The numba type of a `_NativeTuple`: its one field is the tuple, whose fields are its attributes."""
 
     @property
+    def key(self) -> Any:
+        """What makes two types the same: not their names, for classes of the same name may be different."""
+        return type(self), self._fields
+
+    @property
     def tuple(self) -> Any:
         return self.field_dict["value"]
 
@@ -33,15 +39,15 @@ class _NativeTuple(structref.StructRefProxy):
     """The Python object that stands for a native tuple."""
 
 
-structref.default_manager.register(_NativeTupleType, structref.models.StructRefModel)
+registry.default_manager.register(_NativeTupleType, models.StructRefModel)
 structref.define_proxy(_NativeTuple, _NativeTupleType, ["value"])
 
 
 @infer_getattr
-class _Attributes(AttributeTemplate):  # type: ignore[misc]
+class _Attributes(AttributeTemplate):
     key = _NativeTupleType
 
-    def generic_resolve(self, native: Any, name: str) -> Any:
+    def generic_resolve(self, native: Any, name: str) -> Any:  # type: ignore[override]
         kind = native.tuple
         if name == "value":
             return kind
@@ -94,8 +100,8 @@ def _make(value: Any) -> Any:
 def native_tuple(value: Any) -> Any:
     """Convert a named tuple of arrays for passing it to kernels, which read its fields by their names.
 
-    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what a kernel
-    writes into them is seen in Python too.
+    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what
+    a kernel writes into them is seen in Python too.
 
     Examples
     --------

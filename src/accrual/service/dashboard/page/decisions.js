@@ -119,7 +119,7 @@ function sentences(found) {
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
     if (!best || worth(chosen) >= worth(best)) {
       said.push(
-        `It looked best: ${looks(chosen)}` +
+        `${found.reasons.length === 1 ? "It was the only arm in play" : "It looked best"}: ${looks(chosen)}` +
           (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
       );
     } else {
