@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from accrual.laws import ScaledLaw as ScaledLaw
     from accrual.laws import UniformLaw as UniformLaw
     from accrual.live.bandit import Bandit as Bandit
+    from accrual.live.guardrails import Guardrail as Guardrail
     from accrual.policy.base import Policy as Policy
     from accrual.policy.catalog_rows import *  # noqa: F403
     from accrual.policy.clusters import Cluster as Cluster
@@ -50,6 +51,7 @@ _WHERE = {
     "Contexts": "accrual.contextual",
     "ContextualProblem": "accrual.contextual",
     "Bandit": "accrual.live.bandit",
+    "Guardrail": "accrual.live.guardrails",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
     "Cluster": "accrual.policy.clusters",

@@ -20,6 +20,7 @@ import accrual as ac
 from accrual.cli import app
 from accrual.cli.bandits_of_priors import make_bandits
 from accrual.cli.output import say
+from accrual.spread import FAMILIES
 from accrual.store.backends import open_store
 from accrual.store.base import ERASE_AT
 
@@ -396,9 +397,7 @@ BAD = {
     ),
     "bounds setting1 --horizon 0": "horizon must be a whole number from 1 to 2147483647, not 0",
     "spread": "Missing argument 'SPREAD...'.",
-    "spread zpf(2)": (
-        "unknown spread 'zpf'; did you mean 'zipf'? (one of: betabinom, boltzmann, hypergeom, zipf)"
-    ),
+    "spread zpf(2)": (f"unknown spread 'zpf'; did you mean 'zipf'? (one of: {', '.join(FAMILIES)})"),
     "spread zipf(2,3)": "cannot read the spread 'zipf(2,3)'; write for example 'zipf(2)'",
     "spread zipf(-1)": "a Zipf spread's s must be a number of at least 0, not -1.0",
     "spread hypergeom(10)": (

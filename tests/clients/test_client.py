@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from accrual.client import AsyncClient, Client, Decision, InputError, Piece, Ser
 from accrual.client.errors import error_of
 from accrual.client.retry import pause
 from accrual.core.version import VERSION
-from accrual.service import messages, traffic_routes
+from accrual.service import messages, traffic_routes, verdict_messages
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,6 +100,7 @@ def test_results_have_the_fields_of_the_answers():
         (typed.ArmState, messages.ArmStateOut), (typed.Explanation, messages.ExplanationOut),
         (typed.Reason, messages.ReasonOut), (typed.Event, messages.EventOut),
         (typed.EventPage, messages.EventsOut), (typed.Decision, traffic_routes.DecisionOut),
+        (typed.Guardrail, verdict_messages.GuardrailOut), (typed.GuardedArm, verdict_messages.GuardedArmOut),
     ]  # fmt: skip
     for result, answer in pairs:
         assert result._fields == answer.__struct_fields__  # type: ignore[attr-defined]
@@ -238,3 +240,37 @@ def test_contexts(service):
         client.create("no-features", ["a"], 20)
         with pytest.raises(ServiceError, match="no features"):
             client.decide("no-features", context=context)
+
+
+def test_guardrails(service):
+    """A second stream of pieces: an arm that is worse on it is retired; the log and the metrics show it."""
+    rails = {"refunds": {"margin": 0.1, "action": "retire"}}
+    with Client(service.url, timeout=300) as client:
+        with pytest.raises(ServiceError, match="need a floor"):
+            client.create("guarded", ["a", "b"], 2, guardrails=rails)
+        made = client.create("guarded", ["a", "b"], 2, floor=0.5, guardrails=rails, seed=1)
+        assert made.guardrails == {"refunds": {"cap": 1.0, "margin": 0.1, "action": "retire"}}
+        assert client.create("guarded", ["a", "b"], 2, floor=0.5, guardrails=rails, seed=1) == made
+        with pytest.raises(ServiceError, match="it differs: guardrails is"):
+            client.create("guarded", ["a", "b"], 2, floor=0.5, seed=1)
+        first = client.decide("guarded")
+        assert client.observe("guarded", first.id, 0.0, age=0, stream="refunds").status == "stored"
+        with pytest.raises(ServiceError, match="unknown stream 'refund'; did you mean 'refunds'"):
+            client.observe("guarded", first.id, 0.0, age=0, stream="refund")
+        for _ in range(200):
+            one = client.decide("guarded")
+            pieces = [Piece(one.id, 0.5, age=0)]
+            if one.arm == "b":
+                pieces.append(Piece(one.id, 1.0, age=0, stream="refunds"))
+            assert {result.status for result in client.observe_many("guarded", pieces)} == {"stored"}
+        time.sleep(0.6)  # a state may be half a second old
+        (rail,) = client.state("guarded").guardrails
+        assert [(arm.name, arm.worse, arm.retired) for arm in rail.arms] == [
+            ("a", False, False),
+            ("b", True, True),
+        ]
+        assert "Worse on refunds: b (retired)" in rail.sentence
+        events = client.events("guarded", limit=1000).events
+        assert {event.stream for event in events if event.kind == "piece"} == {None, "refunds"}
+        assert [event.arm for event in events if event.kind == "retire_arm"] == ["b"]
+    assert 'accrual_guardrails{outcome="worse_arms"} 1.0' in service.get("/metrics").text

@@ -14,7 +14,7 @@ import pytest
 from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
-from accrual.service import messages, refusals, traffic_routes
+from accrual.service import messages, refusals, traffic_routes, verdict_messages
 
 HERE = Path(__file__).parents[2] / "clients" / "typescript"
 NOT_TRIED = "the TypeScript client was not tried: "
@@ -71,6 +71,14 @@ def service(built, tmp_path_factory):
         features = {"country": ["de", "us"], "new": "bool"}
         body = {"name": "contexts", "arms": arms, "window": "60d", "features": features, "policy": "LinUCB"}
         assert service.post("/v1/bandits", body).status_code == 201
+        guarded = {
+            "name": "guarded",
+            "arms": arms,
+            "window": "60d",
+            "floor": 0.1,
+            "guardrails": {"refunds": {}},
+        }
+        assert service.post("/v1/bandits", guarded).status_code == 201
         yield service
 
 
@@ -81,7 +89,7 @@ def test_all_that_it_can_do(service):
             "node", "--test", "build/client.test.js", ACCRUAL_URL=service.url, ACCRUAL_LOSSY_URL=bad_line
         )
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^\S+ pass 6$", done.stdout, re.M), done.stdout
+    assert re.search(r"^\S+ pass 7$", done.stdout, re.M), done.stdout
     decisions, values = counts(service, "lossy")
     assert decisions == 20
     assert values == Counter([i / 100 for i in range(20)]) + Counter({1.0: 20})
@@ -110,7 +118,9 @@ def test_it_knows_every_problem_of_the_service():
         ("PieceResult", traffic_routes.PieceOut),
         ("ArmState", messages.ArmStateOut),
         ("BanditState", messages.StateOut),
-        ("Verdict", messages.VerdictOut),
+        ("Verdict", verdict_messages.VerdictOut),
+        ("Guardrail", verdict_messages.GuardrailOut),
+        ("GuardedArm", verdict_messages.GuardedArmOut),
     ],
 )
 def test_its_results_have_fields_of_the_answers(name, answer):

@@ -12,6 +12,7 @@ import pytest
 import accrual as ac
 from accrual.cli import app
 from accrual.engine.result import Result
+from accrual.experiments.listening import listening
 from accrual.report.gallery import draw, lines
 
 ENTRIES = ac.gallery.ENTRIES
@@ -25,6 +26,21 @@ def test_ids_are_stable():
         "hidden-jackpot", "lure", "mixed-caps", "bimodal", "two-speeds", "needle", "heavy-tails", "delay-2",
         "delay-10", "beyond-early", "beyond-late",
     ]  # fmt: skip
+
+
+def test_problems_are_named():
+    """The design promises ``ac.gallery["listening"]``: the service, a decision a round."""
+    named: Any = ac.gallery
+    assert named["sparse"] is ENTRIES["sparse"].problem
+    problem = named["listening"]
+    assert (len(problem.caps), problem.window, problem.groups) == (200, 59 * 50, 59)
+    np.testing.assert_array_equal(problem.means, listening().service.problem.means)
+    result = ac.simulate(problem, [ac.AgeIMED()], horizon=250, runs=1, progress=True)
+    assert 0 < result.final_regret[0, 0] < 250 * problem.means.max()
+    with pytest.raises(
+        ac.InputError, match=r"'lisening'; did you mean 'listening'\? \(one of: setting1, .*listening\)"
+    ):
+        named["lisening"]
 
 
 @pytest.mark.parametrize("id", ENTRIES)

@@ -16,6 +16,7 @@ from scipy import stats
 
 from accrual.core.errors import InputError
 from accrual.spread import (
+    FAMILIES,
     NAMES,
     BetaBinomial,
     Boltzmann,
@@ -286,7 +287,7 @@ def test_a_cdf_is_never_asked_beyond_its_window(window):
 
 # --- bad input: one clear line --------------------------------------------------------------------
 
-ALL_NAMES = "uniform, " + ", ".join(NAMES) + ", betabinom(2, 8), boltzmann(0.5), hypergeom(100), zipf(2)"
+ALL_NAMES = ", ".join(["uniform", *NAMES, *(example for _, example in FAMILIES.values())])
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,7 @@ ALL_NAMES = "uniform, " + ", ".join(NAMES) + ", betabinom(2, 8), boltzmann(0.5),
         (lambda: as_spread("qqq"), f"unknown spread 'qqq' (one of: {ALL_NAMES})"),
         (
             lambda: parse("zip(2)"),
-            "unknown spread 'zip'; did you mean 'zipf'? (one of: betabinom, boltzmann, hypergeom, zipf)",
+            f"unknown spread 'zip'; did you mean 'zipf'? (one of: {', '.join(FAMILIES)})",
         ),
         (lambda: parse("zipf(1, 2)"), "cannot read the spread 'zipf(1, 2)'; write for example 'zipf(2)'"),
         (lambda: Uniform().pmf(0), "groups must be a whole number from 1 to 1000000, not 0"),

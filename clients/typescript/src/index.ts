@@ -5,7 +5,9 @@ import type { BanditState, Context, Decision, Piece, PieceResult } from "./resul
 
 export { InputError, PROBLEM_KINDS, ServiceError } from "./errors.js";
 export type { ErrorKind } from "./errors.js";
-export type { ArmState, BanditState, Context, Decision, Piece, PieceResult, Verdict } from "./results.js";
+export type {
+  ArmState, BanditState, Context, Decision, GuardedArm, Guardrail, Piece, PieceResult, Verdict,
+} from "./results.js";
 
 const BATCH_MOST = 1000; // decisions or pieces in one request
 const AGAIN = new Set([408, 429, 502, 503, 504]); // statuses after which a call is sent again
@@ -143,7 +145,7 @@ function at(bandit: string, what: string): string {
  * sent, so it gets a key here.
  */
 function checked(piece: Piece): Piece {
-  const { age, at: time, key } = piece;
+  const { age, at: time, key, stream } = piece;
   const alone = age === undefined && time === undefined && key === undefined;
   return {
     decision: whole("decision", piece.decision, 0),
@@ -152,6 +154,7 @@ function checked(piece: Piece): Piece {
     ...(time === undefined ? {} : { at: finite("at", time) }),
     ...(key === undefined ? {} : { key }),
     ...(alone ? { key: newKey() } : {}),
+    ...(stream === undefined ? {} : { stream }),
   };
 }
 

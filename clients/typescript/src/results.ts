@@ -23,6 +23,8 @@ export interface Piece {
   readonly at?: number;
   /** Names the piece among those of its decision: sent again with the same key it counts once. */
   readonly key?: string;
+  /** The guardrail that it is of, such as refunds; reward unless given. */
+  readonly stream?: string;
 }
 
 /** What became of a piece. */
@@ -80,6 +82,34 @@ export interface Verdict {
   readonly sentence: string;
 }
 
+/** How an arm does on a guardrail. */
+export interface GuardedArm {
+  readonly name: string;
+  /** Closed decisions that count. */
+  readonly decisions: number;
+  /** Of the stream, for a decision. */
+  readonly mean: number | null;
+  /** Estimated: how much more than the best other arm in play. */
+  readonly excess: number | null;
+  /** The same at the least, however often one looks. */
+  readonly excess_least: number | null;
+  /** Whether it was shown to have more by more than the margin. */
+  readonly worse: boolean;
+  readonly retired: boolean;
+}
+
+/** What is known of the arms on a guardrail, a stream of pieces of which less is better. */
+export interface Guardrail {
+  readonly name: string;
+  readonly cap: number;
+  readonly margin: number;
+  /** What becomes of an arm that is worse. */
+  readonly action: "flag" | "retire";
+  /** What is known, in words. */
+  readonly sentence: string;
+  readonly arms: readonly GuardedArm[];
+}
+
 /** What is known of a bandit, as of one position of its log. */
 export interface BanditState {
   readonly name: string;
@@ -96,4 +126,6 @@ export interface BanditState {
   readonly ages: readonly number[];
   readonly arms: readonly ArmState[];
   readonly verdict: Verdict;
+  /** Empty for a bandit without guardrails. */
+  readonly guardrails: readonly Guardrail[];
 }

@@ -1,5 +1,6 @@
 // Run by tests/clients/test_typescript.py against a real service. ACCRUAL_URL is its address, ACCRUAL_LOSSY_URL that of
-// a proxy before it that loses requests and answers. The bandits "web", "lossy" and "contexts" are there.
+// a proxy before it that loses requests and answers. The bandits "web", "lossy", "guarded" and "contexts" are
+// there.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
@@ -50,6 +51,14 @@ test("decide, observe, close and look", async () => {
   assert.equal(state.verdict.winner, null);
   assert.deepEqual(state.arms.map(({ name, cap }) => [name, cap]), [["jazz", 1], ["rock", 2]]);
   assert.ok(Math.abs(state.arms.reduce((sum, arm) => sum + arm.observed, 0) - 8.35) < 1e-9);
+});
+
+test("a piece of a guardrail", async () => {
+  const { id } = await client.decide("guarded");
+  assert.equal((await client.observe("guarded", { decision: id, value: 1, stream: "refunds" })).status, "stored");
+  await refused(client.observe("guarded", { decision: id, value: 1, stream: "refund" }), 422, "invalid", /did you mean 'refunds'/);
+  const [rail] = (await client.state("guarded")).guardrails;
+  assert.deepEqual([rail?.name, rail?.action, rail?.arms.length], ["refunds", "flag", 2]);
 });
 
 test("decide by a context", async () => {

@@ -96,6 +96,13 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[str | None, typer.Option(metavar="TIME", help="The time until which the log is complete.")],
         None,
     ),
+    "context": (
+        Annotated[
+            str | None,
+            typer.Option(metavar="NAME,...", help="Columns that say whom a decision was for: country,new."),
+        ],
+        None,
+    ),
     "age_unit": (
         Annotated[
             str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, m, h, d, w or y.")
@@ -134,6 +141,7 @@ class LogOptions:
     groups: int | None
     cap: Sequence[str] | None
     end: str | None
+    context: str | None
     age_unit: str | None
     bandit: str | None
     time_format: str | None
@@ -164,6 +172,7 @@ class LogOptions:
         """How the log is to be read."""
         fitting = ("log", "pieces", "column", "window", "groups", "cap")
         given: Any = {name: value for name, value in vars(self).items() if name not in fitting}
+        given["context"] = [name for name in (self.context or "").split(",") if name]
         return cast("ReadingOptions", {**given, "bad_rows_file": BAD_ROWS_FILE})
 
     def words(self) -> list[str]:
@@ -180,11 +189,11 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: LogFacts) -> Fitted:
+    def fit(self, log: LogFacts, uniform: bool = False) -> Fitted:
         """Fit the opened log."""
         from accrual.fit.fit import fit_log
 
-        return fit_log(log, self.window, self.groups, _caps(self.cap))
+        return fit_log(log, self.window, self.groups, _caps(self.cap), uniform)
 
     def fitted(self) -> Fitted:
         """Read a problem.json, or fit a log."""

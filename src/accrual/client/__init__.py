@@ -11,8 +11,11 @@ from .results import (
     Event,
     EventPage,
     Explanation,
+    GuardedArm,
+    Guardrail,
     PieceResult,
     Reason,
+    Verdict,
 )
 from .sync import Client
 
@@ -28,9 +31,12 @@ __all__ = [
     "Event",
     "EventPage",
     "Explanation",
+    "GuardedArm",
+    "Guardrail",
     "InputError",
     "Piece",
     "PieceResult",
     "Reason",
     "ServiceError",
+    "Verdict",
 ]

@@ -36,6 +36,7 @@ class Piece(NamedTuple):
     age: float | None = None
     at: float | None = None  # in place of the age: when it was paid
     key: str | None = None
+    stream: str | None = None  # the guardrail that it is of; reward unless given
 
 
 class PieceOptions(TypedDict, total=False):
@@ -44,6 +45,7 @@ class PieceOptions(TypedDict, total=False):
     age: float | None
     at: float | None
     key: str | None
+    stream: str | None
 
 
 class Call(NamedTuple, Generic[T]):
@@ -133,7 +135,8 @@ def _piece(piece: Piece) -> dict[str, Any]:
     key = _key(piece.key)
     if key is None and len(body) == 2:
         key = _new_key()
-    return body if key is None else body | {"key": key}
+    stream = {} if piece.stream is None else {"stream": piece.stream}
+    return body | stream if key is None else body | stream | {"key": key}
 
 
 def _number(name: str, value: Any) -> float:

@@ -42,6 +42,9 @@ class BanditInfo(NamedTuple):
     unit: str = ""  # of the reward, such as lectures or €; empty where none was given
     floor: float = 0.0  # the share of decisions whose arm is drawn at random
     features: dict[str, Any] | None = None  # what may be known of whom a decision is for
+    guardrails: Mapping[str, Any] = MappingProxyType(
+        {}
+    )  # cap, margin and action of each other stream, by name
     imported: int = 0  # how many of the first decisions come from an old log
     archived: float | None = None  # since when it is archived, in seconds since 1970; None if it is not
     erase_at: float | None = None  # when it is erased for good; None if it is not
@@ -96,6 +99,33 @@ class Verdict(NamedTuple):
     warnings: list[str]
 
 
+class GuardedArm(NamedTuple):
+    """How an arm does on a guardrail."""
+
+    name: str
+    decisions: int  # closed ones that count
+    mean: float | None  # of the stream, for a decision
+    excess: float | None  # estimated: how much more than the best other arm in play
+    excess_least: float | None  # the same at the least, however often one looks
+    worse: bool  # whether it was shown to have more by more than the margin
+    retired: bool
+
+
+class Guardrail(NamedTuple):
+    """What is known of the arms on a guardrail, a stream of pieces of which less is better."""
+
+    name: str
+    cap: float
+    margin: float
+    action: str  # flag or retire
+    error: float  # the chance of ever finding an arm worse that is not
+    scored: int
+    cut: int
+    reason: str  # why nothing can be said; empty where something can
+    sentence: str
+    arms: list[GuardedArm]
+
+
 class Level(NamedTuple):
     """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
 
@@ -128,6 +158,7 @@ class BanditState(NamedTuple):
     arms: list[ArmState]
     verdict: Verdict
     features: list[Feature]
+    guardrails: list[Guardrail]
 
 
 class Reason(NamedTuple):
@@ -163,6 +194,7 @@ class Event(NamedTuple):
     arm: str | None = None
     value: float | None = None
     age: float | None = None
+    stream: str | None = None  # the guardrail that a piece is of
     window: float | None = None
     propensity: float | None = None
     cap: float | None = None
@@ -196,8 +228,11 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
             for arm in answer["arms"]]  # fmt: skip
     features = [build(Feature, {**feature, "levels": [build(Level, level) for level in feature["levels"]]})
                 for feature in answer["features"]]  # fmt: skip
-    verdict = _verdict(answer["verdict"])
-    return build(BanditState, {**answer, "arms": arms, "verdict": verdict, "features": features})
+    guardrails = [build(Guardrail, {**rail, "arms": [build(GuardedArm, arm) for arm in rail["arms"]]})
+                  for rail in answer["guardrails"]]  # fmt: skip
+    parts = {"arms": arms, "verdict": _verdict(answer["verdict"]), "features": features,
+             "guardrails": guardrails}  # fmt: skip
+    return build(BanditState, {**answer, **parts})
 
 
 def build_explanation(answer: Mapping[str, Any]) -> Explanation:

@@ -83,7 +83,7 @@ class Client:
     def observe(
         self, bandit: str, decision: int, value: float, **options: Unpack[PieceOptions]
     ) -> PieceResult:
-        """Send a piece of a decision's reward; the options are `age`, `at` and `key`, as in `Piece`."""
+        """Send a piece of a decision's reward; the options are those of `Piece`."""
         return self._send(calls.observe(bandit, Piece(decision, value, **options)))
 
     def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:

@@ -65,8 +65,7 @@ def take_root(matrix: Floats, root: Floats) -> None:
 def length(root: Floats, x: Floats, scratch: Floats) -> float:
     """Return the square root of x' root root' x, for a lower triangular `root`."""
     width = len(x)
-    for j in range(width):
-        scratch[j] = 0.0
+    scratch[:] = 0.0
     for i in range(width):
         value = x[i]
         if value != 0.0:
@@ -103,8 +102,7 @@ def add_outer(lower: Floats, x: Floats) -> None:
 def times(matrix: Floats, x: Floats, out: Floats) -> None:
     """Write the product of a full symmetric matrix and a vector into `out`."""
     width = len(x)
-    for j in range(width):
-        out[j] = 0.0
+    out[:] = 0.0
     for i in range(width):
         value = x[i]
         row = matrix[i]
@@ -116,8 +114,7 @@ def times(matrix: Floats, x: Floats, out: Floats) -> None:
 def times_lower(lower: Floats, x: Floats, out: Floats) -> None:
     """Write the product of a symmetric matrix, kept as its lower triangle, and a vector into `out`."""
     width = len(x)
-    for j in range(width):
-        out[j] = 0.0
+    out[:] = 0.0
     for i in range(width):
         value = x[i]
         row = lower[i]

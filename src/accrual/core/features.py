@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown
-from accrual.core.jit import njit
+from accrual.core.jit import kernel, njit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -227,6 +227,13 @@ def encode(encoding: Encoding, stored: Floats, x: Floats) -> None:
             x[place] = 0.5
         else:
             x[place] = min(max((value - encoding.low[f]) * encoding.scale[f], 0.0), 1.0)
+
+
+@kernel
+def encode_all(encoding: Encoding, stored: Floats, seen: Floats) -> None:
+    """Write what a policy sees of stored contexts into `seen`, a row for each."""
+    for i in range(len(stored)):
+        encode(encoding, stored[i], seen[i])
 
 
 @njit

@@ -118,7 +118,7 @@ class Chain:
         return arms[window : window + length]
 
     def picks(self) -> npt.NDArray[np.uint16]:
-        """What the policy chose in the last span, before the floor's coin."""
+        """Return what the policy chose in the last span, before the floor's coin."""
         return self._memory.picks[: self._last]
 
 

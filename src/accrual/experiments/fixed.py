@@ -5,8 +5,9 @@ decision paid (`ReplayLog.rewards`):
 
 - IPS (inverse propensity scoring): the mean of w r. Unbiased, and uneven where weights are.
 - self-normalised: the sum of w r over the sum of w. Always between the smallest and largest reward.
-- doubly robust: each arm's mean in the log, weighted by the policy's shares, and the mean of
-  w (r - that arm's mean) to put right what the means get wrong.
+- doubly robust: what a model expects each arm to pay (`ReplayLog.expected`: its mean in the log, or by
+  context), weighted by the policy's shares, and the mean of w (r - what it expected of the log's arm) to put
+  right what the model gets wrong.
 """
 
 from __future__ import annotations
@@ -106,14 +107,13 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
             f"of its own, where {LEAST} are needed (the log seldom chose its arms, or at very uneven "
             "propensities)"
         )
-    number = np.bincount(log.arm, minlength=len(log.arms))
-    means = np.bincount(log.arm, reward, len(log.arms)) / np.maximum(number, 1)
+    expected = log.expected
     ratio = float(weight @ reward) / mass
     # Of each method, what every decision contributes: their mean is the estimate.
     parts = {
         "IPS": weight * reward,
         "self-normalised": ratio + count * weight * (reward - ratio) / mass,
-        "doubly robust": policy.shares @ means + weight * (reward - means[log.arm]),
+        "doubly robust": expected @ policy.shares + weight * (reward - expected[np.arange(count), log.arm]),
     }
     most = math.inf if log.signed else float(log.caps[policy.shares > 0.0].max())
     least = -math.inf if log.signed else 0.0

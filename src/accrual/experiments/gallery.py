@@ -1,13 +1,15 @@
 """Problems that stress a policy where the paper's settings do not (as `accrual.gallery`).
 
 Every problem is ours, except Setting 1, which stands here as the familiar one. `ENTRIES` holds
-them as data; `play` runs policies on one.
+them as data; `play` runs policies on one; ``accrual.gallery["sparse"]`` is the problem alone.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from accrual.engine.simulate import simulate
 from accrual.experiments import families
 from accrual.experiments.cells import Cell, cut, on_device
 from accrual.experiments.families import lumps, plain
+from accrual.experiments.listening import listening_by_decision
 from accrual.experiments.paper import setting1
 from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.policy.age_imed import AgeIMED
@@ -234,6 +237,32 @@ _LIST = [
     ),
 ]  # fmt: skip
 ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
+_LISTENING = "listening"  # a problem to simulate, which `accrual gallery` does not play
+
+
+def problem(name: str) -> Problem:
+    """Give the problem of an entry, by its id, or the listening service: ``accrual.gallery[name]``.
+
+    Examples
+    --------
+    >>> problem("sparse") == ENTRIES["sparse"].problem
+    True
+    >>> len(problem("listening").caps)
+    200
+    """
+    if name == _LISTENING:
+        return listening_by_decision()
+    if name not in ENTRIES:
+        raise unknown("problem of the gallery", name, [*ENTRIES, _LISTENING])
+    return ENTRIES[name].problem
+
+
+class _Gallery(ModuleType):
+    def __getitem__(self, name: str) -> Problem:
+        return problem(name)
+
+
+sys.modules[__name__].__class__ = _Gallery
 
 
 def select(only: Sequence[str] = ()) -> list[Entry]:

@@ -126,6 +126,19 @@ def listening(seed: int = 1, differ: float = 0.4) -> ListeningService:
     )
 
 
+def listening_by_decision(seed: int = 1, differ: float = 0.4, batch: int = 50) -> Problem:
+    """Make the service of `listening` as a problem of rounds: each of a day's `batch` decisions is a round.
+
+    Examples
+    --------
+    >>> problem = listening_by_decision()
+    >>> problem.window, problem.groups
+    (2950, 59)
+    """
+    laws = service(200, 1, batch, 100 + seed, 0, differ).problem.arm_laws
+    return Problem([float(DAYS)] * len(laws), DAYS * batch, DAYS, laws)
+
+
 def listening_new(seed: int = 1, differ: float = 0.4) -> ListeningService:
     """Make a service of 60 shows, of which the oldest gives way to a new one every day.
 

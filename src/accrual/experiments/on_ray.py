@@ -185,7 +185,7 @@ def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
         raise InputError(f"no Ray head answers at {address}")  # Ray would try for many minutes
     try:
         if address is None:
-            # Ray itself makes a token for this, without which nobody else can run code here.
+            # Ray itself makes a token for this, without which no one else can run code here.
             given: dict[str, Any] = {"num_cpus": jobs or os.cpu_count(), "include_dashboard": False}
         else:
             given = {}

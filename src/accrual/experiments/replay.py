@@ -162,7 +162,7 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
         (choice,) = ledger.choose(now)
         agrees = choice == arm and (spared[i] if even else kept[i])
         chosen[i], accepted[i] = choice, agrees
-        # Of a decision that was cut short nobody knows what it paid, so there is nothing to learn from it.
+        # What a decision that was cut short paid in all is not known, so there is nothing to learn from it.
         if agrees or (kept[i] and not even):
             id_ = ledger.decide(now, arm=arm)[0].id
             for piece in range(first[i], first[i + 1]):

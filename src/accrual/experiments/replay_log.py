@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.core.groups import followed_for, group_of, is_closed, is_within
+from accrual.core.features import Features
+from accrual.core.groups import followed_for, is_closed, is_within
+from accrual.fit.completed import PaidDecisions, complete
+from accrual.fit.context_columns import LogContexts, read_contexts
+from accrual.fit.reward_model import Observed, cross_fit
 from accrual.fit.schema import Fitted
 from accrual.fit.tables import Log
 
@@ -45,6 +49,8 @@ class ReplayLog:
     # Equal parts of the window: a decision counts in those for the whole of which it was followed.
     groups: int = 1
     signed: bool = False  # whether some value is negative
+    features: Features | None = None  # what is known of whom decisions are for, and ...
+    stored: Floats | None = field(default=None, repr=False)  # ... decisions x features, as they are stored
 
     def __post_init__(self) -> None:
         if (np.diff(self.at) < 0).any():
@@ -82,34 +88,25 @@ class ReplayLog:
 
     @cached_property
     def rewards(self) -> Floats:
-        """What each decision pays; one that was not followed to the end is completed by its arm's mean.
-
-        With x its pay in a group of the window, m its arm's mean pay there and G the share of the arm's
-        decisions that were followed for the whole group (both weighted by 1 / propensity), it is the arm's
-        mean total and, added up over the groups that it was followed for, (x - m) / G. So the average
-        over an arm is its mean as a fit finds it, and a decision that was followed to the end counts with
-        its own total where all were.
-        """
-        done = group_of(self.followed, self.window, self.groups)
-        weight = 1.0 / self.propensity
-        cells = (len(self.arms), self.groups)
-        seen = np.zeros((cells[0], self.groups + 1))
-        np.add.at(seen, (self.arm, done), weight)
-        seen = np.cumsum(seen[:, ::-1], axis=1)[:, ::-1]
-        everyone, seen = seen[:, :1], seen[:, 1:]
+        """What each decision pays; one that was not followed to the end is completed by its arm's mean."""
         decision = np.repeat(np.arange(len(self.at)), np.diff(self.first))
-        group = group_of(self.age, self.window, self.groups)
-        inside = group < done[decision]
-        decision, group, value = decision[inside], group[inside], self.value[inside]
-        arm = self.arm[decision]
-        paid = np.zeros(cells)
-        np.add.at(paid, (arm, group), weight[decision] * value)
-        with np.errstate(all="ignore"):
-            mean = np.where(seen > 0.0, paid / seen, 0.0)
-            share = np.where(seen > 0.0, seen / everyone, 1.0)
-        reached = np.cumsum(np.concatenate([np.zeros((cells[0], 1)), mean / share], axis=1), axis=1)
-        own = np.bincount(decision, value / share[arm, group], len(self.at))
-        return np.asarray(mean.sum(axis=1)[self.arm] + own - reached[self.arm, done])
+        paid = PaidDecisions(self.arm, 1.0 / self.propensity, self.followed, decision, self.age, self.value)
+        return complete(paid, len(self.arms), self.window, self.groups)
+
+    @cached_property
+    def expected(self) -> Floats:
+        """What a model expects each arm to pay at each decision: decisions x arms.
+
+        With contexts it is linear in them, and fitted without the decision's fold of the log
+        (`accrual.fit.reward_model`). Without, it is the arm's mean.
+        """
+        number = np.bincount(self.arm, minlength=len(self.arms))
+        means = np.bincount(self.arm, self.rewards, len(self.arms)) / np.maximum(number, 1)
+        if self.features is None or self.stored is None:
+            return np.broadcast_to(means, (len(self.arm), len(self.arms)))
+        x = LogContexts(self.features, self.stored, []).seen()
+        found = cross_fit(Observed(x, self.arm, self.rewards, self.propensity, len(self.arms))).expected
+        return np.where(np.isfinite(found), found, means)
 
 
 def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
@@ -140,6 +137,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
     own = np.minimum(np.nan_to_num(own.astype(np.float64), nan=np.inf, posinf=np.inf), fitted.window)
     inside = is_within(age, own[decision.astype(np.int64)])
     lengths = np.bincount(decision[inside].astype(np.int64), minlength=len(arm))
+    contexts = read_contexts(log) if log.contexts else None
     whole_rounds = not log.timestamps and float(fitted.window).is_integer()
     return ReplayLog(
         arms=log.arms,
@@ -156,6 +154,8 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         value=value[inside],
         groups=fitted.groups,
         signed=log.signed,
+        features=None if contexts is None else contexts.features,
+        stored=None if contexts is None else contexts.stored,
     )
 
 
@@ -174,4 +174,5 @@ def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
         log.arms, log.caps, log.window, log.steps, log.end,
         log.arm[payer], log.at, log.propensity[payer], log.own[payer],
         first, log.age[piece], log.value[piece], log.groups, log.signed,
+        log.features, None if log.stored is None else log.stored[payer],
     )  # fmt: skip

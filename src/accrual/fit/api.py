@@ -18,6 +18,7 @@ def fit(
     window: float | str | None = None,
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
+    uniform: bool = False,
     **options: Unpack[ReadingOptions],
 ) -> Fitted:
     """Find out from a log how its reward arrives.
@@ -35,6 +36,8 @@ def fit(
         Equal parts of the window; recommended unless given.
     cap : number or mapping, optional
         The greatest total of one decision, for all arms or by name.
+    uniform : bool
+        Whether every arm had the same chance at each decision, for the worth of contexts (`context`).
     **options
         How the log is read: see `accrual.open_log`.
 
@@ -52,4 +55,4 @@ def fit(
     (1.0, 0.0)
     """
     with open_log(decisions, pieces, columns, **options) as log:
-        return fit_log(log, window, groups, cap)
+        return fit_log(log, window, groups, cap, uniform)

@@ -23,6 +23,7 @@ from accrual.fit.log_passes import (
     merged,
     trace_curve,
 )
+from accrual.fit.personal import personalise
 from accrual.fit.sample import draw_samples, sample_size
 from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
 from accrual.fit.tables import Log, LogFacts
@@ -41,6 +42,7 @@ def fit_log(
     window: float | str | None = None,
     groups: int | None = None,
     cap: float | Mapping[str, float] | None = None,
+    uniform: bool = False,
 ) -> Fitted:
     """Find out how the reward of an opened log arrives.
 
@@ -58,6 +60,8 @@ def fit_log(
         Equal parts of the window; a number is recommended unless given.
     cap : number or mapping, optional
         The greatest total of one decision, for all arms or by name. The largest seen unless given.
+    uniform : bool
+        Whether every arm had the same chance at each decision; for the worth of contexts alone.
 
     Examples
     --------
@@ -122,6 +126,7 @@ def fit_log(
         findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
         warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
+        contexts=personalise(log, length, parts, uniform) if isinstance(log, Log) and log.contexts else None,
     )
 
 

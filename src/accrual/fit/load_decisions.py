@@ -10,6 +10,7 @@ from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError
 from accrual.fit.bad_rows import skip_bad_rows
 from accrual.fit.columns import number_expression, text_expression
+from accrual.fit.context_columns import find_context_columns
 from accrual.fit.moments import TimeColumn
 from accrual.fit.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.fit.source import run
@@ -20,7 +21,7 @@ _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "w
 
 
 def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
-    """Make the table `decided` (id, arm, tick, propensity, own_window), in order of time."""
+    """Make the table `decided` (id, arm, tick, propensity, own_window, contexts), in order of time."""
     source = tables.decisions
     moments = TimeColumn(log.connection, source, tables.decision_columns["at"], "at", reading.times)
     log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
@@ -28,12 +29,15 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     if moments.kind:
         log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
     cells = _cells(tables, moments)
+    contexts = find_context_columns(tables, reading.context)
+    log.contexts = tuple(told for told, _ in contexts)
+    cells |= {told.role: cell for told, cell in contexts}
     log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
     if reading.skips:
         skip_bad_rows(log, cells.values(), reading)
     _read(log, tables, cells, moments.aware, reading)
     for role, cell in cells.items():
-        cell.expect(log, "raw", _NAMES[role])
+        cell.expect(log, "raw", _NAMES.get(role, role))
     aware, naive = log.query("SELECT bool_or(aware), bool_or(naive) FROM raw")[0]
     check_zones(log, source, aware, naive, reading.timezone)
     _check_unique(log, tables, cells)
@@ -41,7 +45,7 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
     log.query(
         "CREATE TABLE decided AS SELECT raw.id, arms.arm, tick, propensity, "
-        f"own_window * {seconds} AS own_window FROM raw JOIN arms ON raw.arm = arms.name "
+        f"own_window * {seconds} AS own_window{log.context_sql} FROM raw JOIN arms ON raw.arm = arms.name "
         "ORDER BY tick, raw.id"
     )
     log.query("DROP TABLE raw")
@@ -67,8 +71,9 @@ def _cells(tables: Tables, moments: TimeColumn) -> dict[str, CheckedColumn]:
 
 
 def _read(log: Log, tables: Tables, cells: dict[str, CheckedColumn], aware: str, reading: Reading) -> None:
+    names = _NAMES | {told.role: told.role for told in log.contexts}
     columns = [
-        f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in _NAMES.items()
+        f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in names.items()
     ]
     rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
     wanted = [reading.in_part(cells["id"].sql)]
@@ -79,7 +84,7 @@ def _read(log: Log, tables: Tables, cells: dict[str, CheckedColumn], aware: str,
         kept = [
             f"CASE WHEN count({name}) = count(*) THEN min({name}) END AS {name}, "
             f"min({name}) IS DISTINCT FROM max({name}) AS {name}_mixed"
-            for name in _NAMES.values()
+            for name in names.values()
             if name != "id"
         ]
         rows = (
@@ -103,7 +108,7 @@ def _check_unique(log: Log, tables: Tables, cells: dict[str, CheckedColumn]) -> 
             )
         return
     for role, cell in cells.items():
-        mixed = role != "id" and log.query(f"SELECT id FROM raw WHERE {_NAMES[role]}_mixed LIMIT 1")
+        mixed = role != "id" and log.query(f"SELECT id FROM raw WHERE {_NAMES.get(role, role)}_mixed LIMIT 1")
         if mixed:
             raise InputError(
                 f"{source.label}: column {source.names[cell.column]!r} ({role}) has several values for "

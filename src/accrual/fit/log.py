@@ -79,6 +79,9 @@ def open_log(
         The name of a live bandit, where `decisions` is the URL of its store.
     memory : str
         For DuckDB, which goes to disk beyond it; 2500MB unless given.
+    context : sequence of str
+        Columns of the decisions that say whom each was for, such as ``["country", "visits"]``. What kind of
+        feature each is is recognised; ``"zone:levels"`` and ``"visits:number"`` tell it.
 
     Examples
     --------

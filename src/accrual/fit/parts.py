@@ -104,4 +104,6 @@ def part_readings(reading: Reading, parts: int) -> list[Reading]:
         raise InputError(
             "rows that cannot be read can be skipped only on one machine: leave out --engine ray"
         )
+    if reading.context:
+        raise InputError("contexts are looked at on one machine: leave out --context, or --engine ray")
     return [replace(reading, part=(number, parts)) for number in range(parts)]

@@ -7,7 +7,7 @@ is found is the source searched again for the row to name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -38,6 +38,7 @@ class ReadingOptions(TypedDict, total=False):
     bad_rows_file: str | os.PathLike[str] | None
     bandit: str | None
     memory: str
+    context: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Reading:
     bad_rows_file: str | os.PathLike[str] | None = None
     bandit: str | None = None
     memory: str = "2500MB"
+    context: Sequence[str] = ()
     part: tuple[int, int] | None = None  # which of how many parts
 
     @classmethod

@@ -162,6 +162,65 @@ class Finding:
     yes: bool
 
 
+@dataclass(frozen=True)
+class Winner:
+    """Decisions for which another arm pays more than the best one for all.
+
+    Attributes
+    ----------
+    part : str
+        Whom the decisions were for, such as ``"country=us"``.
+    decisions : int
+    arm, than : str
+        The arm that pays more there, and the one that pays best for all.
+    more : Interval
+        How much more it pays a decision; all such intervals hold together with 95 %.
+    """
+
+    part: str
+    decisions: int
+    arm: str
+    than: str
+    more: Interval
+
+
+@dataclass(frozen=True)
+class Personalising:
+    """What choosing by context would be worth; docs/contexts.md says how it is found.
+
+    Attributes
+    ----------
+    value : Interval or None
+        By how much a decision would pay more if its arm were chosen by a linear model of the contexts than if
+        all got the arm that pays best on average; None where the log cannot tell (`reason`).
+    pays : Interval or None
+        What a decision of that one arm pays.
+    single : str
+        That arm; several where folds of the log disagree on it.
+    effective : float
+        How many decisions of equal weight the figure rests on.
+    reason : str
+        Why the log cannot tell.
+    winners : sequence of Winner
+        For whom another arm pays more.
+    features : sequence of str
+        What kind of feature each column was taken for.
+    assumed : str
+        What is assumed of the log's chances of choosing.
+    decisions : int
+    """
+
+    value: Interval | None
+    pays: Interval | None
+    single: str
+    effective: float
+    reason: str
+    winners: Sequence[Winner]
+    features: Sequence[str]
+    assumed: str
+    decisions: int
+
+
 @dataclass(frozen=True, repr=False)
 class Fitted:
     """What `fit_log` found.
@@ -187,6 +246,8 @@ class Fitted:
     recommended : Recommended
     findings : sequence of Finding
     warnings : sequence of str
+    contexts : Personalising or None
+        What choosing by context would be worth; None where no contexts were told.
     """
 
     unit: str
@@ -202,6 +263,7 @@ class Fitted:
     findings: Sequence[Finding]
     warnings: Sequence[str]
     arms: Sequence[Arm]
+    contexts: Personalising | None = None
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fitted:
@@ -352,7 +414,7 @@ def _checked(data: Any, path: str) -> Fitted:
     if owners != [arm.get("name") for arm in arms]:
         raise InputError(f"{path}: samples: one for each arm is needed, in their order and with its name")
     given["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
-    fitted: Fitted = read_fields(Fitted, given, path)
+    fitted: Fitted = read_fields(Fitted, {"contexts": None} | given, path)
     for problem in _disagreements(fitted):
         raise InputError(f"{path}: {problem}")
     return fitted

@@ -12,10 +12,11 @@ from accrual.core.errors import need
 from accrual.core.figures import figure, notebook_html
 
 if TYPE_CHECKING:
-    from accrual.fit.schema import Arm, Fitted, Interval
+    from accrual.fit.schema import Arm, Fitted, Interval, Personalising
 
 LEVEL = 0.05
 ARMS_SHOWN = 20
+WINNERS_SHOWN = 6
 _NAME_MOST = 40  # characters of an arm's name in a table
 _Z = 1.959964
 _HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap")
@@ -42,6 +43,7 @@ def conclusions(fitted: Fitted) -> list[str]:
         f"How rewards arrive: {_arrival(fitted)}",
         f"How long to wait: {_waiting(fitted)}",
         f"Which arm pays best: {best_arm(fitted.known)}",
+        *personal_lines(fitted.contexts),
         f"What to do next: {_next(fitted)}",
     ]
 
@@ -69,6 +71,8 @@ def grounds(fitted: Fitted) -> list[str]:
     if log.get("unfollowed"):
         lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
     lines += [_finding(finding) for finding in fitted.findings]
+    if fitted.contexts is not None:
+        lines += [f"context {words}" for words in fitted.contexts.features]
     return [*lines, *(f"note: {warning}" for warning in fitted.warnings)]
 
 
@@ -118,6 +122,32 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
     names = ", ".join(arm.name for arm in rivals[:5]) + (" and others" if len(rivals) > 5 else "")
     count = f"{len(rivals)} of the {len(ranked) - 1} others"
     return f"perhaps {pays}; but the log cannot tell it from {count} ({names})"
+
+
+def personal_lines(found: Personalising | None) -> list[str]:
+    """Say whether the best arm depends on the context, and for whom another one pays more."""
+    if found is None:
+        return []
+    question = "Does the best arm depend on the context:"
+    if found.value is None or found.pays is None:
+        return [f"{question} this log cannot tell: {found.reason}"]
+    worth, alone = found.value, f"always {found.single}, which pays {figure(found.pays.value)}"
+    if worth.low == worth.high == 0.0:
+        said = f"no sign of it; a linear model of the context would choose {found.single} for everybody"
+    else:
+        word = "yes" if worth.low > 0.0 else "no sign of it"
+        said = (
+            f"{word}; chosen by a linear model of the context, a decision would pay {worth} more than {alone}"
+        )
+    lines = [f"{question} {said}. {found.assumed}"]
+    for one in found.winners[:WINNERS_SHOWN]:
+        lines.append(
+            f"For whom another arm pays more: {one.part} ({one.decisions:,} decisions), where {one.arm} pays "
+            f"{one.more} more than {one.than}"
+        )
+    if len(found.winners) > WINNERS_SHOWN:
+        lines.append(f"and {len(found.winners) - WINNERS_SHOWN} more such parts (in problem.json)")
+    return lines
 
 
 def _mean(arm: Arm) -> Interval:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,14 @@ T = TypeVar("T")
 TICKS = 1_000_000  # of a timestamp, in a second
 
 ROWS = 1 << 20  # in a batch: 8 MB a column
+
+
+class ContextColumn(NamedTuple):
+    """A column that is told to be a context: what the table `decisions` calls it, and a person."""
+
+    role: str
+    name: str
+    kind: str  # "levels" or "number" where that is told, otherwise ""
 
 
 @dataclass
@@ -64,11 +72,17 @@ class LogFacts(ABC):
         self.notes: list[str] = []  # what was guessed or assumed
         self.odd: list[str] = []  # what is odd about the log, and what to do about it
         self.has_propensity = self.has_window = False
+        self.contexts: tuple[ContextColumn, ...] = ()  # columns that say whom a decision was for
         self.signed = False  # whether some value is negative
         self.rate = 0.0  # decisions per unit of time, from the first to the last
         self.largest_value = 0.0  # of the pieces, in size
         self.arm_numbers = np.zeros(0, np.int64)  # the place in `arms` of each arm of the table `decided`
         self.longest_window: float | None = None
+
+    @property
+    def context_sql(self) -> str:
+        """Name the columns of contexts in SQL, each with a comma before it."""
+        return "".join(f", {told.role}" for told in self.contexts)
 
     @property
     def unit(self) -> int:
@@ -111,7 +125,7 @@ class Log(LogFacts):
     - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
       in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
       decision: until its end, or until the decision's own window was over. `propensity` and
-      `own_window` are NULL where the log has none.
+      `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
     - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
       they have no key.
 

@@ -132,7 +132,8 @@ def cut_at_end(log: Log, whole: LogContents, reading: Reading) -> EndedCounts:
     log.query(
         "CREATE VIEW decisions AS SELECT decided.rowid AS decision, CAST(id AS VARCHAR) AS id, arm, "
         f"decided.tick / {unit} AS at, propensity, own_window, "
-        f"least((ended.tick - decided.tick) / {unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed "
+        f"least((ended.tick - decided.tick) / {unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed"
+        f"{log.context_sql} "
         "FROM decided, ended"
     )
     log.query("CREATE VIEW pieces AS SELECT decision::BIGINT AS decision, age, value FROM paid")

@@ -14,7 +14,7 @@ from accrual.policy.base import positive
 
 # Caps that one piece may be worth. Sums have sixteen digits: with a piece of this size, later taken back,
 # what else was paid is still right to a ten-millionth of the cap.
-_CAPS_MOST = 1e9
+VALUE_MOST = 1e9
 _ARRAYS = ("caps", "windows", "playing", "observed", "above", "recent", "first_news")
 
 
@@ -75,7 +75,7 @@ class ArmTable:
         """Compute what follows from the arrays, after one of them was replaced or an arm has retired."""
         self.in_play = [int(arm) for arm in np.flatnonzero(self.playing)]
         self.own_windows: list[float] = self.windows.tolist()
-        self.value_most = _CAPS_MOST * float(self.caps.max())
+        self.value_most = VALUE_MOST * float(self.caps.max())
 
     def __len__(self) -> int:
         return len(self.caps)

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import InputError, unknown, whole
 from accrual.core.events import Decision
+from accrual.live.arm_table import VALUE_MOST
 from accrual.live.commit import Ask, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.contexts import checked_contexts, stored_contexts
@@ -37,14 +38,22 @@ class AskChecks:
         self._config = config
         self._follower = follower
         self._turn = turn
+        self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
-    def piece(self, id: int, value: float, age: float | None, at: float | None, key: str | None) -> NewPiece:
-        """Check a piece, as `Bandit.observe` takes it."""
+    def piece(self, piece: NewPiece) -> NewPiece:
+        """Check a piece."""
+        value, age, at, largest = piece.value, piece.age, piece.when, self._follower.ledger.arms.value_most
+        if piece.stream is not None:
+            if piece.stream not in self._streams.values():
+                raise InputError(
+                    f"there is no guardrail number {piece.stream!r}; there are {len(self._streams)}"
+                )
+            largest = VALUE_MOST * self._config.guardrails[piece.stream][1].cap
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
-        if abs(float(value)) > (most := self._follower.ledger.arms.value_most):
+        if abs(float(value)) > largest:
             raise InputError(
-                f"a piece's value must be at most {most:g} in size, a billion times the largest cap, "
+                f"a piece's value must be at most {largest:g} in size, a billion times the largest cap, "
                 f"not {value!r}"
             )
         if value < 0 and not self._config.allow_negative:
@@ -61,14 +70,24 @@ class AskChecks:
             if not is_finite(at):
                 raise InputError(f"a piece's time must be a finite number, not {at!r}")
             at = float(at)
-        if key is not None:
-            name_of("a piece", key)
-        return NewPiece(id if type(id) is int else decision_number(id), float(value), age, at, key)
+        if piece.key is not None:
+            name_of("a piece", piece.key)
+        plain = type(piece.decision) is int and type(value) is float
+        if plain and age is piece.age and at is piece.when:  # float() returns a float itself
+            return piece
+        return piece._replace(decision=decision_number(piece.decision), value=float(value), age=age, when=at)
+
+    def stream(self, name: str) -> int:
+        """Return the number of a guardrail."""
+        number = self._streams.get(name) if isinstance(name, str) else None
+        if number is None:
+            raise unknown("stream", str(name), self._streams)
+        return number
 
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""
         if isinstance(ask, NewPiece):
-            return self.piece(*ask[:5])._replace(stream=ask.stream)
+            return self.piece(ask)
         if isinstance(ask, Decide):
             if ask.key is not None:
                 name_of("a decision", ask.key)
@@ -121,7 +140,7 @@ def refuse_decisions_after_arms(asks: Sequence[Ask]) -> None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether this is a number, and neither infinite nor a NaN."""
+    """Return whether this is a number, and neither infinite nor a NaN."""
     try:
         return math.isfinite(value)
     except (TypeError, OverflowError):

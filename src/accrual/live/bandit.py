@@ -32,11 +32,13 @@ from accrual.live.config import (
     name_of,
     read,
     window_of,
+    with_guardrails,
     with_limits,
 )
 from accrual.live.contexts import stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
+from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.log_follower import LogFollower
 from accrual.live.opening import found_or_created, opened_store
 from accrual.live.state import BanditState, Observer
@@ -90,8 +92,8 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `prior`:
-        see `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `guardrails`,
+        `prior`: see `Options`.
 
     Examples
     --------
@@ -124,7 +126,7 @@ class Bandit:
             arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
             options.get("features"),
         )  # fmt: skip
-        given = with_limits(given, options, name)
+        given = with_guardrails(with_limits(given, options, name), options.get("guardrails"))
         name_of("a bandit", name)
         with opened_store(store) as (place, owned):
             row, given = found_or_created(place, name, given, options)
@@ -138,7 +140,7 @@ class Bandit:
         policy: Policy | None = None,
         **options: Unpack[Options],
     ) -> Bandit:
-        """A bandit that is in a store already, as it was made.
+        """Open a bandit that is in a store already, as it was made.
 
         Parameters
         ----------
@@ -178,10 +180,13 @@ class Bandit:
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
-        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt)
+        self._names = [arm.name for arm in store.arms(row.number)]
+        watch = None
+        if given.guardrails:
+            watch = GuardrailWatch(row.name, given.guardrails, self._follower.ledger, self._name)
+        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, watch)
         self._checks = AskChecks(given, self._follower, self._commits.turn)
         self._observer = Observer(store, row.number, given, self._follower)
-        self._names = [arm.name for arm in store.arms(row.number)]
         self._catch_up_thread: CatchUpThread | None = None
         refuse_in_children(self)
         if owned and store.shared:
@@ -260,9 +265,15 @@ class Bandit:
         return self._config.features
 
     def observe(
-        self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
+        self,
+        id: int,
+        value: float,
+        age: float | None = None,
+        at: float | None = None,
+        key: str | None = None,
+        stream: str | None = None,
     ) -> Answer:
-        """A piece of decision `id`.
+        """Store a piece of decision `id`, and learn from it.
 
         Parameters
         ----------
@@ -276,6 +287,8 @@ class Bandit:
             Of this piece among those of its decision. The same key with the same piece is answered
             like the first time; with another piece it is an error. Without one, the same value at the
             same stated age is taken for the same piece; where no age is stated, every call is a piece.
+        stream : str, optional
+            The guardrail that it is of; without one it is reward, which the policy learns from.
 
         Returns
         -------
@@ -284,7 +297,7 @@ class Bandit:
             `warning` is text if the decision has paid more in all than its arm's cap, which is also
             given as a Python warning; otherwise it is empty.
         """
-        piece = self.piece(id, value, age, at, key)
+        piece = self.piece(id, value, age, at, key, stream)
         (answer,) = self._commits.submit((piece,))
         if answer.warning:
             warnings.warn(answer.warning, stacklevel=2)
@@ -300,8 +313,9 @@ class Bandit:
         ages: Sequence[float | None] | None = None,
         ats: Sequence[float | None] | None = None,
         keys: Sequence[str | None] | None = None,
+        streams: Sequence[str | None] | None = None,
     ) -> list[Answer]:
-        """Several pieces, durable together: an answer for each.
+        """Store several pieces in one transaction; return an answer for each.
 
         A value that is not a number, and the like, is an error, and then none is stored. What the
         store refuses (an unknown decision, a key used for something else, a time in the future) has
@@ -310,10 +324,10 @@ class Bandit:
         columns = [
             ids,
             values,
-            *(column if column is not None else [None] * len(ids) for column in (ages, ats, keys)),
+            *(column if column is not None else [None] * len(ids) for column in (ages, ats, keys, streams)),
         ]
         if len({len(column) for column in columns}) > 1:
-            raise InputError("ids, values, ages, ats and keys must be of one length")
+            raise InputError("ids, values, ages, ats, keys and streams must be of one length")
         pieces = [self.piece(*row) for row in zip(*columns, strict=True)]
         answers = self._commits.submit(pieces) if pieces else []
         for text in {answer.warning for answer in answers if answer.warning}:
@@ -321,11 +335,11 @@ class Bandit:
         return answers
 
     def submit(self, asks: Sequence[Ask], pieces_checked: bool = False) -> list[Answer]:
-        """Decisions, pieces, closings and arms in one transaction, in this order; an answer for each.
+        """Make decisions, and store pieces, closings and arms, in one transaction and in this order.
 
-        For a program that collects the requests of many clients. `Decide` (of `accrual.live.commit`) asks for
-        decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of `accrual.store.base`) are to be
-        stored.
+        Return an answer for each. This is for a program that collects the requests of many clients. `Decide`
+        (of `accrual.live.commit`) asks for decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm`
+        (of `accrual.store.base`) are to be stored.
 
         Parameters
         ----------
@@ -343,7 +357,7 @@ class Bandit:
         return self._commits.submit(sound) if sound else []
 
     def close_decision(self, id: int) -> bool:
-        """Refuse further pieces of decision `id`: nothing more will come. False if that had been said.
+        """Refuse further pieces of decision `id`; return False if it had been closed before.
 
         What it has paid counts when it would have, at the ages of its groups and at the end of its window,
         as for a decision that may still be paid for: were it counted now, decisions
@@ -390,13 +404,13 @@ class Bandit:
         self._commits.submit((RetireArm(names.index(name)),))
 
     def state(self) -> BanditState:
-        """What is known of every arm."""
+        """Return what is known of every arm."""
         with self._commits.turn:
             self._commits.settle()
             return self._observer.state(self.name, self._name)
 
     def explain(self, id: int) -> Explanation:
-        """Why decision `id` got its arm: every arm's index, and what it is made of, at that moment."""
+        """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""
         number = decision_number(id)
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
@@ -409,15 +423,15 @@ class Bandit:
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
     def check(self) -> None:
-        """Complain (`StoreError`) if nothing can be stored now because the clock has leapt."""
+        """Raise `StoreError` if nothing can be stored now because the clock has leapt."""
         self._commits.now()
 
     def catch_up(self) -> int:
-        """Fold what other workers have written since. How many events that was."""
+        """Fold what other workers have written since; return how many events that was."""
         return self._commits.catch_up()
 
     def follow(self) -> None:
-        """From now on fold what other workers write as they write it, in a thread of its own.
+        """Begin to fold what other workers write, as they write it, in a thread.
 
         A bandit that was given the address of a PostgreSQL database does so from the start.
         """
@@ -463,7 +477,14 @@ class Bandit:
         return self._names[number]
 
     def piece(
-        self, id: int, value: float, age: float | None = None, at: float | None = None, key: str | None = None
+        self,
+        id: int,
+        value: float,
+        age: float | None = None,
+        at: float | None = None,
+        key: str | None = None,
+        stream: str | None = None,
     ) -> NewPiece:
-        """A piece for `submit`, checked and in plain numbers; nothing is stored. As `observe` takes it."""
-        return self._checks.piece(id, value, age, at, key)
+        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
+        number = None if stream is None else self._checks.stream(stream)
+        return self._checks.piece(NewPiece(id, value, age, at, key, number))

@@ -39,7 +39,7 @@ class BoundKernels:
         kind = getattr(self.held, "_numba_type_", None)
         if kind is None or kind != self._kind:
             self._kind = kind
-            # Not those that are handed arrays: a compiled kernel takes any for one of its own kind.
+            # Only those that are handed numbers: machine code does not check the type of an array.
             quick = {name: partial(self._first_call, name) for name in ("advance", "observe", "choose")}
             self.code = self.compiled._replace(**quick)
 

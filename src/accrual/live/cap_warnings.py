@@ -33,7 +33,10 @@ def add_cap_warnings(ledger: Ledger, asks: Sequence[object], answers: list[Answe
     pieces = [
         (i, ask.decision)
         for i, (ask, answer) in enumerate(zip(asks, answers, strict=True))
-        if isinstance(ask, NewPiece) and answer.status in (Status.STORED, Status.AGAIN) and not answer.late
+        if isinstance(ask, NewPiece)
+        and ask.stream is None
+        and answer.status in (Status.STORED, Status.AGAIN)
+        and not answer.late
     ]
     caps = caps_exceeded(ledger, [decision for _, decision in pieces])
     for (i, _), cap in zip(pieces, caps, strict=True):

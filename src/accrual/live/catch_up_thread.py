@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from accrual.store.base import Store, StoreClosed, StoreError
 
-_WAIT = 0.3  # seconds; it stops within so many
+_WAIT = 0.3  # seconds that it waits for events at a time; it stops within as many
 
 log = logging.getLogger("accrual.live")
 
@@ -67,7 +67,7 @@ class CatchUpThread:
                 self._stop.wait(_WAIT)
 
     def staleness(self) -> Staleness:
-        """Now. Asks the store."""
+        """Ask the store where the log ends, and return how far behind it this worker is now."""
         behind = max(self._store.head(self._bandit) - self._position(), 0)
         return Staleness(behind, time.monotonic() - self._abreast if behind else 0.0)
 

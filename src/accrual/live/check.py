@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from accrual.live.guards import REWARD
 from accrual.live.ledger import Ledger
 from accrual.store.base import StoreDamaged
 from accrual.store.event_schema import Events, Kind, event_column
@@ -25,6 +26,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         getattr(events, event_column(Kind.DECISION, "window")),
         getattr(events, event_column(Kind.ADD_ARM, "arm.window")),
     )
+    stream = getattr(events, event_column(Kind.PIECE, "stream"))
     of_decision = (kind == Kind.PIECE) | (kind == _CLOSE)
     rules = {
         "is at a position before the one before it": np.diff(seq, prepend=after) < 1,
@@ -35,6 +37,8 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of no decision that there is": of_decision & ((decision < 0) | (decision >= decisions)),
         "is of no arm that there is": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
+        "is of no stream that there is": (kind == Kind.PIECE)
+        & ((stream < REWARD) | (stream >= len(ledger.guardrails))),
         "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
         "has a window that cannot be": (made | added) & ~((window > 0) & (window <= ledger.span)),
         "has a propensity that cannot be": ~((propensity >= 0) & (propensity <= 1)),

@@ -1,4 +1,4 @@
-"""The time of day, as far as it can be trusted: a clock that leaps is not gone by.
+"""The time of day, unless the clock has leapt: then nothing is stored.
 
 Time in a log never goes back. Were one event stored with a time a year ahead, all that came after it would
 have that time too, for a year.
@@ -52,7 +52,7 @@ class SteadyClock:
         self._lock = threading.Lock()
 
     def __call__(self, last: float) -> float:
-        """The time, where the last event of the log was at `last`."""
+        """Return the time; `last` is that of the log's last event."""
         with self._lock:
             now, elapsed = float(self._source()), self._elapsed()
             before, then = self._last or (now, elapsed)

@@ -18,6 +18,7 @@ from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
 from accrual.live.cap_warnings import add_cap_warnings
 from accrual.live.contexts import Floats, numbers_of
+from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.ledger import NO_ARM
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, NewDecisions, Store, StoreError, StoreRequest
@@ -65,6 +66,8 @@ class Commits:
         How far in the future a stated time may be.
     salt : int
         Sets this worker's draws apart from those of others; kept with every decision.
+    watch : GuardrailWatch, optional
+        Says which arms are to be retired, because they are worse on a guardrail.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Commits:
         step: float,
         skew: float,
         salt: int,
+        watch: GuardrailWatch | None = None,
     ) -> None:
         self._store = store
         self._bandit = bandit
@@ -84,14 +88,15 @@ class Commits:
         self._step = step
         self._skew = skew
         self._salt = salt
+        self._watch = watch
         self._queue: list[_Caller] = []
-        self._leader: _Caller | None = None  # who is committing, or about to
-        self._gate = threading.Lock()  # around these two
+        self._leader: _Caller | None = None  # the caller that is committing, or about to
+        self._gate = threading.Lock()  # held while the queue or the leader changes
         self._sure = True  # whether the ledger is known to be where the log is
         self.turn = threading.RLock()  # held while the log is written or the ledger is looked at
 
     def submit(self, asks: Sequence[Ask]) -> list[Answer]:
-        """What became of each; durable when this returns."""
+        """Store what is asked, and return an answer for each ask; all is durable when this returns."""
         caller = _Caller(asks, sum([ask.n for ask in asks if isinstance(ask, Decide)]))
         with self._gate:
             self._queue.append(caller)
@@ -139,7 +144,7 @@ class Commits:
                     self._pass_on()
 
     def decide(self, n: int, contexts: tuple[bytes, ...] | None = None) -> Answer:
-        """Decisions in a store that cannot fail: chosen by the ledger itself, not by a copy."""
+        """Make decisions in a store that cannot fail: the ledger itself chooses, not a copy of it."""
         with self.turn:
             follower, ledger = self._follower, self._follower.ledger
             if not ledger.arms.in_play:
@@ -160,12 +165,13 @@ class Commits:
             )
             (answer,) = self._store.append(self._bandit, (choice,), now)
             follower.skip(n)
+            self._retire_worse()
             return answer
 
     def _make_batch(
         self, now: float, n: int, told: Floats | None
     ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Make `n` decisions, for those of whom we are told; return their arms and propensities."""
+        """Make `n` decisions, for the contexts `told`; return their arms and propensities."""
         ledger = self._follower.ledger
         if not self._step:
             arms = ledger.make(max(now, ledger.now), n, salt=self._salt, contexts=told)
@@ -179,7 +185,7 @@ class Commits:
         return tuple(arms), chances
 
     def _asked(self, callers: Sequence[_Caller], wanted: int) -> Floats | None:
-        """Whom the decisions that are wanted are for, in numbers."""
+        """Return the contexts of all decisions that these callers ask for, in numbers."""
         asks = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
         return self._numbers([ask.contexts or (None,) * ask.n for ask in asks], wanted)
 
@@ -191,17 +197,17 @@ class Commits:
         return numbers_of(stored, len(features))
 
     def now(self) -> float:
-        """The time."""
+        """Return the time by the bandit's clock."""
         return float(self._clock(self._follower.ledger.now))  # a number of numpy's would not do for SQLite
 
     def settle(self) -> None:
-        """If something failed amid a commit or a fold, bring the ledger to where the log is."""
+        """Bring the ledger to where the log ends, if a commit or a fold has failed halfway."""
         if not self._sure or not self._follower.whole:
             self._follower.catch_up()
             self._sure = True
 
     def catch_up(self) -> int:
-        """Fold what others have written. How many events that was."""
+        """Fold what other workers have written; return how many events that was."""
         with self.turn:
             return self._follower.catch_up()
 
@@ -211,13 +217,13 @@ class Commits:
         except BaseException as error:
             self._sure = False
             for caller in callers:
-                if caller.answers is None:  # each its own, for a traceback of its own
+                if (
+                    caller.answers is None
+                ):  # each caller gets an error of its own, since raising writes its traceback into it
                     caller.error = (
                         error if isinstance(error, Exception) and len(callers) == 1 else _alike(error)
                     )
-            if not isinstance(
-                error, Exception
-            ):  # this thread was interrupted, the other callers' threads were not
+            if not isinstance(error, Exception):  # this thread alone was interrupted, by Ctrl-C for example
                 raise
         self._keep()
 
@@ -264,6 +270,16 @@ class Commits:
         if np.count_nonzero(follower.ledger.arms.above):  # four times as fast as any()
             for caller in callers:
                 add_cap_warnings(follower.ledger, caller.asks, caller.answers or [])
+        self._retire_worse()
+
+    def _retire_worse(self) -> None:
+        """Retire the arms that guardrails have found worse since; if that fails, the next commit does."""
+        if self._watch is None:
+            return
+        retiring = self._watch.retiring(self._follower.ledger)
+        if retiring:
+            answers = self._store.append(self._bandit, retiring, self.now(), self._skew)
+            self._follower.take(retiring, answers)
 
     def _keep(self) -> None:
         """Save a snapshot if one is due. If that fails, only the next start takes longer."""

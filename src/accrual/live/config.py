@@ -7,10 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+import numpy as np
+
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
+from accrual.live.guardrails import GUARDRAILS_MOST, Guardrail, checked_guardrail
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
@@ -50,6 +53,9 @@ class Options(TypedDict, total=False):
     features : mapping
         What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
         AgeLinTS, unless one is given.
+    guardrails : mapping
+        Of names to `Guardrail`: other streams of pieces, such as refunds, of which no arm may have much more
+        than another. They need a floor, and stay as they were when the bandit was made.
     prior : fit or mapping
         What an old log knows of the arms: what `accrual.fit` returns, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
@@ -65,13 +71,14 @@ class Options(TypedDict, total=False):
     floor: float
     shares: Mapping[str, tuple[float, float]]
     features: Mapping[str, Any]
+    guardrails: Mapping[str, Guardrail]
     prior: Fit | ClosedDecisions
 
 
 class Config(NamedTuple):
     """All that the fold depends on, beside the events."""
 
-    arms: tuple[AddArm, ...]  # the first
+    arms: tuple[AddArm, ...]  # the first; arms that come later are events
     rounds: bool
     window: float  # rounds, or seconds
     groups: int
@@ -81,10 +88,11 @@ class Config(NamedTuple):
     unit: str = ""  # of the reward, for people
     limits: Limits = Limits()
     features: Features | None = None  # what may be known of whom a decision is for
+    guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
     imported: int = 0  # how many of the first decisions were made elsewhere, and come from a prior
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
-        """One for the first arms, with this policy or another."""
+        """Return a new ledger of the first arms, with this policy or another."""
         return Ledger(
             policy or self.policy,
             [arm.cap for arm in self.arms],
@@ -95,21 +103,28 @@ class Config(NamedTuple):
             self.limits,
             self.allow_negative,
             self.features if policy is None or policy is self.policy else None,
+            [guardrail for _, guardrail in self.guardrails],
         )
 
     def written(self) -> dict[str, Any]:
-        """As the store keeps it."""
+        """Return the configuration as a store keeps it."""
         text = policy_text(self.policy)
-        unit = {"unit": self.unit} if self.unit else {}  # as before there were units, where there is none
+        unit = (
+            {"unit": self.unit} if self.unit else {}
+        )  # left out where there is none, as it was before there were units
         features = {} if self.features is None else {"features": self.features.written()}
         imported = {"imported": self.imported} if self.imported else {}
         limits: dict[str, Any] = {}
         if self.limits.any:
             limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
+        guardrails: dict[str, Any] = {}
+        if self.guardrails:
+            guardrails = {"guardrails": [[name, *guardrail] for name, guardrail in self.guardrails]}
         return (
             unit
             | features
             | limits
+            | guardrails
             | imported
             | {
                 "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
@@ -134,7 +149,7 @@ def checked(
     unit: str = "",
     features: Mapping[str, Any] | None = None,
 ) -> Config:
-    """A configuration from what a user gives."""
+    """Return a checked configuration from what a user gives."""
     rounds, length = window_of(window)
     if groups is not None:
         groups = whole("groups", groups, 1)
@@ -169,7 +184,7 @@ def checked(
         unit_of(unit),
         features=None if features is None else Features(features),
     )
-    config.ledger()  # the policy may have something to say
+    config.ledger()  # the policy may refuse these caps or this window
     return config
 
 
@@ -183,7 +198,7 @@ def check_times(options: Options) -> None:
 
 
 def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
-    """A configuration as the store keeps it; `policy` where it is not of the catalog."""
+    """Return the configuration that a store keeps; `policy` is needed where it is not of the catalog."""
     if written["own_policy"]:
         if policy is None:
             raise InputError(
@@ -202,6 +217,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         written.get("unit", ""),
         limits_written(written),
         Features.read(written["features"]) if "features" in written else None,
+        tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
         written.get("imported", 0),
     )
 
@@ -226,6 +242,26 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
     return config._replace(limits=limits)
 
 
+def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Config:
+    """Return a configuration, whose floor is known, with guardrails as a user gives them."""
+    if not given:
+        return config
+    if not isinstance(given, Mapping) or len(given) > GUARDRAILS_MOST:
+        raise InputError(
+            f"guardrails must be names with their settings, at most {GUARDRAILS_MOST}, such as "
+            f"{{'refunds': Guardrail(margin=0.02)}}, not {given!r}"
+        )
+    if not config.limits.shares(np.ones(len(config.arms), np.bool_)).least.min() > 0.0:
+        raise InputError(
+            "guardrails need a floor, so that every arm can be judged: give floor=0.05, for example"
+        )
+    guardrails = []
+    for name, guardrail in given.items():
+        sound = checked_guardrail(name_of("a guardrail", name), guardrail)
+        guardrails.append((name, sound._replace(cap=cap_of(sound.cap))))
+    return config._replace(guardrails=tuple(guardrails))
+
+
 def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:
     """Complain of what differs from the bandit there is, whose arms in play are `now` these."""
     wanted = given.written()
@@ -233,7 +269,17 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
         wanted["arms"] = written["arms"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
-        for key in ("arms", "window", "groups", "policy", "seed", "allow_negative", "unit", "features")
+        for key in (
+            "arms",
+            "window",
+            "groups",
+            "policy",
+            "seed",
+            "allow_negative",
+            "unit",
+            "features",
+            "guardrails",
+        )
         if _short(key, wanted) != _short(key, written)
     ]
     if differing:
@@ -244,20 +290,20 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
 
 
 def _short(key: str, written: Mapping[str, Any]) -> str:
-    """One setting of a configuration as the store keeps it, for people."""
+    """Return one setting of a stored configuration, as text for people."""
     if key == "arms":
         return "[" + ", ".join(f"{name} (cap {cap:.15g})" for name, cap, _ in written["arms"]) + "]"
     if key == "window":
         return window_text(written["rounds"], written["window"])
     if key == "unit":
         return repr(written.get(key, ""))
-    if key == "features":
+    if key in ("features", "guardrails"):
         return str(written.get(key, "none"))
     return str(written[key])
 
 
 def window_of(window: int | str | timedelta) -> tuple[bool, float]:
-    """Whether a window counts rounds, and how long it is: in rounds or in seconds.
+    """Return whether a window counts rounds, and how long it is: in rounds or in seconds.
 
     Examples
     --------
@@ -279,7 +325,7 @@ def window_of(window: int | str | timedelta) -> tuple[bool, float]:
 
 
 def window_text(rounds: bool, length: float) -> str:
-    """A window for people: the reverse of `window_of`.
+    """Return a window as text for people: the reverse of `window_of`.
 
     Examples
     --------
@@ -292,9 +338,9 @@ def window_text(rounds: bool, length: float) -> str:
 
 
 def name_of(what: str, name: Any) -> str:
-    """A name or a key, checked."""
+    """Return a name or a key, if it is one that every database takes."""
     if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
-        if name.isascii():  # whatever is not may hold half a character, which no database takes
+        if name.isascii():  # other text may hold half a character (a lone surrogate), which no database takes
             return name
         try:
             name.encode()
@@ -319,11 +365,11 @@ def unit_of(unit: Any) -> str:
 
 
 def cap_of(cap: Any) -> float:
-    """An arm's cap, checked."""
+    """Return an arm's cap as a float, if it is a number that can be computed with."""
     try:
         number = float(cap)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, squares of shares of a cap are no numbers any more
+    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, the square of a small share of a cap is 0 or infinite
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
     return number

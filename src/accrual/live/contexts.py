@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode
+from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode_all
 from accrual.core.jit import kernel
 from accrual.policy.base import Policy
 from accrual.store.base import Store
@@ -67,7 +67,7 @@ class Visitors:
         if self.features is not None:
             given = self._checked(n, contexts)
             if self.width:
-                _encode_all(self.features.encoding, given, self.seen)
+                encode_all(self.features.encoding, given, self.seen)
             if made:
                 _count_all(self.features.encoding, given, self.oddities)
         return fresh
@@ -80,12 +80,6 @@ class Visitors:
         if given.shape != (n, count):
             raise InputError(f"{n} decisions need contexts of {count} numbers each, not {given.shape}")
         return given
-
-
-@kernel
-def _encode_all(encoding: Encoding, contexts: Floats, seen: Floats) -> None:
-    for i in range(len(contexts)):
-        encode(encoding, contexts[i], seen[i])
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""A few pending decisions to try things with: those that fall due soon, copied.
+"""Copies of pending decisions, for decisions that are only tried: those of which something ends soon.
 
-What is due can then be done to spare statistics, and the pending decisions stay as they are.
+What ends is then learned by a copy of the statistics, and the pending decisions stay as they are.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from accrual.live.queues import HEAP, NONE, USED, Floats, Ints, Queues, no_rows,
 
 
 class Draft(NamedTuple):
+    """Memory for copies of pending decisions."""
+
     queues: Queues
-    places: Ints  # in a heap
+    places: Ints  # of rows in the heap, those that are still to be looked at
 
 
 def room_for(queues: int, rows: int) -> Draft:
-    """Memory for that many."""
+    """Return a draft with room for so many rows."""
     return Draft(no_rows(queues, rows), np.zeros(rows, np.int64))
 
 
@@ -43,7 +45,7 @@ def copy_due(draft: Draft, queues: Queues, ends: Floats, until: float, more: int
                 return False
             _copy(trial, queues, ends, number)
             number = queues.rows[number]["next"]
-    # In a heap, what is due lies below something that is, too.
+    # In a heap, a row that is due lies below rows that are due too, so the search ends at one that is not.
     seen = found = 0
     if queues.counts[HEAP] > 0 and queues.rows[queues.heap[0]]["due"] <= until:
         places[0] = 0
@@ -71,7 +73,7 @@ def _copy(trial: Queues, queues: Queues, ends: Floats, number: int) -> None:
 
 @njit
 def add(draft: Draft, ends: Floats, id_: int, arm: int, at: float, window: float) -> None:
-    """One more decision, which has paid nothing, where there is room for it."""
+    """Add a decision, which has paid nothing, to a draft that has room for it."""
     number = take(draft.queues)
     begin(draft.queues, ends, number, id_, arm, at, window)
     draft.queues.rows[number]["source"] = NONE

@@ -1,8 +1,8 @@
 """What an event of each kind holds, by its own name.
 
 The columns `value` and `age` of `Events` hold a decision's salt and window, and a new arm's cap and window,
-as well as a piece's value and age: `EVENT_COLUMNS` says which. Compiled code cannot look that up, so it calls
-these functions.
+as well as a piece's value and age; and `arm` holds a piece's stream: `EVENT_COLUMNS` says which. Compiled
+code cannot look that up, so it calls these functions.
 """
 
 from __future__ import annotations
@@ -27,5 +27,6 @@ def _field(kind: Kind, name: str) -> Function:
 
 decision_salt = _field(Kind.DECISION, "salt")
 decision_window = _field(Kind.DECISION, "window")
+piece_stream = _field(Kind.PIECE, "stream")
 new_arm_cap = _field(Kind.ADD_ARM, "arm.cap")
 new_arm_window = _field(Kind.ADD_ARM, "arm.window")

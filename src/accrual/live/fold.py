@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from accrual.core.jit import kernel, njit
 from accrual.live.choosing import Choosing, choosing, moment_of
 from accrual.live.draft import copy_due
-from accrual.live.event_fields import decision_salt, decision_window
+from accrual.live.event_fields import decision_salt, decision_window, piece_stream
 from accrual.live.evidence import NO_PROPENSITY
+from accrual.live.guards import REWARD
 from accrual.live.kernel_state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
 from accrual.live.learning import Learning, learning
 from accrual.live.pending import NEXT, close, has_room
@@ -69,7 +70,7 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
     @njit
     def learn_all(state: KernelState, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
         for i in range(len(ids)):
-            learned[i] = learn(state, ids[i], values[i], ages[i])
+            learned[i] = learn(state, ids[i], values[i], ages[i], REWARD)
 
     @njit
     def replay(state: KernelState, i: int, events: Events) -> int:
@@ -80,7 +81,7 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
                 break
             pass_time(state, book, at)
             if kind == _PIECE:
-                learn(state, id_, events.value[i], events.age[i])
+                learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
             elif kind == _CLOSE:
                 close(state.pending, id_)
             elif kind == _DECISION:
@@ -104,8 +105,9 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
             copied = state.choosing_bytes
         elif not copy_due(state.draft, state.pending.queues, state.rules.ends, now + step * (n - 1), n):
             return False
+        memory, trial_memory = state.memory, state.trial_memory
         for j in range(copied):  # a slice would be copied twice
-            state.trial_memory[j] = state.memory[j]
+            trial_memory[j] = memory[j]
         for k in range(state.rules.founding, len(state.first_news)):
             state.trial_first_news[k] = state.first_news[k]
         book = Book(state.trial_stats, state.trial_first_news, state.draft.queues, True, light)
@@ -148,18 +150,18 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
 
         False where there is no room for them; none is made then.
         """
-        return decide(held.value, now, n, arm, window, salt)
+        return decide(held, now, n, arm, window, salt)
 
     @kernel
     def observe(held: Any, id_: int, value: float, age: float) -> bool:
         """Take in a piece; return whether it is learned from."""
-        learned: bool = learn(held.value, id_, value, age)
+        learned: bool = learn(held, id_, value, age, REWARD)
         return learned
 
     @kernel
     def observe_many(held: Any, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
         """Take in pieces in this order; `learned` says of each whether it is learned from."""
-        learn_all(held.value, ids, values, ages, learned)
+        learn_all(held, ids, values, ages, learned)
 
     @kernel
     def extend(held: Any, start: int, events: Events) -> int:
@@ -167,7 +169,7 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
 
         That is an arm's coming or going, or a decision for which there is no room.
         """
-        return replay(held.value, start, events)
+        return replay(held, start, events)
 
     @kernel
     def choose(held: Any, now: float, step: float, n: int, salt: int) -> bool:
@@ -176,6 +178,6 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
         It all happens to the trial's copies: afterwards they are as they were when the last arm was chosen.
         False where the draft has no room.
         """
-        return try_decisions(held.value, now, step, n, salt)
+        return try_decisions(held, now, step, n, salt)
 
     return Fold(advance, observe, observe_many, extend, choose)

@@ -31,7 +31,7 @@ class _Forked:
 
 
 def refuse_in_children(bandit: Any) -> None:
-    """From now on a process that is forked from this one cannot use this bandit. Its calls cost no more."""
+    """Let a process that is forked from this one refuse to use this bandit; here its calls cost no more."""
     _OPEN.add(bandit)
 
 

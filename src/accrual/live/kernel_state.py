@@ -10,6 +10,7 @@ import numpy.typing as npt
 from accrual.core.jit import njit
 from accrual.live.draft import Draft
 from accrual.live.evidence import Evidence
+from accrual.live.guards import Guards
 from accrual.live.pending import Pending
 from accrual.live.queues import Queues
 from accrual.policy.floor import Shares
@@ -58,6 +59,7 @@ class KernelState(NamedTuple):
     observed: Floats  # arms: what their decisions have paid, without late pieces
     above: Ints  # arms: how many of their decisions have paid more than the cap
     evidence: Evidence  # what closed decisions say of the differences between arms
+    guards: Guards  # what they say of the guardrails
     recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
     trial_stats: Any  # a copy of `stats` for decisions that are only tried
     trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`

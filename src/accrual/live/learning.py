@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
+from accrual.live.guards import REWARD
 from accrual.live.kernel_state import OVER, Book, Floats, KernelState, visit_of
 from accrual.live.pending import CLOSED, LATE, find, leave
 from accrual.live.queues import NONE, Queues, first, give_back, pull, push
@@ -18,7 +19,8 @@ class Learning(NamedTuple):
     """The functions by which a ledger learns.
 
     ``pass_time(state, book, now)`` finishes all groups and closes all windows that are due by `now`.
-    ``learn(state, id, value, age)`` takes in a piece and returns whether it is learned from.
+    ``learn(state, id, value, age, stream)`` takes in a piece and returns whether it came in time. One of a
+    guardrail's stream only adds to that stream: the policy does not see it.
     """
 
     pass_time: Function
@@ -83,7 +85,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 if book.trial:
                     give_back(queues, number)
                 else:
-                    leave(state.pending, state.evidence, number)
+                    leave(state.pending, state.evidence, state.guards, state.rules.playing, number)
 
     @njit
     def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float, x: Floats) -> None:
@@ -98,13 +100,16 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         row["done"] += value
 
     @njit
-    def learn(state: KernelState, id_: int, value: float, age: float) -> bool:
+    def learn(state: KernelState, id_: int, value: float, age: float, stream: int) -> bool:
         pending = state.pending
         number = find(pending, id_)
         row = pending.queues.rows[max(number, 0)]
         if number == CLOSED or row["closed"] == 1 or age >= row["window"]:
             pending.counts[LATE] += 1
             return False
+        if stream != REWARD:
+            pending.streams[id_ & (len(pending.where) - 1), stream] += value
+            return True
         state.observed[row["arm"]] += value
         most = state.rules.caps[row["arm"]] * OVER
         was_above = row["total"] > most

@@ -23,6 +23,8 @@ from accrual.live.draft import room_for
 from accrual.live.event_fields import new_arm_cap, new_arm_window
 from accrual.live.evidence import ERROR, Evidence, no_evidence
 from accrual.live.fold import fold
+from accrual.live.guardrails import Guardrail
+from accrual.live.guards import Guards, no_guards
 from accrual.live.kernel_state import CHOOSE, OF_ARM, KernelState, Rules
 from accrual.live.pending import LATE, NEXT, RINGS, SHUT, Pending, close, none_pending, with_room
 from accrual.live.queues import USED, Queues
@@ -65,6 +67,8 @@ class Ledger:
         Whether a total may be below 0, down to the cap's negative.
     features : Features, optional
         What is known of whom a decision is for. Without, a policy that chooses by contexts sees a constant.
+    guardrails : sequence of Guardrail, optional
+        What is asked of other streams of pieces, which the policy does not see.
 
     Examples
     --------
@@ -92,6 +96,7 @@ class Ledger:
         limits: Limits = Limits(),  # noqa: B008  (it cannot change)
         allow_negative: bool = False,
         features: Features | None = None,
+        guardrails: Sequence[Guardrail] = (),
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
@@ -106,7 +111,10 @@ class Ledger:
         """The ages at which the policy's groups end."""
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
-        self.pending_decisions = none_pending(len(edges), len(self._ends), self.visitors.width)
+        self.guardrails = tuple(guardrails)
+        self.pending_decisions = none_pending(
+            len(edges), len(self._ends), self.visitors.width, len(self.guardrails)
+        )
         self.decisions = 0
         """How many decisions have been made; also the id of the next."""
         self.now = -math.inf
@@ -117,7 +125,7 @@ class Ledger:
         self._draft = room_for(len(self._ends), 256)
         self.params = _params(policy, self.arms.caps, self.window, self.visitors.width)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
-        self.evidence = _new_comparison(self.arms, limits, allow_negative, first=0)
+        self._compare_anew()
         self.kernels = BoundKernels(
             fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
         )
@@ -271,7 +279,7 @@ class Ledger:
         return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
 
     def observe(self, id: int, value: float, age: float) -> bool:
-        """A piece of decision `id`, paid when it was of this age. Whether it is learned from.
+        """Take in a piece that decision `id` paid at this age; return whether it is learned from.
 
         It is not, but counted as late, if the age is past the decision's window or the decision
         has been closed.
@@ -287,7 +295,7 @@ class Ledger:
     def observe_many(
         self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
     ) -> npt.NDArray[np.bool_]:
-        """Several pieces, in this order: all of them, or none if one is wrong.
+        """Take in several pieces, in this order: all of them, or none if one is wrong.
 
         Returns
         -------
@@ -316,7 +324,7 @@ class Ledger:
         self.kernels.code.advance(self.kernels.held, self.now, 0, CHOOSE, OF_ARM, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
-        """Refuse further pieces of decision `id`. False if its window was over, or it had been closed.
+        """Refuse further pieces of decision `id`; return False if its window was over or it had been closed.
 
         Nothing else changes: its groups finish, and its total counts, when they would have.
         """
@@ -334,11 +342,10 @@ class Ledger:
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own)
         self.arms.add(cap, own)
-        first = int(self.pending_decisions.counts[NEXT])
         self.statistics = statistics_of(
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
-        self.evidence = _new_comparison(self.arms, self.limits, self._allow_negative, first)
+        self._compare_anew()
         self._bind()
         return len(self.arms) - 1
 
@@ -366,6 +373,9 @@ class Ledger:
             "oddities": self.visitors.oddities,
             **{name: getattr(pending, name) for name in RINGS},
             **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
+            **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
+            "guards.margins": self.guards.margins,
+            "guards.worse": self.guards.worse,
             **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
@@ -378,13 +388,31 @@ class Ledger:
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
         rings = [arrays[name].copy() for name in (*RINGS, "contexts")]
         self.pending_decisions = Pending(counts, where, queues, paid, *rings)
-        self.evidence = Evidence._make(arrays[f"evidence.{name}"].copy() for name in Evidence._fields)
+        self.evidence, guarded = (
+            Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
+            for what in ("evidence", "guards")
+        )
+        self.guards = Guards(guarded, arrays["guards.margins"].copy(), arrays["guards.worse"].copy())
         self.visitors.oddities[:] = arrays["oddities"]
         self.decisions = int(counts[NEXT])
         self.params = _params(self.policy, self.arms.caps, self.window, self.visitors.width)
         stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
+
+    def _compare_anew(self) -> None:
+        """Begin a comparison of the arms in play over the same decisions, from the next one on.
+
+        An arm that was found worse on a guardrail stays so.
+        """
+        arms, first = self.arms, int(self.pending_decisions.counts[NEXT])
+        least = np.where(arms.playing, self.limits.shares(arms.playing).least, np.nan)
+        sign = -1.0 if self._allow_negative else 0.0
+        self.evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, ERROR, first)
+        ranges = [(sign * one.cap, one.cap) for one in self.guardrails]
+        worse = self.guards.worse if first else np.zeros((len(ranges), 0), np.int64)
+        self.guards = no_guards(ranges, [one.margin for one in self.guardrails], least, first)
+        self.guards.worse[:, : worse.shape[1]] = worse
 
     def _bind(self) -> None:
         """Hand the arrays to the kernels, after any of them was replaced."""
@@ -411,6 +439,7 @@ class Ledger:
                 observed=arms.observed,
                 above=arms.above,
                 evidence=self.evidence,
+                guards=self.guards,
                 recent=arms.recent,
                 trial_first_news=np.full(len(arms), np.inf),
                 draft=self._draft,
@@ -424,13 +453,6 @@ def _params(policy: Policy, caps: Floats, window: int, width: int) -> Any:
     if isinstance(policy, ContextualPolicy):
         return policy.params(caps, window, width)
     return policy.params(caps, window)
-
-
-def _new_comparison(arms: ArmTable, limits: Limits, allow_negative: bool, first: int) -> Evidence:
-    """Begin a comparison of the arms in play over the same decisions, from id `first` on."""
-    least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
-    low = -arms.caps if allow_negative else np.zeros(len(arms))
-    return no_evidence(np.stack([low, arms.caps], axis=1), least, ERROR, first)
 
 
 def _later(last: float, now: float) -> float:

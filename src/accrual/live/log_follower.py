@@ -25,10 +25,10 @@ from accrual.store.event_schema import PACKED, Events, columns, seq_of, unpack
 from accrual.store.new_events import events_of_answers
 
 _CHUNK = 1 << 17  # events read at a time
-_OFTEN = 20_000  # events between two resting places in memory, ...
-_SELDOM = 200_000  # ... and between two snapshots in the store
-_DEAR = 64  # and at least one event for so many bytes
-_PLACES = 3
+_OFTEN = 20_000  # events between two copies of the ledger in memory, at least
+_SELDOM = 200_000  # events between two snapshots in the store, at least
+_DEAR = 64  # bytes of a copy or snapshot for each event since the one before, at most
+_PLACES = 3  # copies in memory
 _LARGE = 1 << 24  # bytes: of a ledger beyond that, memory holds no copies; the store's snapshot must do
 
 log = logging.getLogger("accrual.live")
@@ -73,7 +73,7 @@ class LogFollower:
         self._whole = True
 
     def _load(self, upto: int) -> tuple[int, snapshot.Arrays] | None:
-        """The store's snapshot, unless it knows more than the log up to here, or is damaged."""
+        """Return the store's snapshot, unless it is of a later position than `upto`, or damaged."""
         try:
             kept = self._form and self._store.load_snapshot(self._bandit, self._form)
         except StoreDamaged as error:  # the log has it all
@@ -90,7 +90,7 @@ class LogFollower:
         return self._whole
 
     def catch_up(self) -> int:
-        """Fold all that the log has by now. How many events that was."""
+        """Fold all that the log has by now; return how many events that was."""
         before = self.position
         if not self._whole:  # something went wrong amid a fold
             self._begin()
@@ -125,7 +125,7 @@ class LogFollower:
             self._fold(columns(rows), contexts)
 
     def _contexts(self, requests: Sequence[StoreRequest], answers: Sequence[Answer]) -> Stored:
-        """Whom the decisions are for that have just been appended."""
+        """Return the contexts of the decisions that have just been appended."""
         stored = [
             context
             for request, answer in zip(requests, answers, strict=True)
@@ -135,12 +135,12 @@ class LogFollower:
         return numbers_of(stored, len(self.ledger.visitors.features or ()))
 
     def skip(self, events: int) -> None:
-        """So many more events are in the ledger already."""
+        """Take note that the ledger has so many more events already."""
         self.position += events
         self._rest()
 
     def _rest(self) -> None:
-        """Now and then remember where the ledger is, for `at`."""
+        """Keep a copy of the ledger's arrays for `at`, if enough has happened since the last one."""
         if self.position >= self._next:
             last = self._places[-1][0] if self._places else self._start
             self._next = self.position + _OFTEN
@@ -163,7 +163,7 @@ class LogFollower:
         self._kept = self.position
 
     def at(self, position: int) -> Ledger:
-        """Another ledger, as this one was at an earlier position of the log.
+        """Return another ledger, as this one was at an earlier position of the log.
 
         Another thread may go on folding meanwhile.
         """

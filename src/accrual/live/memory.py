@@ -11,7 +11,7 @@ _LINE = 64  # bytes: where an array may begin
 
 
 def together(arrays: Any) -> tuple[Any, npt.NDArray[np.uint8]]:
-    """A copy of a named tuple of arrays, and the memory that all of them lie in.
+    """Return a copy of a named tuple of arrays, and the memory that all of them lie in.
 
     Examples
     --------

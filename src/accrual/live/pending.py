@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from accrual.core.jit import njit
 from accrual.live.evidence import BEGINS, SKIPPED, Evidence, score
+from accrual.live.guards import Flags, Guards, guard
 from accrual.live.queues import (
     USED,
     Floats,
@@ -28,7 +29,7 @@ from accrual.live.queues import (
 NEXT, FIRST, LATE, SHUT = range(4)
 CLOSED = -1
 _ROWS = 64
-RINGS = ("arms", "propensities", "totals")
+RINGS = ("arms", "propensities", "totals", "streams")
 
 
 class Pending(NamedTuple):
@@ -37,21 +38,25 @@ class Pending(NamedTuple):
     queues: Queues
     paid: Floats  # rows x groups: what each group has paid
     arms: Ints  # a ring of ids as `where`: the arm, ...
-    propensities: Floats  # ... the propensity, and ...
-    totals: Floats  # ... once its window is over, the total: decisions are scored in the order of their ids
+    propensities: Floats  # ... the propensity, ...
+    totals: (
+        Floats  # ... once its window is over, the total: decisions are scored in the order of their ids; ...
+    )
+    streams: Floats  # ... and, x guardrails, what has come of each guardrail's stream
     contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
 
 
-def none_pending(groups: int, queues: int, width: int = 0) -> Pending:
-    """Memory for no decisions yet."""
+def none_pending(groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
+    """Return arrays that hold no decisions yet."""
     return Pending(
         np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
-        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, width)),
+        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, guardrails)),
+        np.zeros((_ROWS, width)),
     )  # fmt: skip
 
 
 def with_room(old: Pending, more: int) -> Pending:
-    """The same decisions, with room for `more` others."""
+    """Return arrays that hold the same decisions and have room for `more` others."""
     first, next_ = old.counts[FIRST], old.counts[NEXT]
     where = np.full(max(_power(next_ - first + more), len(old.where)), CLOSED)
     ids = np.arange(first, next_)
@@ -62,15 +67,17 @@ def with_room(old: Pending, more: int) -> Pending:
     paid[:had] = old.paid
     contexts = np.zeros((has, old.contexts.shape[1]))
     contexts[:had] = old.contexts
-    arms, propensities, totals = (np.zeros(len(where), getattr(old, name).dtype) for name in RINGS)
-    for new, name in ((arms, "arms"), (propensities, "propensities"), (totals, "totals")):
-        new[ids % len(where)] = getattr(old, name)[ids % len(old.where)]
+    rings = {}
+    for name in RINGS:
+        ring = getattr(old, name)
+        rings[name] = np.zeros((len(where), *ring.shape[1:]), ring.dtype)
+        rings[name][ids % len(where)] = ring[ids % len(old.where)]
     rows = with_rows(old.queues, has)
-    return Pending(old.counts, where, rows, paid, arms, propensities, totals, contexts)
+    return Pending(old.counts, where, rows, paid, contexts=contexts, **rings)
 
 
 def _power(least: int) -> int:
-    """The next power of two."""
+    """Return the least power of two that is at least this."""
     return 1 << (int(least) - 1).bit_length()
 
 
@@ -91,7 +98,7 @@ def has_room(pending: Pending, more: int) -> bool:
 
 @njit
 def find(pending: Pending, id_: int) -> int:
-    """The row of a decision that has been made, or CLOSED if its window is over."""
+    """Return the row of a decision that has been made, or CLOSED if its window is over."""
     if id_ < pending.counts[FIRST]:
         return CLOSED
     return pending.where[id_ & (len(pending.where) - 1)]
@@ -101,7 +108,7 @@ def find(pending: Pending, id_: int) -> int:
 def enter(
     pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float, x: Floats
 ) -> None:
-    """A new decision, where there is room for it."""
+    """Add a new decision; there must be room for it."""
     counts = pending.counts
     id_ = counts[NEXT]
     counts[NEXT] += 1
@@ -111,6 +118,7 @@ def enter(
     pending.arms[place] = arm
     pending.propensities[place] = propensity
     pending.totals[place] = 0.0
+    pending.streams[place] = 0.0
     pending.paid[number] = 0.0
     for j in range(len(x)):
         pending.contexts[number, j] = x[j]
@@ -135,7 +143,7 @@ def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: flo
 
 @njit
 def close(pending: Pending, id_: int) -> bool:
-    """Refuse further pieces of a decision. False if its window was over, or it had been closed.
+    """Refuse further pieces of a decision; return False if its window was over, or it had been closed.
 
     Its groups finish at their own ages all the same. Were they to finish now, the decisions that are
     known to pay nothing more would be counted before those that still may, and every mean be too low.
@@ -149,8 +157,8 @@ def close(pending: Pending, id_: int) -> bool:
 
 
 @njit
-def leave(pending: Pending, evidence: Evidence, number: int) -> None:
-    """The window of a decision is over: it is scored, once the windows of all before it are over too."""
+def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
+    """Remove a decision whose window is over; score it once the windows of all before it are over too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1
@@ -164,5 +172,9 @@ def leave(pending: Pending, evidence: Evidence, number: int) -> None:
                 evidence.counts[SKIPPED] += 1
             else:
                 score(evidence, pending.arms[place], pending.totals[place], pending.propensities[place])
+            if len(guards.margins):
+                guard(
+                    guards, playing, pending.arms[place], pending.streams[place], pending.propensities[place]
+                )
         counts[FIRST] += 1
     give_back(pending.queues, number)

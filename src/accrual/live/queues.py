@@ -1,7 +1,7 @@
 """Decisions in order of what is due next.
 
 Each decision has a row. As long as its window goes on beyond the policy's next group, it waits in the
-queue of that group, which lasts equally long for all: who came first is due first. A decision whose
+queue of that group, which lasts equally long for all, so the first in a queue is due first. A decision whose
 own window ends before the group does is in a heap instead, with all its groups due at that end.
 """
 
@@ -62,7 +62,7 @@ def no_rows(groups: int, room: int) -> Queues:
 
 
 def with_rows(old: Queues, room: int) -> Queues:
-    """The same, with more rows."""
+    """Return the same queues with more rows."""
     new = no_rows(len(old.heads), room)
     had = len(old.rows)
     new.free[:had], new.rows[:had], new.heap[:had] = old.free, old.rows, old.heap
@@ -71,7 +71,7 @@ def with_rows(old: Queues, room: int) -> Queues:
 
 @njit
 def take(queues: Queues) -> int:
-    """A row that is free."""
+    """Take a free row into use; return its number."""
     number = queues.free[queues.counts[USED]]
     queues.counts[USED] += 1
     return number
@@ -79,7 +79,7 @@ def take(queues: Queues) -> int:
 
 @njit
 def give_back(queues: Queues, number: int) -> None:
-    """A row that is in no queue is free again."""
+    """Let a row that is in no queue be free again."""
     queues.counts[USED] -= 1
     queues.free[queues.counts[USED]] = number
 
@@ -110,7 +110,7 @@ def push(queues: Queues, ends: Floats, number: int) -> None:
 
 @njit
 def first(queues: Queues) -> int:
-    """The row that is due first, the earlier decision among equals; NONE if there is no row."""
+    """Return the row that is due first, of equals that of the earlier decision; NONE if there is no row."""
     # Of those that are due at once, the ones in later groups were made earlier.
     due, number = np.inf, NONE
     for group in range(len(queues.dues) - 1, -1, -1):

@@ -20,7 +20,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def form_of(ledger: Ledger) -> str | None:
-    """What the snapshots of such ledgers have in common: the policy, and the code that folds.
+    """Return a name for the snapshots that a ledger may start from: those of its policy and its code.
 
     None where the code is in no file (typed into a console, for example): it could not be told
     later whether it is still the same.
@@ -30,12 +30,14 @@ def form_of(ledger: Ledger) -> str | None:
         return None
     features = ledger.visitors.features
     shown = "" if features is None else f" {features.written()}"
+    if ledger.guardrails:
+        shown += f" {ledger.guardrails!r}"
     words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
     return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 
 def pack(arrays: Arrays) -> bytes | None:
-    """Arrays as bytes; None where they are too large to keep."""
+    """Return arrays as bytes; None where they are too large to keep."""
     if sum(array.nbytes for array in arrays.values()) > _MOST:
         return None
     out = io.BytesIO()
@@ -44,7 +46,7 @@ def pack(arrays: Arrays) -> bytes | None:
 
 
 def unpack(body: bytes) -> Arrays | None:
-    """The arrays; None where the bytes are damaged."""
+    """Return the arrays that `pack` made bytes of; None where the bytes are damaged."""
     try:
         with np.load(io.BytesIO(body), allow_pickle=False) as file:
             return dict(file)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
+from accrual.live.guardrails import GuardrailState, guardrail_states
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
 from accrual.live.pending import open_rows
@@ -64,10 +65,11 @@ class BanditState(NamedTuple):
     arms: list[ArmState]
     verdict: Verdict
     features: list[FeatureState]  # empty for a bandit without features
+    guardrails: list[GuardrailState]
 
 
 class Observer:
-    """Sees to it that there are estimates: the policy's own, if it learns every age, or its own.
+    """Estimates what arms pay: from a policy's statistics of every age, or else from a ledger of its own.
 
     Parameters
     ----------
@@ -138,6 +140,7 @@ class Observer:
             arms,
             self._verdict(ledger, name_of),
             by_level(ledger, name_of),
+            guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
         )
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
@@ -168,15 +171,18 @@ class Observer:
 
 
 def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
-    """The pending decisions of each arm."""
+    """Return the rows of each arm's pending decisions."""
     rows = open_rows(ledger.pending_decisions)
     rows = rows[np.argsort(rows["arm"], kind="stable")]
     return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.arms))))
 
 
 def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
-    """What an arm's pending decisions are still to pay: in the groups that they have not finished, up to
-    the ends of their windows, less what these groups have paid by now."""
+    """Return what an arm's pending decisions are expected to pay from now on.
+
+    That is what the groups that they have not finished pay, up to the ends of their windows, less what these
+    groups have paid by now.
+    """
     known = float(found.spread[: found.reached].sum())
     total = float(ledger.arms.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
     ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))

@@ -97,13 +97,13 @@ class Pace(NamedTuple):
     """How fast decisions come."""
 
     pending: int  # made, and not closed
-    per_time: float | None  # decisions in a round or a second; None while nobody knows
+    per_time: float | None  # decisions in a round or a second; None while it is not known
     window: float
 
 
 def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
     """Return the verdict where nothing can be said, now or later."""
-    sentence = f"No verdict can be given: {reason}."
+    sentence = f"No verdict can be given: {reason}.{_not_recorded(skipped)}"
     return Verdict(
         None, ERROR, list(arms), [], None, None, None, reason, sentence, None, 0, skipped, 0, {}, [], []
     )
@@ -180,11 +180,15 @@ def _sentence(winner: str | None, contenders: Sequence[str], scored: int, skippe
             f"is ever wrong is at most {100 * ERROR:g} %, however often one looks."
         )
     if not scored:
-        text = "No verdict yet: no decision with a recorded propensity has closed."
-        return text + (f" No propensity was recorded before, for {skipped:,} decisions." if skipped else "")
+        return f"No verdict yet: no decision with a recorded propensity has closed.{_not_recorded(skipped)}"
     if len(contenders) == 2:
         return f"No verdict yet: {contenders[0]} or {contenders[1]} may pay more."
     return f"No verdict yet: {len(contenders)} arms may still be the best."
+
+
+def _not_recorded(skipped: int) -> str:
+    """Say how many closed decisions do not count, as those of a store from before there were propensities."""
+    return f" No propensity was recorded before, for {skipped:,} decisions." if skipped else ""
 
 
 def _loss(difference: Floats, errors: Floats) -> float:

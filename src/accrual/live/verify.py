@@ -22,7 +22,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def learned(ledger: Ledger) -> Arrays:
-    """All that a fold comes to, but for where in memory it lies, which nothing depends on."""
+    """Return all arrays of a ledger, in an order that does not depend on where in memory its rows lie."""
     arrays = ledger.arrays()
     rows, where, paid, contexts = (arrays.pop(name) for name in ("queues.rows", "where", "paid", "contexts"))
     first, made = arrays["counts"][FIRST], arrays["counts"][NEXT]
@@ -40,7 +40,7 @@ def learned(ledger: Ledger) -> Arrays:
 
 
 def same_bits(one: Arrays, other: Arrays) -> bool:
-    """Whether they are equal, to the bit."""
+    """Return whether two sets of arrays are equal, to the bit."""
     return one.keys() == other.keys() and all(
         one[name].shape == other[name].shape and one[name].tobytes() == other[name].tobytes() for name in one
     )
@@ -60,7 +60,7 @@ def refold(store: Store, row: BanditRow, ledger: Ledger, upto: int) -> Ledger:
 
 
 def verify_snapshots(store: Store) -> tuple[int, list[str]]:
-    """How many snapshots were compared with the refold, and what was wrong with them.
+    """Compare snapshots with the refold; return how many were compared, and what was wrong with them.
 
     Those of other versions of the code, and of policies that are not of the catalog, are left out:
     nothing reads them.

@@ -149,7 +149,7 @@ def amended(
 
 @njit
 def survey(params: Params, stats: Stats, moment: Moment) -> None:
-    """The estimates of every arm that has news, and the leader.
+    """Estimate every arm that has news, and find the leader.
 
     Until a window has closed it is not known how much is still to come, and what has been seen so
     far may look like more than the cap. Then all arms are scaled down together, the highest to
@@ -216,7 +216,7 @@ def refresh(params: Params, stats: Stats) -> None:
 
 @njit
 def _add_up(params: Params, stats: Stats, arm: int) -> None:
-    """An arm's cached sums, from its cells."""
+    """Compute an arm's sums anew, from its cells."""
     total = total2 = known = known2 = counted = 0.0
     for g in range(len(params.prior)):
         cell = params.cell[arm] + g
@@ -238,7 +238,7 @@ def _add_up(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def _learn_range(stats: Stats) -> float:
-    """Twice the size of a typical total, at most the cap: what the prior is made of.
+    """Return twice the size of a typical total, at most the cap: what the prior is made of.
 
     The size is E[x^2] / E[x] over all arms: the cap itself where totals are nothing or the cap,
     however rare, and a fraction of it where the cap was set too high.
@@ -263,7 +263,7 @@ def _arm_mean(stats: Stats, paid: Floats, spread: Floats, arm: int) -> float:
 
 @njit
 def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats, prior: Floats) -> None:
-    """A few sweeps between a cluster's arms' means and the spread they share, from where it was."""
+    """Learn the spread that a cluster's arms share: a few sweeps between it and the arms' means."""
     arms, buckets = paid.shape
     members = 0
     for arm in range(arms):
@@ -283,7 +283,7 @@ def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats
 
 @njit
 def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> None:
-    """How many decisions the pooled spread is worth in each bucket, by the method of moments.
+    """Learn how many decisions the pooled spread is worth in each bucket, by the method of moments.
 
     The pay of a bucket has variance `noise` times its mean; an arm's own mean strays from the
     pooled one with variance theta times it. Their ratio is kappa. Pearson's statistic, summed
@@ -349,7 +349,7 @@ def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> No
 
 
 def learning(index: Function, survey: Function = survey) -> Functions:
-    """The functions of a policy that learns as these do and has an index of its own."""
+    """Return the functions of a policy that learns as the Age policies do, with an index of its own."""
     return Functions(
         index=index,
         survey=survey,
@@ -405,7 +405,9 @@ class AgePolicy(CellPolicy):
             "best expected total": float(stats.raw[stats.leader[0]] * params.cap[stats.leader[0]]),
             "full decisions that it stands on": float(stats.weight[arm]),
             "decisions": n,
-            "worth so many of 0 or the cap": python_function(bernoulli_count)(n, mean, variance),
+            "decisions that pay 0 or the cap and tell as much": python_function(bernoulli_count)(
+                n, mean, variance
+            ),
         }
 
     def params(self, caps: Floats, window: int) -> Params:
@@ -414,7 +416,7 @@ class AgePolicy(CellPolicy):
         return Params(caps, 1.0 / caps, prior, float(self.k0), cell)
 
     def _cluster(self, arms: int) -> Ints:
-        """The cluster of each of so many arms."""
+        """Return the cluster of each of so many arms."""
         if self.clusters is None:
             return np.zeros(arms, np.int64)
         given = np.array(self.clusters, np.int64)

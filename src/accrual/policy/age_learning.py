@@ -88,7 +88,7 @@ def _level(stats: Stats, paid: Floats, spread: Floats, a: int, reach: int) -> fl
 
 @njit
 def _pool(stats: Stats, paid: Floats, spread: Floats, before: Floats, reach: int) -> None:
-    """A few sweeps between the arms' levels and the spread they share, from where it was."""
+    """Learn the spread that arms share: a few sweeps between it and the arms' levels."""
     arms = len(stats.pulls)
     for _ in range(SWEEPS):
         empty_pool(stats)
@@ -105,7 +105,7 @@ def _pool(stats: Stats, paid: Floats, spread: Floats, before: Floats, reach: int
 
 @njit
 def _learn_kappa(stats: Stats, reach: int) -> None:
-    """The buckets' noise, and how many decisions the model is worth, by the method of moments.
+    """Learn the buckets' noise, and how many decisions the model is worth, by the method of moments.
 
     The pay of a bucket has variance `last` times its mean; an arm's own mean strays from the model's with
     variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how
@@ -157,7 +157,7 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
 
 @njit
 def _learn_prior(params: Params, stats: Stats) -> None:
-    """The variance of totals, and mean and variance of the arms' levels and tilts."""
+    """Learn the variance of totals, and mean and variance of the arms' levels and tilts."""
     arms = len(stats.pulls)
     sh = stats.shared
     for a in range(arms):
@@ -202,7 +202,7 @@ def _learn_prior(params: Params, stats: Stats) -> None:
 
 @njit
 def _maximise(params: Params, stats: Stats, usual: float) -> None:
-    """One step of EM: the prior that the arms' levels and tilts, and those of older arms, make likeliest."""
+    """Take one step of EM: find the prior that makes levels and tilts, those of older arms too, likeliest."""
     arms = len(stats.pulls)
     sh = stats.shared
     older, part = params.history[3], sh[PART]

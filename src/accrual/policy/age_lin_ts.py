@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from accrual.policy.age_lin import (
 )
 from accrual.policy.age_lin_refresh import KAPPA, MOST, refresh
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment
-from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy
+from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policy.estimate import in_turn
 from accrual.spread import SpreadLike, as_spread
 
@@ -37,8 +36,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> 
     """cap * a draw from N(guess, (alpha deviation)^2)"""
     if stats.shared[READY] == 0.0:
         return in_turn(stats.pulls[arm])
-    draw = normal((moment.seed, moment.run), moment.round, arm)
-    return params.cap[arm] * (stats.guess[arm] + params.alpha * stats.deviation[arm] * draw)
+    return normal_draw(params, stats, arm, moment)
 
 
 @dataclass(frozen=True)
@@ -158,11 +156,3 @@ class AgeLinTS(ContextualPolicy):
             "deviation of a total": cap * math.sqrt(float(stats.shared[NOISE])),
             "decisions": float(stats.pulls[arm]),
         }
-
-    def explain_context(
-        self, params: Any, stats: Any, arm: int, x: Floats, names: Sequence[str]
-    ) -> dict[str, float]:
-        if stats.shared[READY] == 0.0:
-            return {}
-        adds = params.cap[arm] * stats.estimate[arm] * x
-        return {name: float(value) for name, value in zip(names, adds, strict=True)}

@@ -72,7 +72,7 @@ class Stats(NamedTuple):
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # what follows
+    shared: Floats  # twelve numbers, whose places and meanings follow
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LOG_LEAD = range(12)
@@ -113,7 +113,7 @@ def amended(
 
 @njit
 def untried(stats: Stats, a: int) -> None:
-    """What is said of an arm of which no bucket has been finished: the prior."""
+    """Give an arm of which no bucket has been finished the prior's estimates."""
     sh = stats.shared
     stats.wait[a] = 1.0
     stats.weight[a] = stats.tilt[a] = 0.0
@@ -194,7 +194,7 @@ def estimate(params: Params, stats: Stats, a: int) -> None:
 
 @njit
 def payments(stats: Stats, a: int) -> float:
-    """How many equal payments the arm's totals are worth: its full decisions where all pay alike."""
+    """Return how many equal payments the arm's totals are worth: its full decisions where all pay alike."""
     if stats.second[a] <= 0.0:
         return 0.0
     return float(stats.weight[a] * stats.own[a] ** 2 / stats.second[a])

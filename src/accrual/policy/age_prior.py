@@ -48,7 +48,7 @@ def _bernstein(gap: float, mean: float, variance: float) -> float:
 
 @njit
 def _cost(gap: float, mean: float, variance: float) -> float:
-    """What one decision says against a mean that is higher by `gap`, in nats.
+    """Return what one decision says against a mean that is higher by `gap`, in nats.
 
     The greater of two bounds: of a total that takes two values with this mean and variance, the lower one 0
     if it can be, which is exact for totals of 0 or the cap; and Bernstein's.
@@ -62,7 +62,7 @@ def _cost(gap: float, mean: float, variance: float) -> float:
 
 @njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
-    """What it costs, in three ways, to hold that the arm is as good as the leader.
+    """Compute what it costs, in three ways, to hold that the arm is as good as the leader.
 
     The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides
     totals near the cap. The last two begin with what it takes to believe them.
@@ -120,7 +120,7 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 
 @njit
 def _worth(share: float, behind: float) -> float:
-    """What trying an arm may cost that has exp(-behind) of the leader's decisions.
+    """Return what trying an arm may cost that has exp(-behind) of the leader's decisions.
 
     IMED's is `behind` itself. With very many arms it is Brezzi and Lai's approximation to Gittins' index, for
     which there is no time to try them all.

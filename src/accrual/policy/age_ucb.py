@@ -52,7 +52,7 @@ def amended(
 
 @njit
 def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
-    """The least of three upper bounds on the mean.
+    """Return the least of three upper bounds on the mean.
 
     The cap; the mean over all decisions with every unfinished group at its cap; the mean over
     finished decisions. The last two with Hoeffding's bonus for groups of caps B(g) cap.

@@ -31,5 +31,5 @@ class AssumedSpreadPolicy(Policy):
 
     @property
     def law(self) -> Spread:
-        """The spread over the groups."""
+        """The spread over the groups, as given."""
         return as_spread(self.spread)

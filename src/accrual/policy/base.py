@@ -66,34 +66,34 @@ class Moment(NamedTuple):
 
 @njit
 def no_survey(params: Any, stats: Any, moment: Moment) -> None:
-    """For a policy whose index looks at one arm alone."""
+    """Do nothing: for a policy whose index looks at one arm alone."""
 
 
 @njit
 def no_decided(params: Any, stats: Any, arm: int) -> None:
-    """For a policy that keeps nothing of a decision beyond the engine's count."""
+    """Do nothing: for a policy that keeps nothing of a decision beyond the engine's count."""
 
 
 @njit
 def no_refresh(params: Any, stats: Any) -> None:
-    """For a policy that has no such work."""
+    """Do nothing: for a policy that has no work to do now and then."""
 
 
 @njit
 def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
-    """For a policy that learns from something else than totals."""
+    """Do nothing: for a policy that learns from something else than totals."""
 
 
 @njit
 def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, after: float) -> None:
-    """For a policy that learns from something else than groups."""
+    """Do nothing: for a policy that learns from something else than groups."""
 
 
 @njit
 def no_cell_update(
     params: Any, stats: Any, arm: int, group: int, before: float, after: float
 ) -> tuple[float]:
-    """For a policy that has no sums, or has not said so."""
+    """Return no change: for a policy that has no `summed_fields`."""
     return (0.0,)
 
 
@@ -102,7 +102,7 @@ def no_amended(
     params: Any, stats: Any, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float,
 ) -> None:  # fmt: skip
-    """For a policy that learns from something else than groups."""
+    """Do nothing: for a policy that learns from something else than groups."""
 
 
 class Functions(NamedTuple):
@@ -164,7 +164,7 @@ class Policy(ABC):
 
     @abstractmethod
     def params(self, caps: Floats, window: int) -> Any:
-        """The params tuple for arms with these caps and this window."""
+        """Return the params tuple for arms with these caps and this window."""
 
     @abstractmethod
     def stats(self, params: Any) -> Any:
@@ -178,11 +178,11 @@ class Policy(ABC):
         return grown
 
     def terms(self, params: Any, stats: Any, arm: int, moment: Moment) -> dict[str, float]:
-        """What the arm's index is made of, for people. `stats` are as `index` saw them."""
+        """Return what the arm's index is made of, for people. `stats` are as `index` saw them."""
         return {}
 
     def edges(self, window: int) -> Ints:
-        """The ages at which the learner's groups end (feedback ``"groups"``)."""
+        """Return the ages at which the learner's groups end (feedback ``"groups"``)."""
         return np.zeros(0, np.int64)
 
 

@@ -26,7 +26,7 @@ DEFAULT_WITH_FEATURES: Policy = catalog_rows.AgeLinTS()
 
 
 def make(name: str, **settings: Any) -> Policy:
-    """A policy of the catalog from its name and settings.
+    """Make a policy of the catalog from its name and settings.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def make(name: str, **settings: Any) -> Policy:
 
 
 def parse(text: str) -> Policy:
-    """A policy from text such as ``TPUCBFRG(alpha=50, spread=begin)`` or ``UCB1``.
+    """Make a policy from text such as ``TPUCBFRG(alpha=50, spread=begin)`` or ``UCB1``.
 
     Settings may go without their names, in order, so that labels read back.
 

@@ -194,7 +194,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
 
 
 def _agreement(table: Floats, row: int) -> Floats:
-    """The p-value of one cluster's test against each."""
+    """Return the p-values of the tests of one cluster against each of all clusters."""
     from scipy.special import chdtrc
 
     pairs = np.stack([np.broadcast_to(table[:, row, None], table.shape), table])  # 2 x 5 x clusters x buckets
@@ -218,13 +218,13 @@ def _agreement(table: Floats, row: int) -> Floats:
 
 
 def _expected(seen: Floats, paid: Floats) -> Floats:
-    """What a cluster's decisions should have paid in each bucket, per share of the spread."""
+    """Return what a cluster's decisions should have paid in each bucket, per share of the spread."""
     means, _ = _fit(seen[None], paid[None])
     return np.asarray(means[0] @ seen)
 
 
 def _fit(due: Floats, paid: Floats) -> tuple[Floats, Floats]:
-    """Means of rows and a spread such that paid = due * mean * spread, for tables x rows x buckets.
+    """Return means of rows and a spread such that paid = due * mean * spread, for tables x rows x buckets.
 
     The sweeps go to the maximum of the likelihood of counts, which Pearson's test asks for.
     """
@@ -237,5 +237,5 @@ def _fit(due: Floats, paid: Floats) -> tuple[Floats, Floats]:
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
-    """top / bottom, and 0 where the bottom is."""
+    """Return top / bottom, and 0 where the bottom is 0."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from accrual.core.jit import njit
+from accrual.core.random import normal
 from accrual.policy.base import Floats, Functions, Moment, Policy
 
 WIDTH_MOST = 101  # numbers in a context: a refresh takes time in proportion to the cube of it
@@ -26,11 +27,22 @@ class ContextualPolicy(Policy):
     def params(self, caps: Floats, window: int, width: int = 1) -> Any:
         """Return the params for these arms, this window, and contexts of `width` numbers."""
 
-    @abstractmethod
     def explain_context(
         self, params: Any, stats: Any, arm: int, x: Floats, names: Sequence[str]
     ) -> dict[str, float]:
-        """Return what each feature adds to the arm's estimate in context `x`, in rewards."""
+        """Return what each feature adds to the arm's estimate in context `x`, in rewards.
+
+        Here for a linear model, whose coefficients are ``stats.estimate``, in caps.
+        """
+        adds = params.cap[arm] * stats.estimate[arm] * x
+        return {name: float(value) for name, value in zip(names, adds, strict=True)}
+
+
+@njit
+def normal_draw(params: Any, stats: Any, arm: int, moment: Moment) -> float:
+    """Return cap * a draw from N(guess, (alpha deviation)^2): Thompson sampling on a linear model."""
+    draw = normal((moment.seed, moment.run), moment.round, arm)
+    return params.cap[arm] * (stats.guess[arm] + params.alpha * stats.deviation[arm] * draw)
 
 
 @cache

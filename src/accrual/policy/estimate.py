@@ -29,7 +29,7 @@ def in_turn(pulls: int) -> float:
 
 @njit
 def kl(p: float, q: float) -> float:
-    """The divergence of Bernoulli(q) from Bernoulli(p), p and q in [0, 1]."""
+    """Return the divergence of Bernoulli(q) from Bernoulli(p), p and q in [0, 1]."""
     value = 0.0
     if p > 0.0:
         if q <= 0.0:
@@ -44,7 +44,7 @@ def kl(p: float, q: float) -> float:
 
 @njit
 def kl_upper(p: float, level: float) -> float:
-    """The largest q in [p, 1] with kl(p, q) <= level.
+    """Return the largest q in [p, 1] with kl(p, q) <= level.
 
     kl is convex in q, so Newton's method from a point above the root comes down to it without
     overshooting. Two bounds give that point: Pinsker's, and one that is good near 1.
@@ -74,5 +74,5 @@ def regularised(n: float, mean: float, second: float, k0: float, top: float) -> 
 
 @njit
 def bernoulli_count(n: float, mean: float, variance: float) -> float:
-    """How many Bernoulli decisions `n` decisions of this mean and variance are worth, at least n."""
+    """Return how many Bernoulli decisions `n` decisions of this mean and variance are worth, at least n."""
     return n * max(1.0, mean * (1.0 - mean) / variance)

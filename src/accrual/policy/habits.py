@@ -1,7 +1,7 @@
 """What people do today with rewards that arrive in pieces: two habits, as policies to compare with.
 
 Both are Thompson sampling with a Beta law, fed as a library is that knows a reward of one number for a
-decision. They are not in the catalog: nobody should choose them.
+decision. They are for comparison, not for use, and so not in the catalog.
 """
 
 from __future__ import annotations
@@ -67,6 +67,17 @@ def amended(
     before: float, after: float, more_before: float, more_after: float,
 ) -> None:  # fmt: skip
     stats.total[arm] += (more_after - more_before) / params.cap[arm]
+
+
+def check_share(share: float) -> None:
+    """Refuse a share of the window that is none."""
+    if not 0.0 < share <= 1.0:
+        raise InputError(f"share must be above 0 and at most 1, not {share!r}")
+
+
+def first_part(window: int, share: float) -> Ints:
+    """Return the edges of one group, the first `share` of the window."""
+    return np.array([max(1, math.ceil(window * share))], np.int64)
 
 
 @dataclass(frozen=True)
@@ -136,12 +147,11 @@ class EarlyReward(_Habit):
     functions: ClassVar[Functions] = Functions(index=index, finished=part_counted, amended=amended)
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.share <= 1.0:
-            raise InputError(f"share must be above 0 and at most 1, not {self.share!r}")
+        check_share(self.share)
 
     @property
     def label(self) -> str:
         return f"EarlyReward({self.share:g})"
 
     def edges(self, window: int) -> Ints:
-        return np.array([max(1, math.ceil(window * self.share))], np.int64)
+        return first_part(window, self.share)

@@ -1,20 +1,20 @@
 """What people with contexts do today with rewards that arrive in pieces: two habits to compare with.
 
-Both are `LinTS`, fed as a library is that knows a reward of one number for a decision. They are not in the
-catalog: nobody should choose them.
+Both are `LinTS`, fed as a library is that knows a reward of one number for a decision. They are for
+comparison, not for use, and so not in the catalog.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from accrual.core.errors import InputError, whole
+from accrual.core.errors import whole
 from accrual.core.jit import njit
 from accrual.policy.base import Feedback, Floats, Functions, Ints
+from accrual.policy.habits import check_share, first_part
 from accrual.policy.lin import LinearPolicy, Params, Stats, learn, survey
 from accrual.policy.lin_ts import index
 
@@ -56,15 +56,14 @@ class EarlyLinTS(LinearPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.share <= 1.0:
-            raise InputError(f"share must be above 0 and at most 1, not {self.share!r}")
+        check_share(self.share)
 
     @property
     def label(self) -> str:
         return f"EarlyLinTS({self.share:g})"
 
     def edges(self, window: int) -> Ints:
-        return np.array([max(1, math.ceil(window * self.share))], np.int64)
+        return first_part(window, self.share)
 
 
 @dataclass(frozen=True)

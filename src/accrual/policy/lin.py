@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -120,9 +119,3 @@ class LinearPolicy(ContextualPolicy):
             "its uncertainty": cap * params.alpha * float(stats.deviation[arm]),
             "closed decisions": float(stats.learned[arm]),
         }
-
-    def explain_context(
-        self, params: Any, stats: Any, arm: int, x: Floats, names: Sequence[str]
-    ) -> dict[str, float]:
-        adds = params.cap[arm] * stats.estimate[arm] * x
-        return {name: float(value) for name, value in zip(names, adds, strict=True)}

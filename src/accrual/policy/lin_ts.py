@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from accrual.core.jit import njit
-from accrual.core.random import normal
 from accrual.policy.base import Floats, Functions, Moment
+from accrual.policy.contextual import normal_draw
 from accrual.policy.estimate import in_turn
 from accrual.policy.lin import LinearPolicy, Params, Stats, closed, survey
 
@@ -17,8 +17,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> 
     """cap * a draw from N(guess, (alpha deviation)^2)"""
     if stats.learned[arm] == 0.0:
         return in_turn(stats.pulls[arm])
-    draw = normal((moment.seed, moment.run), moment.round, arm)
-    return params.cap[arm] * (stats.guess[arm] + params.alpha * stats.deviation[arm] * draw)
+    return normal_draw(params, stats, arm, moment)
 
 
 @dataclass(frozen=True)

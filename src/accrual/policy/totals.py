@@ -81,7 +81,9 @@ class TotalsPolicy(Policy):
             "mean of closed decisions": cap * mean,
             "best mean": float((stats.mean * params.cap).max()),
             "closed decisions": n,
-            "worth so many of 0 or the cap": python_function(bernoulli_count)(n, mean, variance),
+            "decisions that pay 0 or the cap and tell as much": python_function(bernoulli_count)(
+                n, mean, variance
+            ),
         }
 
     def params(self, caps: Floats, window: int) -> Params:

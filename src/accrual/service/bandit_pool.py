@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
+from accrual.live import guardrails
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
@@ -334,6 +335,9 @@ class BanditPool:
         outcomes = Counter(state.verdict.outcome for state in states)
         for outcome in OUTCOMES:
             metrics.verdict.labels(outcome).set(outcomes[outcome])
+        found = Counter(rail.outcome for state in states for rail in state.guardrails)
+        for outcome in guardrails.OUTCOMES:
+            metrics.guardrails.labels(outcome).set(found[outcome])
         if self._store.shared:  # with one writer there is nothing that it has not folded
             stale = [one.bandit.staleness for one in served]
             metrics.lag_events.set(max((one.events for one in stale), default=0))

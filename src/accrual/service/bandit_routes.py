@@ -8,6 +8,8 @@ from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
+from accrual.live.guardrails import Guardrail
+from accrual.live.guards import REWARD
 from accrual.service.bandit_pool import BanditPool, ServedBandit
 from accrual.service.messages import (
     ArmStateOut,
@@ -22,22 +24,22 @@ from accrual.service.messages import (
     ExplanationOut,
     ExportQuery,
     FeatureOut,
+    GuardrailIn,
     HistoryOut,
     LevelOut,
     NewArmIn,
     NotServedOut,
-    PairOut,
     ReasonOut,
     RecentDecisionOut,
     RecentOut,
     RecentQuery,
     RetireIn,
     StateOut,
-    VerdictOut,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
+from accrual.service.verdict_messages import GuardedArmOut, GuardrailOut, PairOut, VerdictOut
 from accrual.store.base import (
     ARCHIVED,
     AddArm,
@@ -48,10 +50,11 @@ from accrual.store.base import (
     Status,
     StoreRequest,
 )
-from accrual.store.event_schema import Events, Kind
+from accrual.store.event_schema import Events, Kind, event_column
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
+_STREAM = event_column(Kind.PIECE, "stream")
 
 
 class BanditRoutes:
@@ -101,7 +104,7 @@ class BanditRoutes:
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
                     "floor": given.floor, "shares": given.shares, "features": _features(given),
-                    "prior": given.prior}  # fmt: skip
+                    "guardrails": _guardrails(given), "prior": given.prior}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
@@ -206,10 +209,16 @@ def _features(given: BanditIn) -> dict[str, Any] | None:
         raise Refusal("invalid", str(error)) from None
 
 
+def _guardrails(given: BanditIn) -> dict[str, Guardrail] | None:
+    rails = {name: Guardrail(rail.cap, rail.margin, rail.action) for name, rail in given.guardrails.items()}
+    return rails or None
+
+
 def _bandit(row: BanditRow) -> BanditOut:
     names = [arm[0] for arm in row.config["arms"]]
     kept = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
-    return BanditOut(**kept | {"name": row.name, "arms": names})
+    guardrails = {name: GuardrailIn(*rest) for name, *rest in row.config.get("guardrails", ())}
+    return BanditOut(**kept | {"name": row.name, "arms": names, "guardrails": guardrails})
 
 
 def _state(served: ServedBandit) -> StateOut:
@@ -222,7 +231,11 @@ def _state(served: ServedBandit) -> StateOut:
     ]
     pairs = [PairOut(**pair._asdict()) for pair in state.verdict.pairs]
     verdict = VerdictOut(**state.verdict._asdict() | {"pairs": pairs})
-    made = {"arms": arms, "verdict": verdict, "features": features}
+    guardrails = [
+        GuardrailOut(**rail._asdict() | {"arms": [GuardedArmOut(*arm) for arm in rail.arms]})
+        for rail in state.guardrails
+    ]
+    made = {"arms": arms, "verdict": verdict, "features": features, "guardrails": guardrails}
     return StateOut(**state._asdict() | made | counts)
 
 
@@ -259,6 +272,7 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
     contexts = served.contexts(events)
+    streams = [name for name, *_ in served.config.get("guardrails", ())]
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
         event: dict[str, Any] = dict(zip(events._fields, values, strict=True))
@@ -268,11 +282,13 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             row["decision"] = event["decision"]
             if event["decision"] < served.imported:
                 row["imported"] = True
-        if event["arm"] >= 0:
-            row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.PIECE:
             row |= {"value": event["value"], "age": event["age"]}
-        elif kind == Kind.DECISION:
+            if event[_STREAM] != REWARD:
+                row["stream"] = streams[event[_STREAM]]
+        elif kind != Kind.CLOSE:
+            row["arm"] = served.arm_name(event["arm"])
+        if kind == Kind.DECISION:
             row["window"] = event["age"]
             if event["propensity"]:
                 row["propensity"] = event["propensity"]

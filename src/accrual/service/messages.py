@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.features import FEATURES_MOST
+from accrual.live.guardrails import GUARDRAILS_MOST
+from accrual.service.verdict_messages import GuardrailOut, VerdictOut
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -42,9 +44,9 @@ Window = (
 )
 
 
-def _check_arm(name: str) -> None:
+def _check_name(name: str, what: str = "an arm") -> None:
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
-        raise ValueError("the name of an arm must not have control characters")
+        raise ValueError(f"the name of {what} must not have control characters")
 
 
 class ArmIn(Struct, forbid_unknown_fields=True):
@@ -54,9 +56,32 @@ class ArmIn(Struct, forbid_unknown_fields=True):
     cap: Cap = 1.0
 
     def __post_init__(self) -> None:
-        _check_arm(self.name)
+        _check_name(self.name)
 
 
+class GuardrailIn(Struct, forbid_unknown_fields=True):
+    """What is asked of a second stream of pieces, such as refunds, of which less is better."""
+
+    cap: Annotated[
+        float, Meta(ge=1e-12, le=1e12, description="The greatest total of the stream for one decision.")
+    ] = 1.0
+    margin: Annotated[
+        float, Meta(ge=0, description="By how much an arm may have more, for a decision; below the cap.")
+    ] = 0.0
+    action: Annotated[
+        Literal["flag", "retire"],
+        Meta(description="What becomes of an arm that is worse: it is shown and logged, or also retired."),
+    ] = "flag"
+
+
+GuardrailsIn = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=NAME_MOST)], GuardrailIn],
+    Meta(
+        max_length=GUARDRAILS_MOST,
+        description="Other streams of pieces, by name, of which no arm may have much more than another. They "
+        "need a floor.",
+    ),
+]
 FeaturesIn = Annotated[
     dict[str, Literal["bool"] | list[str | float]],
     Meta(
@@ -140,6 +165,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         Meta(description="Of an arm's name to the least and the greatest share of decisions that it gets."),
     ] = {}
     features: FeaturesIn | None = None
+    guardrails: GuardrailsIn = {}
     prior: PriorIn | None = None
 
     def __post_init__(self) -> None:
@@ -147,6 +173,8 @@ class BanditIn(Struct, forbid_unknown_fields=True):
             raise ValueError("the name of a bandit must not end in a newline")
         if len({arm.name for arm in self.arms}) < len(self.arms):
             raise ValueError("arms must have different names")
+        for name in self.guardrails:
+            _check_name(name, "a guardrail")
 
 
 class NewArmIn(Struct, forbid_unknown_fields=True):
@@ -160,7 +188,7 @@ class NewArmIn(Struct, forbid_unknown_fields=True):
     ) = None
 
     def __post_init__(self) -> None:
-        _check_arm(self.name)
+        _check_name(self.name)
 
 
 class RetireIn(Struct, forbid_unknown_fields=True):
@@ -206,6 +234,7 @@ class BanditOut(Struct):
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
+    guardrails: GuardrailsIn = {}
     imported: Annotated[
         int,
         Meta(description="How many of the first decisions come from an old log: those with ids below it."),
@@ -287,55 +316,6 @@ class ArmStateOut(Struct):
     ]
 
 
-class PairOut(Struct):
-    """How much more the first arm pays for a decision than the second, on average."""
-
-    first: str
-    second: str
-    difference: Annotated[float, Meta(description="Estimated from closed decisions.")]
-    interval: Annotated[
-        tuple[float, float],
-        Meta(description="Holds at all times together, however often one looks."),
-    ]
-    sequence: Annotated[
-        list[tuple[int, float, float]],
-        Meta(description="The interval earlier: after how many closed decisions, from, to."),
-    ]
-
-
-class VerdictOut(Struct):
-    """What may be said of the arms in play, however often one looks."""
-
-    winner: Annotated[str | None, Meta(description="The arm that pays more than every other one in play.")]
-    error: Annotated[float, Meta(description="The chance that a winner that is named is ever a false one.")]
-    contenders: Annotated[list[str], Meta(description="Arms in play that may still be the best.")]
-    retirable: Annotated[
-        list[str], Meta(description="Arms of which it is known that another in play pays at least as much.")
-    ]
-    loss_if_stopped: Annotated[
-        float | None,
-        Meta(description="What a decision would lose on average, were the leader taken for good now; about."),
-    ]
-    decisions_to_go: Annotated[
-        int | None, Meta(description="About how many decisions more it takes; null where nobody can tell.")
-    ]
-    time_to_go: Annotated[float | None, Meta(description="The same in rounds or seconds, at this pace.")]
-    reason: Annotated[str, Meta(description="Why no verdict can be given; empty where one can.")]
-    sentence: Annotated[str, Meta(description='The answer to "may I stop?" in words.')]
-    leader: Annotated[str | None, Meta(description="The arm with the largest estimate: not for stopping.")]
-    scored: Annotated[int, Meta(description="Closed decisions that count.")]
-    skipped: Annotated[int, Meta(description="Closed decisions without a recorded propensity.")]
-    cut: Annotated[int, Meta(description="Totals above the cap, which count as the cap here.")]
-    intervals: Annotated[
-        dict[str, tuple[float, float]],
-        Meta(description="What a decision of each arm pays on average: holds at all times together."),
-    ]
-    pairs: Annotated[list[PairOut], Meta(description="The leader beside every other arm in play.")]
-    warnings: Annotated[
-        list[str], Meta(description="Arms not chosen as often as they should be, or whose pay has stopped.")
-    ]
-
-
 class LevelOut(Struct):
     """What the policy expects of the arms in play at one level of a feature."""
 
@@ -377,6 +357,7 @@ class StateOut(Struct):
     arms: list[ArmStateOut]
     verdict: VerdictOut
     features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
+    guardrails: Annotated[list[GuardrailOut], Meta(description="Empty for a bandit without guardrails.")]
 
 
 class HistoryOut(Struct):
@@ -448,6 +429,7 @@ class EventOut(Struct, omit_defaults=True):
     arm: str | UnsetType = UNSET
     value: float | UnsetType = UNSET
     age: float | UnsetType = UNSET
+    stream: Annotated[str, Meta(description="The guardrail that a piece is of.")] | UnsetType = UNSET
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET

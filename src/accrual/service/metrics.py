@@ -63,6 +63,10 @@ class Metrics:
             "accrual_verdict", "Bandits, by what can be said of their arms.", ["outcome"],
             registry=registry, multiprocess_mode="livemax",
         )  # fmt: skip
+        self.guardrails = Gauge(
+            "accrual_guardrails", "Guardrails, by what can be said of the arms.", ["outcome"],
+            registry=registry, multiprocess_mode="livemax",
+        )  # fmt: skip
         self.lag_events = gauge(
             "accrual_fold_lag_events", "Events stored that a worker has not learned from.", "livemax"
         )

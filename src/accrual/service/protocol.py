@@ -155,13 +155,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._arriving.start(self._too_slow)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Whether to keep the connection, for the answers to requests that came whole."""
+        """Return whether to keep the connection, for the answers to requests that came whole."""
         self._ended = self._reading != "body" and not self._answered
         return self._ended
 
     @property
     def _stopped(self) -> bool:
-        """Whether nothing more is read."""
+        """Return whether nothing more is read."""
         return self._refusal is not None or self.transport.is_closing()
 
     def _feed(self, data: bytes) -> None:
@@ -306,6 +306,6 @@ def _head_too_large() -> Refusal:
 
 
 def _client(connection: Any) -> str | None:
-    """The address at a connection's other end."""
+    """Return the address at a connection's other end."""
     client = connection.client
     return client[0] if client else None

@@ -78,7 +78,7 @@ class Refusal(Exception):
 
     @property
     def body(self) -> bytes:
-        """The document, as JSON."""
+        """Return the problem document, as JSON."""
         kind = KINDS[self.kind]
         return msgspec.json.encode(
             ProblemDocument(f"urn:accrual:problem:{self.kind}", kind.title, kind.status, str(self))

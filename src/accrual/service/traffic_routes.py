@@ -13,7 +13,7 @@ from accrual.core.errors import InputError
 from accrual.live.commit import Ask, Decide
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
-from accrual.service.messages import WHOLE_MOST, ContextIn
+from accrual.service.messages import NAME_MOST, WHOLE_MOST, ContextIn
 from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
 from accrual.store.base import Answer, NewPiece, Status
@@ -85,6 +85,17 @@ class PieceIn(Struct, forbid_unknown_fields=True, gc=False):
         Annotated[float, Meta(ge=0, le=_TIME_MOST, description="When it was paid, in place of `age`.")] | None
     ) = None
     key: KeyText | None = None
+    stream: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=NAME_MOST,
+                description="The guardrail that it is of; reward unless given.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 Outcome = Literal["stored", "again", "late", "conflict", "unknown", "future", "early", "invalid"]
@@ -214,7 +225,7 @@ def check_key(key: str) -> None:
 
 def _pay(served: ServedBandit, piece: PieceIn) -> NewPiece:
     try:
-        return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key)
+        return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key, piece.stream)
     except InputError as error:
         raise Refusal("invalid", str(error)) from None
 

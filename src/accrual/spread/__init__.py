@@ -38,7 +38,7 @@ __all__ = [
 
 SpreadLike = Spread | str | Sequence[float] | npt.NDArray[np.float64]
 
-_FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
+FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
     "betabinom": (BetaBinomial, "betabinom(2, 8)"),
     "boltzmann": (Boltzmann, "boltzmann(0.5)"),
     "hypergeom": (Hypergeometric, "hypergeom(100)"),
@@ -57,7 +57,7 @@ def named(name: str) -> Spread:
     if name == "uniform":
         return Uniform()
     if name not in NAMES:
-        examples = (example for _, example in _FAMILIES.values())
+        examples = (example for _, example in FAMILIES.values())
         raise unknown("spread", name, ["uniform", *NAMES, *examples])
     return BetaBinomial(*NAMES[name])
 
@@ -80,9 +80,9 @@ def parse(text: str) -> Spread:
     call = re.fullmatch(r"(\w+)\s*\((.*)\)", text)
     if call:
         family = call[1]
-        if family not in _FAMILIES:
-            raise unknown("spread", family, _FAMILIES)
-        law, example = _FAMILIES[family]
+        if family not in FAMILIES:
+            raise unknown("spread", family, FAMILIES)
+        law, example = FAMILIES[family]
         numbers = _numbers(call[2])
         if numbers is None or len(numbers) != example.count(",") + 1:
             raise InputError(f"cannot read the spread {text!r}; write for example {example!r}")

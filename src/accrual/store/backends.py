@@ -106,7 +106,7 @@ class SQLiteBackend:
     def exclusive(self, address: Address) -> Iterator[None]:
         from accrual.store.lock import FileLock
 
-        if not os.path.exists(address.place):  # nobody can have it open, and only one can make it
+        if not os.path.exists(address.place):  # no process can have it open, and only one can make it
             yield
             return
         lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")

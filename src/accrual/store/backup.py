@@ -55,7 +55,7 @@ def check_place(path: Path, again: bool) -> None:
     """Refuse a place where SQLite would take something else for a part of the file.
 
     A write-ahead log that was left behind by another database would be replayed into the new one. With
-    `again`, a backup may lie there that nobody has open: it is replaced.
+    `again`, a backup may lie there, which is replaced if no process has it open.
     """
     place = os.path.realpath(path)
     files = [place + end for end in ("", "-wal", "-shm", "-journal")]
@@ -122,7 +122,7 @@ def copy_file(address: Address, to: str | os.PathLike[str]) -> None:
 def copy_tables(address: Address, to: str | os.PathLike[str]) -> None:
     """Copy the tables of a PostgreSQL database to a SQLite file."""
     with open_reader(address.place) as reader:
-        os.unlink(to)  # a new one is made whole
+        os.unlink(to)  # the upgrade makes a new file
         migrate.upgrade_sqlite(sqlite_address(to))
         with closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target:
             target.execute("BEGIN")
@@ -145,7 +145,7 @@ def finish(target: sqlite3.Connection) -> None:
 
 
 def _one_file(path: Path) -> None:
-    """Let a SQLite file have no log beside it."""
+    """Move the write-ahead log of a SQLite file into it, so that it is one file."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
 

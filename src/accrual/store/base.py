@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -58,7 +59,7 @@ class NewDecisions(NamedTuple):
     key: str | None = None  # makes the whole batch idempotent
     salt: int = 0  # of the draws that they were chosen by
     propensities: tuple[float | None, ...] = ()  # of the arms; empty where there is no floor
-    contexts: tuple[bytes, ...] | None = None  # whom each is for, as `DecisionRow` has it
+    contexts: tuple[bytes, ...] | None = None  # one for each decision, as `DecisionRow` has it
 
 
 def known_propensities(propensities: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -125,7 +126,7 @@ class Requests(NamedTuple):
     skew: float = 0.0
 
 
-# What it is told.
+# What a caller is answered.
 
 
 class Status(Enum):
@@ -170,6 +171,16 @@ class BanditRow(NamedTuple):
     name: str
     config: Mapping[str, Any]
     rounds: bool  # whether its clock is the number of its decisions
+
+
+def wait_for_event(head: Callable[[], int], after: int, timeout: float, pause: float) -> bool:
+    """Look at the position of the last event every `pause` seconds; False if it stays at `after`."""
+    end = time.monotonic() + timeout
+    while head() <= after:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+    return True
 
 
 # Entries of a configuration that say that a bandit is put away: see `accrual.live.archive`.
@@ -253,7 +264,7 @@ class Store(Protocol):
         """Return one decision; None if there is none of this id."""
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
-        """Whom the decisions from id `first` on were for, at most `count` of them."""
+        """Return the contexts of the decisions from id `first` on, at most `count` of them."""
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
@@ -268,7 +279,7 @@ class Store(Protocol):
         """Return the time in seconds since 1970, by one clock for all processes that share the store."""
 
     def probe(self) -> None:
-        """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
+        """Store something that changes nothing; raise `StoreError` if nothing can be stored now."""
 
     def close(self) -> None:
         """Close the connections to the database."""

@@ -146,14 +146,14 @@ class Events(NamedTuple):
     arm: Ints  # a decision's arm, or the arm that was added or retired; a piece's stream; -1 otherwise
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
-    propensity: Floats  # of a decision; 0 where none was recorded, and otherwise
+    propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
 
 
 Event = tuple[
     int, int, float, int, int, float, float, float
 ]  # one event: a value for each column of `Events`
 
-# In an event that has no such thing.
+# What a column holds in an event that has no such thing.
 NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0}
 
 # How SQLite's blocks keep events: without gaps, in one byte order.

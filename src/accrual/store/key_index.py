@@ -28,7 +28,7 @@ _RUN = 1 << 16  # keys
 _EVENTS = 4 * _RUN  # since the last run, at most: so that few need be read at the start
 _PAGES = 64  # of a run
 _SLOTS = 1 << 20  # bits of a run's filter
-_PROBES = 6  # of them for one key: one new key in some thousand is looked for in vain in a run
+_PROBES = 6  # bits that one key sets; one new key in some thousand finds all of its bits set by others
 _LOW, _TOP = _SLOTS - 1, 64 - 6
 _ENTRY = np.dtype([("hash", "<u8"), ("place", "<i8")])
 _WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64}
@@ -53,7 +53,7 @@ def hash_of_change(kind: int, subject: int) -> int:
 
 
 def _slots(hashes: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.intp]]:
-    """Where the bits of some hashes are: one array for each probe."""
+    """Yield, for each probe, where in a filter the bits of some hashes are."""
     step = (hashes >> np.uint64(32)) | np.uint64(1)
     for i in range(_PROBES):
         yield ((hashes + np.uint64(i) * step) & np.uint64(_LOW)).astype(np.intp)
@@ -97,9 +97,9 @@ class KeyIndex:
             self.flush(after)
 
     def find(self, hash_: int, kind: int) -> list[int]:
-        """Of which rows the key of this hash may be, the earliest first; none, as a rule.
+        """Return the rows that may have the key of this hash, the earliest first; there are seldom any.
 
-        They are told by their position, decisions by their id; each is there, or the store is damaged.
+        A row is given by its position, that of a decision by its id. Another key may have the same hash.
         """
         found = self._recent.get(hash_, ())
         if self._views:
@@ -107,7 +107,7 @@ class KeyIndex:
         return [place >> 2 for place in found if place & 3 == kind] if found else []
 
     def add(self, hash_: int, kind: int, row: int) -> None:
-        """A new key, of the event at this position or of the decision of this id."""
+        """Add a key: that of the event at this position, or of the decision of this id."""
         place = 4 * row + kind
         if hash_ in self._recent:
             self._recent[hash_] += (place,)
@@ -142,7 +142,7 @@ class KeyIndex:
         self._recent = {}
 
     def _enter(self, seq: int, bits: npt.NDArray[np.uint8]) -> None:
-        """One more run."""
+        """Take the filter of a run, which ends at position `seq`, into memory."""
         place = len(self._runs) % 64
         if place == 0:
             self._banks.append(np.zeros(_SLOTS, np.uint8))
@@ -156,7 +156,7 @@ class KeyIndex:
         self._since = seq
 
     def _candidates(self, hash_: int) -> list[int]:
-        """The numbers of the runs that may have a hash."""
+        """Return the numbers of the runs that may have a hash."""
         found = []
         step = (hash_ >> 32) | 1
         for number, view in enumerate(self._views):
@@ -173,7 +173,7 @@ class KeyIndex:
         return found
 
     def _look(self, run: int, hash_: int) -> list[int]:
-        """What a run has for a hash."""
+        """Return the places that a run has for a hash."""
         seq, page = self._runs[run], hash_ >> _TOP
         found = self._connection.execute(
             "SELECT body, digest FROM key_page WHERE bandit = ? AND seq = ? AND page = ?",
@@ -191,7 +191,7 @@ class KeyIndex:
 def hashes_between(
     connection: sqlite3.Connection, bandit: int, after: int, upto: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The keys at positions beyond `after`, up to `upto`: hash, kind, and position or id."""
+    """Yield the keys at positions beyond `after`, up to `upto`: hash, kind, and position or id."""
     where = (bandit, after, upto)
     between = "WHERE bandit = ? AND seq > ? AND seq <= ?"
     count = 0

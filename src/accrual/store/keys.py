@@ -50,10 +50,10 @@ class KeyTable(Protocol):
     """All keys that there have been."""
 
     def all(self) -> list[KeyRow]:
-        """In the order in which they were made."""
+        """Return all keys, in the order in which they were made."""
 
     def add(self, row: KeyRow, ends_other: tuple[str, float] | None = None) -> None:
-        """One more; with `ends_other`, another key of that id ends at that time, in one transaction."""
+        """Add a key; with `ends_other`, let another key (its id) end at a time, in the same transaction."""
 
     def end(self, id: str, at: float) -> bool:
         """Let a key be good until `at` at most. False if there is none of this id."""
@@ -63,7 +63,7 @@ class KeyTable(Protocol):
 
 
 def open_keys(url: str) -> KeyTable:
-    """The keys in the database at `url`, which must have its tables.
+    """Open the table of keys in the database at `url`, which must have its tables.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class SQLiteKeys:
         return sorted(map(_row, rows), key=lambda row: (row.made, row.id))
 
     def _connected(self) -> sqlite3.Connection:
-        """The connection for reading; a new one if the path leads to another file by now."""
+        """Return the connection for reading; a new one if the path leads to another file by now."""
         try:
             found = os.stat(self._path)
         except OSError as error:

@@ -15,7 +15,7 @@ from accrual.core.errors import InputError
 from accrual.core.file_lock import try_lock, unlock
 from accrual.store.base import StoreError
 
-_WAIT = 10.0  # seconds for a turn
+_WAIT = 10.0  # seconds to wait for a turn
 _POLL = 0.002
 
 Inode = tuple[int, int]
@@ -42,12 +42,12 @@ def _let_go(inode: Inode) -> None:
 
 
 class Connection(sqlite3.Connection):
-    """A connection to a SQLite file, of which note is taken for as long as it is open."""
+    """A connection to a SQLite file that is counted among the open ones of its file (see `_connections`)."""
 
     _file: Inode | None = None
 
     def watch(self, path: str) -> None:
-        """Take note that this is a connection to the file at `path`."""
+        """Count this connection as one to the file at `path`."""
         self._file = _inode(path)
         with _registry:
             _connections[self._file] += 1
@@ -62,7 +62,7 @@ class Connection(sqlite3.Connection):
 
 
 class FileLock:
-    """Held from the start, or an `InputError` that says `why` it cannot be.
+    """Holds a lock on a file from the start; an `InputError` says `why` where another process has it.
 
     The lock is on the file itself, whatever path leads to it: a link to it is the same file.
 
@@ -103,7 +103,7 @@ class FileLock:
             raise StoreError(f"{self.path} was replaced by another file while it was open; start again")
 
     def release(self) -> None:
-        """Let others have it."""
+        """Let another process have the lock."""
         if self._mine:
             self._mine = False
             with _registry:
@@ -122,7 +122,7 @@ class Turn:
     Parameters
     ----------
     path : str
-        Of the database. The lock is a file beside it, which stays: to remove it would let two have a turn.
+        Of the database. The lock is a file beside it, which stays: were it removed, two could have a turn.
     """
 
     def __init__(self, path: str) -> None:
@@ -134,7 +134,7 @@ class Turn:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Wait for a turn, and have it."""
+        """Wait until no other process has a turn, and hold it for the block."""
         end = time.monotonic() + _WAIT
         while not try_lock(self._file):
             if time.monotonic() > end:

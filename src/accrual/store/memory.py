@@ -20,6 +20,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
+    wait_for_event,
 )
 from accrual.store.event_schema import DecisionRow, Events, HeadRow, columns
 from accrual.store.new_events import events_of_rows
@@ -37,7 +38,7 @@ class _Log:
         self.lookup = LogLookup()
         head = HeadRow(bandit=row.number, seq=0, at=0.0, decisions=0, arms=0)
         self.acceptance = Acceptance(self.lookup, head, row.rounds)
-        self.rows = self.acceptance.rows  # they stay there: all there have been
+        self.rows = self.acceptance.rows  # all that there have been: rows are only added
 
     def append(self, requests: Sequence[StoreRequest], now: float, skew: float) -> list[Answer]:
         self.acceptance.begin(now, skew)
@@ -139,12 +140,7 @@ class MemoryStore:
         return [row.context for row in self._log(bandit).rows.decision[first : first + count]]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        end = time.monotonic() + timeout
-        while self.head(bandit) <= after:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_POLL)
-        return True
+        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         self._snapshots[bandit, form] = (seq, body)
@@ -153,11 +149,11 @@ class MemoryStore:
         return self._snapshots.get((bandit, form))
 
     def clock(self) -> float:
-        """This machine's time."""
+        """Return this machine's time."""
         return time.time()
 
     def probe(self) -> None:
-        """Memory can be stored to."""
+        """Do nothing: memory can always be stored to."""
 
     def close(self) -> None:
-        """Nothing to let go of: what was kept stays for those who still have the store."""
+        """Do nothing: there is no connection, and a bandit that still has the store may go on."""

@@ -27,7 +27,7 @@ _VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISIONS = tuple(sorted(file.name[:4] for file in _VERSIONS.glob("[0-9]*.py")))  # all there have been
 NEEDED = REVISIONS[-1]
 
-_CHECKSUMS = "0005"  # the revision that brings them to SQLite: they are computed here
+_CHECKSUMS = "0005"  # the revision that adds checksums to SQLite's rows; Python computes them
 
 VERSION_TABLE = "accrual_version"
 VERSION_SQL = "SELECT version_num FROM accrual_version"
@@ -132,7 +132,7 @@ def upgrade_sqlite(address: Address) -> None:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(connect_sqlite(sqlite_address(partial), "rw")) as connection:
             _upgrade_file(connection, address, "MEMORY")  # so that no other files lie beside it
-        with suppress(FileExistsError):  # another was faster
+        with suppress(FileExistsError):  # another process has made it meanwhile
             os.link(partial, place)
         folder = os.open(os.path.dirname(place), os.O_RDONLY)
         try:
@@ -153,7 +153,7 @@ def _upgrade_file(connection: Connection, address: Address, journal: str) -> Non
         connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
-        found = sqlite_version(connection, address)  # another may have been faster
+        found = sqlite_version(connection, address)  # another process may have upgraded it meanwhile
         if found != NEEDED:
             for statement in _statements(missing("sqlite", found, address)):
                 connection.execute(statement)

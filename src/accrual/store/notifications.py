@@ -1,4 +1,4 @@
-"""Who has new events: told from worker to worker by PostgreSQL's notifications.
+"""Which bandits have new events: one worker tells the others by PostgreSQL's notifications.
 
 A notification is a hint. It is sent after the commit, on a connection of its own, so that no append
 waits for it, and several appends share one; it may be lost with the process or the connection. So
@@ -74,7 +74,7 @@ class Notifications:
 
     async def _attend(self) -> None:
         while True:
-            with suppress(Exception):  # whatever it was, there is only one thing to do about it
+            with suppress(Exception):  # whatever has failed, a new connection is made
                 await self._talk()
             await asyncio.sleep(_AGAIN)
 

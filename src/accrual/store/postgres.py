@@ -87,7 +87,7 @@ class PostgresStore:
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
-        """A new bandit, with its first arms as the first events, and its history; one transaction."""
+        """Make a new bandit, with its first arms as the first events and its history, in one transaction."""
         at = 0.0 if rounds else now
 
         async def job(connection: Any) -> BanditRow:
@@ -166,13 +166,13 @@ class PostgresStore:
         self._pool.rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
 
     def probe(self) -> None:
-        """Store something that changes nothing: an error (`StoreError`) if nothing can be stored now."""
+        """Store something that changes nothing; raise `StoreError` if nothing can be stored now."""
         self._pool.rows(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
 
     # What is read.
 
     def find(self, name: str) -> BanditRow | None:
-        """The bandit of this name."""
+        """Return the bandit of this name; None if there is none."""
         rows = self._pool.rows(f"{_BANDITS} WHERE name = $1", name)
         if not rows:
             return None
@@ -180,29 +180,29 @@ class PostgresStore:
         return BanditRow(row.number, row.name, json.loads(row.config), row.rounds)
 
     def names(self) -> list[str]:
-        """The names of all bandits, in the order in which they were made."""
+        """Return the names of all bandits, in the order in which they were made."""
         return [row[0] for row in self._pool.rows("SELECT name FROM bandit ORDER BY number")]
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
-        """At most `limit` events beyond position `after`."""
+        """Return at most `limit` events beyond position `after`."""
         (sent,) = self._pool.rows(_READ, bandit, after, limit)
         return Events._make(column(sent[name], PACKED[name].kind) for name in Events._fields)
 
     def head(self, bandit: int) -> int:
-        """The position of the last event, 0 if there is none."""
+        """Return the position of the last event, 0 if there is none."""
         return self._pool.run(self._head(bandit))
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        """All arms that there have been, in the order of their numbers."""
+        """Return all arms that there have been, in the order of their numbers."""
         return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        """One decision."""
+        """Return one decision; None if there is none of this id."""
         rows = self._pool.rows(_DECISION, bandit, id)
         return DecisionRow._make(rows[0]) if rows else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
-        """Whom the decisions from id `first` on were for, at most `count` of them."""
+        """Return the contexts of the decisions from id `first` on, at most `count` of them."""
         return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, first, first + count)]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
@@ -214,13 +214,13 @@ class PostgresStore:
         return self._pool.run(self._pool.news.wait(bandit, look, timeout))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
-        """The snapshot of this form, with its position."""
+        """Return the snapshot of this form, with its position; None if there is none."""
         query = "SELECT seq, body, digest FROM snapshot WHERE bandit = $1 AND form = $2"
         rows = self._pool.rows(query, bandit, form)
         return checked_snapshot(bandit, form, rows[0]) if rows else None
 
     def clock(self) -> float:
-        """The server's time, so that one worker's wrong clock does no harm. It is asked once a minute."""
+        """Return the server's time, asked once a minute: a worker's wrong clock then does no harm."""
         if time.monotonic() - self._asked > _CLOCK:
             begun = time.monotonic()
             ((found,),) = self._pool.rows("SELECT extract(epoch FROM clock_timestamp())::float8")

@@ -53,7 +53,7 @@ class PostgresPool:
         self._failures = (
             self._asyncpg.PostgresError,
             self._asyncpg.InterfaceError,
-            self._asyncpg.InternalClientError,  # what a connection may say that broke while it was in use
+            self._asyncpg.InternalClientError,  # raised by a connection that broke while it was in use
             TimeoutError,
             OSError,
         )
@@ -105,7 +105,9 @@ class PostgresPool:
             try:
                 return await self.once(job)
             except StoreError:
-                await asyncio.sleep(_PAUSE)  # in which the driver finds out what else was lost
+                await asyncio.sleep(
+                    _PAUSE
+                )  # meanwhile the driver finds out which other connections were lost
         return await self.once(job)
 
     def rows(self, query: str, *values: Any) -> list[Any]:
@@ -123,7 +125,7 @@ class PostgresPool:
         await self.news.close()
         try:
             await asyncio.wait_for(self._pool.close(), 5)
-        except Exception:  # a server that does not answer is left as well
+        except Exception:  # the server may not answer
             self._pool.terminate()
 
 

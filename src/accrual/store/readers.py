@@ -19,15 +19,15 @@ _CHUNK = 20_000  # rows at a time
 
 
 class TableReader(Protocol):
-    """Reads, all of it as of one moment."""
+    """Reads the tables of a database, all of them as of one moment."""
 
     address: Address
 
     def chunks(self, query: str, *values: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows, some thousands at a time."""
+        """Yield the rows of a query, some thousands at a time."""
 
     def value(self, query: str) -> Any:
-        """The only value."""
+        """Return the only value that a query gives."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def postgres_reader(address: Address) -> Iterator[TableReader]:
 
 
 class SQLiteTableReader:
-    """Of a file, in a transaction."""
+    """Reads the tables of a SQLite file, in a transaction."""
 
     def __init__(self, address: Address, connection: sqlite3.Connection) -> None:
         self.address = address

@@ -37,7 +37,7 @@ def recover(url: str, path: str | os.PathLike[str], until: float | None = None) 
     Parameters
     ----------
     url : str
-        A SQLite file that nobody has open for writing.
+        A SQLite file that no process has open for writing.
     path : path
         Where no file is yet.
     until : float, optional
@@ -109,7 +109,7 @@ def _all_there(source: sqlite3.Connection, table: str) -> bool:
 
 
 def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tuple[list[Any], bool]:
-    """The sound rows of a small table, and whether that is all of them."""
+    """Return the sound rows of a small table, and whether that is all of them."""
     rows: list[Any] = []
     whole = True
     try:
@@ -127,7 +127,10 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
 def _log(
     source: sqlite3.Connection, target: sqlite3.Connection, bandit: int, until: float
 ) -> tuple[int, str | None]:
-    """Copy a bandit's events up to the first that is damaged: how many, and what is wrong with that one."""
+    """Copy a bandit's events up to the first that is damaged.
+
+    Return how many were copied, and what is wrong with that first one; None if all are sound.
+    """
     arms = {row.number: row for row in _rows(source, "arm", f"bandit = {int(bandit)}", "number")[0]}
     wrong: list[str] = []
     streams = [_events(source, table, bandit, wrong) for table in _LOG]
@@ -161,7 +164,7 @@ def _log(
 def _events(
     source: sqlite3.Connection, table: str, bandit: int, wrong: list[str]
 ) -> Iterator[tuple[int, str, Any]]:
-    """The rows of a table of events, by the order of its key, up to the first that is not sound."""
+    """Yield the rows of a table of events, by the order of its key, up to the first that is not sound."""
     query = f"SELECT {columns_of(table)} FROM {table} NOT INDEXED WHERE bandit = ? ORDER BY 1, 2"
     try:
         for row in source.execute(query, (bandit,)):

@@ -29,6 +29,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
+    wait_for_event,
 )
 from accrual.store.checksums import (
     SUMS,
@@ -251,11 +252,6 @@ class SQLiteStore:
     def read(self, bandit: int, after: int, limit: int) -> Events:
         return self._file.read(lambda connection: _events(connection, bandit, after, limit))
 
-    def read_rows(self, bandit: int, after: int, limit: int) -> Events:
-        """Like `read`, but from the tables alone: what the blocks must equal."""
-        upto = after + limit
-        return self._file.read(lambda connection: unpack(pack(event_rows(connection, bandit, after, upto))))
-
     def head(self, bandit: int) -> int:
         return self._file.read(lambda connection: _head(connection, bandit))
 
@@ -274,12 +270,7 @@ class SQLiteStore:
         return self._file.read(lambda connection: context_rows(connection, bandit, first, count))
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        end = time.monotonic() + timeout
-        while self.head(bandit) <= after:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_POLL)
-        return True
+        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
@@ -294,7 +285,7 @@ class SQLiteStore:
         return None if found is None else checked_snapshot(bandit, form, found)
 
     def clock(self) -> float:
-        """This machine's time."""
+        """Return this machine's time."""
         return time.time()
 
     def probe(self) -> None:

@@ -102,11 +102,11 @@ _CHECKS = {
 
 
 def verify(reader: TableReader) -> list[str]:
-    """What is wrong with a database, as far as its tables tell; nothing, as a rule."""
+    """Return what is wrong with a database, as far as its tables tell: an empty list if nothing is."""
     found = []
     if isinstance(reader, SQLiteTableReader):
         found += _broken(reader)
-        if found:  # what is broken cannot be asked the rest
+        if found:  # the other queries need tables that can be read
             return found
     for wrong, query in _CHECKS.items():
         count = reader.value(query)
@@ -121,7 +121,7 @@ def verify(reader: TableReader) -> list[str]:
 
 
 def _broken(reader: SQLiteTableReader) -> list[str]:
-    """What SQLite finds, and rows that are not what their checksums say."""
+    """Return what SQLite itself finds wrong, and the first row that is not what its checksum says."""
     connection: sqlite3.Connection = reader.connection
     try:
         rows = next(reader.chunks("PRAGMA integrity_check"))
@@ -139,7 +139,7 @@ def _broken(reader: SQLiteTableReader) -> list[str]:
 
 
 def _blocks(reader: SQLiteTableReader) -> list[str]:
-    """The blocks must say what the tables say."""
+    """Return what is wrong with the blocks of events: they must say what the tables say."""
     connection: sqlite3.Connection = reader.connection
     wrong = 0
     after: dict[int, int] = {}
@@ -157,7 +157,7 @@ def _blocks(reader: SQLiteTableReader) -> list[str]:
 
 
 def _keys(reader: SQLiteTableReader) -> list[str]:
-    """The index must find every key of the tables where it is."""
+    """Return what is wrong with the index of keys: it must find every key of the tables where it is."""
     connection: sqlite3.Connection = reader.connection
     wrong = 0
     for (bandit,) in connection.execute("SELECT number FROM bandit").fetchall():

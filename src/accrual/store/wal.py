@@ -39,7 +39,7 @@ def check_wal(path: str, address: object) -> None:
 
 
 def lost(body: bytes) -> int | None:
-    """Where a log is damaged so that transactions behind it would be lost; None if they would not."""
+    """Return the byte at which a log is damaged, if transactions behind it would be lost; otherwise None."""
     if len(body) < _HEADER + _FRAME:
         return None
     head = np.frombuffer(body[:_HEADER], ">u4")
@@ -48,7 +48,7 @@ def lost(body: bytes) -> int | None:
     if whole:
         added, _ = _weights(body[: _HEADER - 8], _HEADER - 8, order)
         whole = added[0].tolist() == head[6:8].tolist()
-    if not whole:  # SQLite would take none of it; in either byte order, with pages of its usual size
+    if not whole:  # the header itself is damaged: try both byte orders, with pages of the usual size
         commits = [_frames(body, head, 4096, one, False)[1] for one in ("<u4", ">u4")]
         return 0 if any(one[1:].any() for one in commits) else None
     good, commit = _frames(body, head, size, order, True)
@@ -65,7 +65,11 @@ def lost(body: bytes) -> int | None:
 
 
 def _frames(body: bytes, head: Words, size: int, order: str, whole: bool) -> tuple[Flags, Flags]:
-    """Which frames go on from the one before, whatever that is; and which of them end a transaction."""
+    """Return which frames' checksums follow from the frame before, and which of these end a transaction.
+
+    Each frame is judged by what is written before it, right or wrong. `whole` says that the log's header is
+    right, so that a frame must also have the two numbers (salts) of that header.
+    """
     count = (len(body) - _HEADER) // (_FRAME + size)
     if not count:
         return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
@@ -85,9 +89,10 @@ def _words(part: npt.NDArray[np.uint8]) -> Words:
 
 
 def _weights(data: bytes, each: int, order: str) -> tuple[Words, tuple[np.uint32, ...]]:
-    """What stretches of `each` bytes add to a checksum; and what becomes of the one before: a matrix.
+    """Return what each stretch of `each` bytes adds to a checksum, and the matrix that takes on the old one.
 
-    SQLite's checksum takes two words at a time: `s0 += x0 + s1; s1 += x1 + s0`.
+    SQLite's checksum takes two words at a time: `s0 += x0 + s1; s1 += x1 + s0`. That is linear, so all
+    stretches can be computed at once.
     """
     words = np.frombuffer(data, order).astype(np.uint32).reshape(-1, each // 4)
     power = (1, 0, 0, 1)

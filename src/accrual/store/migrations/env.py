@@ -7,6 +7,6 @@ from alembic import context
 context.configure(
     dialect_name=context.config.attributes["dialect"],
     version_table=context.config.attributes["version_table"],
-    transactional_ddl=False,  # whoever runs it has a transaction around all of it
+    transactional_ddl=False,  # the caller has a transaction around all of it
 )
 context.run_migrations()

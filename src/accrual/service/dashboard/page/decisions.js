@@ -26,7 +26,7 @@ const PLAIN = {
 const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
 const LOOKS = ["expected total", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
-const UNSAID = ["worth so many of 0 or the cap"]; // terms that need the policy's paper to be understood
+const UNSAID = ["decisions that pay 0 or the cap and tell as much"]; // terms that need the policy's paper to be understood
 
 const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
 

@@ -13,7 +13,7 @@ export function answer(state, inUnit) {
   if (!state.decisions) return ["No decision yet", "The first figures appear here with the first decisions."];
   if (!playing.length) return ["Every arm has retired", "Add one before deciding again."];
   if (playing.length === 1) return [`${playing[0].name} is the only arm in play`, "There is nothing to compare it with."];
-  if (verdict.reason) return ["No verdict can be given", `${upper(verdict.reason)}. ${highest(playing)}`];
+  if (verdict.reason) return ["No verdict can be given", `${upper(verdict.sentence.replace(/^No verdict can be given: /, ""))} ${highest(playing)}`];
   if (verdict.winner) return [`You may stop: ${verdict.winner} pays most`, verdict.sentence.replace(/^You may stop: /, "")];
   if (!verdict.scored) return ["No verdict yet", `${upper(verdict.sentence.replace(/^No verdict yet: /, ""))} ${highest(playing)}`];
   const parts = [`${some(verdict.contenders)} may still be the best, by ${plural(verdict.scored, "closed decision")}.`];
