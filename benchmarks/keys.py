@@ -1,6 +1,6 @@
 """Batches of pieces with random keys beside keys that grow, to a SQLite file: `make bench-keys`.
 
-Wall time depends on the disk and on whoever else uses the machine, so the time of the processor is shown
+Wall time depends on the disk and on what else runs on the machine, so the time of the processor is shown
 too. The kinds of keys take turns.
 """
 

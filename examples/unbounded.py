@@ -2,7 +2,7 @@
 
 Three arms pay once, or not at all; when they pay has no upper limit, and the best arm is slow. A
 window cuts the slow arm off the most. With a short one another arm looks best, which costs every
-decision for good; with a long one whoever waits for it to close knows nothing for a long time. AgeIMED
+decision for good; with a long one a learner that waits for it to close knows nothing for a long time. AgeIMED
 learns from every age as soon as it is reached, so it can afford a long window.
 
 Before that a pilot tries the arms in turn and says, without the truth, how much each window misses.

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests: started once, with a new database for whoever asks."""
+"""A real PostgreSQL server for tests: started once, with a new database for each test that asks."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_examples_print_what_the_page_shows(page, capsys, tmp_path, monkeypatch)
     """In order and in one folder: a later command may read what an earlier one wrote."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)  # of whoever runs the tests: tables would be cut to it
+    monkeypatch.delenv("COLUMNS", raising=False)  # of this terminal: tables would be cut to it
     for line, shown in examples()[page]:
         name, *arguments = shlex.split(line)
         if name == "python":  # an example's script

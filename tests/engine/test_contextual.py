@@ -7,7 +7,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.environment.contextual import Source, age_of, count_pieces, pack, power_of
+from accrual.environment.contextual import ContextualSource, age_of, count_pieces, pack, power_of
 from accrual.experiments.contextual_problems import generate
 from accrual.policy.habits_lin import EarlyLinTS, PiecesLinTS
 
@@ -22,7 +22,7 @@ PROBLEM = ac.ContextualProblem(
 def test_contexts_and_pay_are_as_declared():
     """Means of 20,000 draws lie within four standard errors of what the problem says."""
     world = pack(PROBLEM)
-    visits = Source(world, (3, 0), 20_000).read(20_000)
+    visits = ContextualSource(world, (3, 0), 20_000).read(20_000)
     x = visits.x[50:]
     n = len(x)
     for column, (mean, deviation) in enumerate(
@@ -46,7 +46,7 @@ def test_contexts_and_pay_are_as_declared():
 def test_a_binary_problem_pays_its_rate():
     problem = generate(2, 2, link="logistic", pay="once", seed=1)
     world = pack(problem)
-    visits = Source(world, (3, 0), 20_000).read(20_000)
+    visits = ContextualSource(world, (3, 0), 20_000).read(20_000)
     paid = np.array([count_pieces(world, visits.means[i, 1], visits.luck[i]) for i in range(20_000)])
     assert set(paid) == {0, 1}
     assert abs(paid.mean() - visits.means[:, 1].mean()) < 4 * 0.5 / np.sqrt(20_000)
@@ -66,7 +66,7 @@ def test_regret_is_the_sum_of_gaps():
     result = ac.simulate(PROBLEM, [ac.LinTS()], 200, runs=1, seed=1, checkpoints=200)
     steps = np.diff(result.regret[0, 0], prepend=0.0)
     world = pack(PROBLEM)
-    visits = Source(world, (1, 0), 512).read(200)
+    visits = ContextualSource(world, (1, 0), 512).read(200)
     gaps = visits.best[:200, None] - visits.means[:200]
     assert all(np.isclose(step, row).any() for step, row in zip(steps, gaps, strict=True))
     assert result.pulls.sum() == 200

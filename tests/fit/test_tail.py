@@ -310,7 +310,7 @@ def test_the_example_says_what_it_should(capsys):
         assert loss <= most
     regret = {row[0]: row[-2:] for row in rows}
     assert regret[20][0] > 5 * regret[320][0]  # too short a window costs for good
-    assert regret[5120][1] > 2 * regret[5120][0]  # and a long one costs whoever waits for it
+    assert regret[5120][1] > 2 * regret[5120][0]  # and a long one costs a learner that waits for it
     assert printed.count("True") >= 1  # a power law gives itself away
 
 

@@ -13,9 +13,9 @@ import pytest
 import accrual as ac
 from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
-from accrual.engine.contextual import Chain, Plan
+from accrual.engine.contextual import ContextualChain, ContextualPlan
 from accrual.engine.cpu import Checkpoints
-from accrual.environment.contextual import Source
+from accrual.environment.contextual import ContextualSource
 from accrual.experiments.contextual_problems import generate
 from accrual.policy.age_lin import FREEDOM, NOISE, READY
 from accrual.policy.catalog import make
@@ -23,11 +23,11 @@ from accrual.policy.catalog import make
 
 def played(policy, problem, rounds, key=(5, 0)):
     """Statistics and arms after so many rounds."""
-    plan = Plan(policy, problem)
+    plan = ContextualPlan(policy, problem)
     span = max(rounds, problem.window)
-    chain = Chain(plan, span, key)
+    chain = ContextualChain(plan, span, key)
     none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
-    arms = chain.advance(Source(plan.world, key, span).read(rounds), 1, rounds, none)
+    arms = chain.advance(ContextualSource(plan.world, key, span).read(rounds), 1, rounds, none)
     return plan.params, chain.stats, arms.astype(int).tolist()
 
 

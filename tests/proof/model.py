@@ -21,7 +21,7 @@ from accrual.store.event_schema import Kind
 
 @dataclass
 class Event:
-    """One event; `answer` is what whoever caused it was told."""
+    """One event; `answer` is what the caller was told."""
 
     kind: Kind
     at: float

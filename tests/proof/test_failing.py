@@ -17,7 +17,7 @@ def test_nothing_is_acknowledged_that_is_not_there(faults, library, folder, say)
 
 
 @pytest.mark.parametrize("faults", FAULTS)
-def test_whoever_ignores_the_error_loses(faults, library, folder, say):
+def test_a_caller_that_ignores_the_error_loses(faults, library, folder, say):
     """The control: acknowledged all the same."""
     seen = disk.under("tests.proof.failing", library, folder, faults, "ignores")
     say(f"disk full, I/O errors, control, errors ignored: {faults}: {seen}")

@@ -627,6 +627,40 @@ def test_a_service_that_stops_is_noticed(tmp_path, browser):
 
 
 @in_browser
+def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
+    """Two arms of which one pays more and has more refunds: a verdict, and then a guardrail that trips."""
+    name, stream = "guarded", f"refunds {EVIL}"
+    body = BODY | {"name": name, "window": 2, "groups": 2, "floor": 0.5, "seed": 1}
+    rails = {stream: {"margin": 0.1, "action": "retire"}, "complaints": {}}
+    assert plain.post("/v1/bandits", body | {"guardrails": rails}).status_code == 201
+    at = f"/v1/bandits/{name}"
+
+    def play(rounds: int, refunds: bool) -> None:
+        for _ in range(rounds):
+            (one,) = plain.post(f"{at}/decisions").json()["decisions"]
+            good = one["arm"] == "rock"
+            pieces = [{"decision": one["id"], "value": float(good), "age": 0}]
+            if refunds and good:
+                pieces.append({"decision": one["id"], "value": 1, "age": 0, "stream": stream})
+            plain.post(f"{at}/pieces", pieces)
+
+    with watched(browser, color_scheme="dark", viewport={"width": 390, "height": 844}) as seen:
+        page = seen.page
+        play(150, False)
+        page.goto(f"{plain.url}/#{name}")
+        expect(page.locator("#headline")).to_have_text("You may stop: rock pays most")
+        expect(page.locator("#sequence svg .band")).to_be_visible()
+        expect(page.locator("#guardrails")).to_contain_text(f"No arm is known to be worse on {stream}.")
+        play(150, True)
+        expect(page.locator("#guardrails .notice")).to_contain_text(f"Worse on {stream}: rock (retired)")
+        expect(page.locator("#headline")).to_have_text("jazz is the only arm in play")
+        tag = page.locator("#arms-rows tr").filter(has_text="rock").locator(".tag")
+        expect(tag).to_have_text(f"retired by {stream}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert seen.errors == []
+
+
+@in_browser
 def test_the_guards_can_fail(plain, browser):
     """What the tests above rely on: a page that runs a script of its own, or asks elsewhere, is caught."""
     with watched(browser) as seen:

@@ -74,7 +74,7 @@ def test_much_is_not_held_back(wire):
     assert [len(sent) for sent in wire.sent] == [_TOGETHER + 4, 4]
 
 
-def test_nothing_is_sent_to_whoever_has_gone(wire):
+def test_nothing_is_sent_to_a_client_that_has_gone(wire):
     def write(transport):
         both(transport)
         wire.close()  # the other end, in the same turn

@@ -203,7 +203,7 @@ def test_too_many_connections(tmp_path):
     with serving(tmp_path, connections=20) as service:
         held = [service.connect() for _ in range(40)]  # they say nothing, so others may take their place
         wait_until(lambda: sum(map(gone, held)) >= 20)
-        assert service.get("/healthz").status_code == 200  # whoever has asked for something stays in
+        assert service.get("/healthz").status_code == 200  # who has asked for something stays connected
         for connection in held:
             connection.close()
         wait_until(

@@ -1,5 +1,5 @@
 """Bytes on a connection: offers of other protocols, requests one behind the other, heads that are too large,
-and whoever does not read."""
+and clients that do not read."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_half_a_head_behind_a_request(service):
     assert [status for status, _ in got] == [200, 408]
 
 
-def test_whoever_has_said_all_still_hears_the_answer(service):
+def test_a_client_that_has_sent_all_still_gets_the_answer(service):
     with service.connect() as connection:
         connection.sendall(request() + LAST[:20])
         connection.shutdown(socket.SHUT_WR)
@@ -193,7 +193,7 @@ def test_whoever_has_said_all_still_hears_the_answer(service):
 # Connections.
 
 
-def test_whoever_does_not_read_is_cut_off(service):
+def test_a_client_that_does_not_read_is_cut_off(service):
     """Answers that nobody takes held a connection for ever."""
     asked = b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.socket() as connection:

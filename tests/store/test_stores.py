@@ -123,7 +123,7 @@ def test_sessions_are_durable_and_read_committed():
         store.names()
 
 
-def test_whoever_waits_for_events_of_a_store_that_is_closed_waits_no_longer():
+def test_waiting_for_events_ends_when_the_store_is_closed():
     store = PostgresStore(server().tables())
     bandit = store.create("plays", {}, [JAZZ], False, 0.0).number
     told: list[type] = []

@@ -16,7 +16,7 @@ const LONGEST_PAUSE = 5_000;
 const PATIENCE = 30_000; // the most that a service may ask to wait; all in milliseconds
 
 export interface ClientOptions {
-  /** As `accrual keys create` printed it. Never put one into a page: whoever reads the page has it. */
+  /** As `accrual keys create` printed it. Never put one into a page: everyone who reads the page has it. */
   readonly key?: string;
   /** Milliseconds to wait for an answer; 10,000 unless given. */
   readonly timeout?: number;

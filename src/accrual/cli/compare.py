@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,7 +12,7 @@ import typer
 from accrual.cli.log import LogOptions, with_log
 from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
 from accrual.cli.output import say, show_table, writable
-from accrual.core.errors import need
+from accrual.core.errors import InputError, need
 from accrual.core.figures import figure
 from accrual.core.files import write_csv
 
@@ -80,6 +80,9 @@ def compare(
     from accrual.report.compare import PAGE, TABLE, write_report
 
     runs, horizon, device = extent
+    if source.context:
+        _by_context(source, extent, policy or (), seed)
+        return
     figures = out / TABLE
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
@@ -109,6 +112,30 @@ def compare(
         say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
+
+
+def _by_context(source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int) -> None:
+    """Compare on the visitors of a log, and print."""
+    from accrual.experiments.api import compare_log
+
+    if source.log.suffix == ".json" or extent.device != "cpu":
+        raise InputError("contexts are compared on the log itself, on the CPU")
+    with source.opened() as log:
+        fitted = source.fit(log)
+        found = compare_log(log, fitted, policies, extent.horizon, extent.runs, seed, source.uniform)
+    for line in [*found.summary().splitlines(), ""]:
+        say(line)
+    show_table(
+        ["policy", "reward", "95 %", "lost per 1000", "95 %", f"vs {found.lines[0].policy}", "95 %"],
+        [
+            [
+                line.policy, figure(line.reward.value), line.reward.between(),
+                figure(line.lost.value), line.lost.between(), *(_difference(line.more) if row else ["", ""]),
+            ]
+            for row, line in enumerate(found.lines)
+        ],
+        f"{source.log}: by context",
+    )  # fmt: skip
 
 
 def _show(comparison: Comparison, all_arms: bool) -> None:

@@ -33,9 +33,6 @@ def fit(
     ] = None,
     plot: Plot = None,
     arms: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many arms to print at most.")] = 20,
-    uniform: Annotated[
-        bool, typer.Option("--uniform", help="Every arm had the same chance in the log (for --context).")
-    ] = False,
 ) -> None:
     """Find out from a log how its reward arrives."""
     need("duckdb", "fit")
@@ -45,7 +42,7 @@ def fit(
         writable(plot, PICTURES)
         need("matplotlib", "plot")
     with _waiting("reading the log and fitting"), source.opened(executor) as log:
-        fitted = source.fit(log, uniform)
+        fitted = source.fit(log)
     if out is not None:
         fitted.save(out)
     if plot is not None:

@@ -103,6 +103,10 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "uniform": (
+        Annotated[bool, typer.Option("--uniform", help="Every arm had the same chance at each decision.")],
+        False,
+    ),
     "age_unit": (
         Annotated[
             str | None, typer.Option(metavar="UNIT", help="Unit of ages and windows: s, m, h, d, w or y.")
@@ -142,6 +146,7 @@ class LogOptions:
     cap: Sequence[str] | None
     end: str | None
     context: str | None
+    uniform: bool
     age_unit: str | None
     bandit: str | None
     time_format: str | None
@@ -170,7 +175,7 @@ class LogOptions:
     @property
     def reading(self) -> ReadingOptions:
         """How the log is to be read."""
-        fitting = ("log", "pieces", "column", "window", "groups", "cap")
+        fitting = ("log", "pieces", "column", "window", "groups", "cap", "uniform")
         given: Any = {name: value for name, value in vars(self).items() if name not in fitting}
         given["context"] = [name for name in (self.context or "").split(",") if name]
         return cast("ReadingOptions", {**given, "bad_rows_file": BAD_ROWS_FILE})
@@ -189,11 +194,11 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: LogFacts, uniform: bool = False) -> Fitted:
+    def fit(self, log: LogFacts) -> Fitted:
         """Fit the opened log."""
         from accrual.fit.fit import fit_log
 
-        return fit_log(log, self.window, self.groups, _caps(self.cap), uniform)
+        return fit_log(log, self.window, self.groups, _caps(self.cap), self.uniform)
 
     def fitted(self) -> Fitted:
         """Read a problem.json, or fit a log."""

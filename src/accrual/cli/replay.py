@@ -33,11 +33,11 @@ def replay(
     all_arms: Annotated[
         bool, typer.Option("--all-arms", help=f"Print every arm, not just {ARMS_SHOWN}.")
     ] = False,
-    uniform: Annotated[
-        bool, typer.Option("--uniform", help="Every arm had the same chance in the log.")
-    ] = False,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="For policies that learn: rejection or weighting.")
+        str,
+        typer.Option(
+            metavar="NAME", help="For policies that learn: rejection, weighting or 'doubly robust'."
+        ),
     ] = "rejection",
     seed: Seed = 0,
 ) -> None:
@@ -50,7 +50,7 @@ def replay(
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay needs the log itself, not what a fit wrote")
     with source.opened() as log:
-        logged = from_log(log, source.fit(log), uniform)
+        logged = from_log(log, source.fit(log), source.uniform)
     given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
     result = ReplayResult(logged, lines, method)

@@ -26,6 +26,11 @@ class _NativeTupleType(types.StructRef):
     """The numba type of a `_NativeTuple`: its one field is the tuple, whose fields are its attributes."""
 
     @property
+    def key(self) -> Any:
+        """What makes two types the same: not their names, for classes of the same name may be different."""
+        return type(self), self._fields
+
+    @property
     def tuple(self) -> Any:
         return self.field_dict["value"]
 

@@ -17,9 +17,17 @@ from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError
 from accrual.core.jit import kernel, machine_code
 from accrual.engine.cpu import Checkpoints
-from accrual.environment.contextual import Source, Visits, World, age_of, count_pieces, pack, power_of
+from accrual.environment.contextual import (
+    ContextualSource,
+    ContextualWorld,
+    Visits,
+    age_of,
+    count_pieces,
+    pack,
+    power_of,
+)
 from accrual.policy.base import Feedback, Function, Functions, Moment, Policy, no_refresh
-from accrual.policy.contextual import ContextualPolicy, with_contexts
+from accrual.policy.contextual import params_of, with_contexts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +35,7 @@ Ints = npt.NDArray[np.int64]
 _SPAN = 512
 
 
-class Memory(NamedTuple):
+class ChainMemory(NamedTuple):
     """What a chain remembers of its pending decisions: of the window before the span, then of the span."""
 
     arms: npt.NDArray[np.uint16]
@@ -36,14 +44,14 @@ class Memory(NamedTuple):
     regret: Floats  # one number
 
 
-class Reader(NamedTuple):
+class LearningTimes(NamedTuple):
     """When a policy learns of a decision."""
 
     edges: Ints  # the ages at which its groups end
     at_once: bool  # whether it knows a total in the round of its decision
 
 
-class Plan:
+class ContextualPlan:
     """One policy on one problem: all that is the same in every run."""
 
     def __init__(self, policy: Policy, problem: ContextualProblem) -> None:
@@ -51,28 +59,25 @@ class Plan:
             raise InputError(f"{policy.label} learns from single pieces, and cannot play with contexts")
         caps = np.array(problem.caps)
         self.policy = policy
-        if isinstance(policy, ContextualPolicy):
-            self.params = policy.params(caps, problem.window, problem.contexts.width)
-        else:
-            self.params = policy.params(caps, problem.window)
+        self.params = params_of(policy, caps, problem.window, problem.contexts.width)
         edges = policy.edges(problem.window)
         if policy.immediate:
             edges = np.array([1], np.int64)
         elif policy.feedback == "totals":
             edges = np.array([problem.window], np.int64)
-        self.reader = Reader(edges, policy.immediate)
+        self.reader = LearningTimes(edges, policy.immediate)
         self.world = pack(problem)
         self.loop = loop(policy.functions, policy.feedback, policy.contextual)
 
 
-class Chain:
+class ContextualChain:
     """One policy in one run: its statistics and its pending decisions."""
 
-    def __init__(self, plan: Plan, span: int, key: tuple[int, int]) -> None:
+    def __init__(self, plan: ContextualPlan, span: int, key: tuple[int, int]) -> None:
         self._plan, self._key = plan, key
         self.stats = plan.policy.stats(plan.params)
         rows = plan.world.window + span
-        self.memory = Memory(
+        self.memory = ChainMemory(
             np.zeros(rows, np.uint16), np.zeros((rows, len(plan.reader.edges))), np.zeros(rows), np.zeros(1)
         )
         self._loop = plan.loop
@@ -92,25 +97,25 @@ class Chain:
         return self.memory.arms[window : window + length]
 
 
-class Task(NamedTuple):
+class ContextualTask(NamedTuple):
     """What `simulate` has to play."""
 
     problem: ContextualProblem
-    plans: Sequence[Plan]  # one for each policy
+    plans: Sequence[ContextualPlan]  # one for each policy
     rounds: Ints  # the checkpoints
     horizon: int
     seed: int
     runs: range
 
 
-class Run:
+class ContextualRun:
     """Several policies on one run's draws."""
 
-    def __init__(self, task: Task, plans: Sequence[Plan], run: int) -> None:
+    def __init__(self, task: ContextualTask, plans: Sequence[ContextualPlan], run: int) -> None:
         span = max(_SPAN, task.problem.window)
         key = (task.seed, run)
-        self._source = Source(plans[0].world, key, span)
-        self._chains = [Chain(plan, span, key) for plan in plans]
+        self._source = ContextualSource(plans[0].world, key, span)
+        self._chains = [ContextualChain(plan, span, key) for plan in plans]
         self._rounds, self._horizon = task.rounds, task.horizon
         self.regret = np.zeros((len(plans), len(task.rounds)))
 
@@ -141,8 +146,8 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
 
     @kernel
     def advance(
-        params: Any, stats: Any, world: World, reader: Reader, memory: Memory, visits: Visits,
-        span: tuple[int, int, int, int], marks: Checkpoints,
+        params: Any, stats: Any, world: ContextualWorld, reader: LearningTimes, memory: ChainMemory,
+        visits: Visits, span: tuple[int, int, int, int], marks: Checkpoints,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
         count = len(params.cap)

@@ -93,9 +93,9 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
         if isinstance(problem, ContextualProblem):
             if device == "cuda":
                 raise InputError("a problem with contexts is played on the CPU; leave out device='cuda'")
-            visited = [contextual.Plan(policy, problem) for policy in labelled.values()]
-            job = contextual.Task(problem, visited, rounds, horizon, seed, numbers)
-            regret, pulls = cpu.play(job, contextual.Run, workers, shown)
+            visited = [contextual.ContextualPlan(policy, problem) for policy in labelled.values()]
+            job = contextual.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
+            regret, pulls = cpu.play(job, contextual.ContextualRun, workers, shown)
         else:
             _refuse_contextual(labelled)
             laws = pack(problem)

@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 _WIDE = math.sqrt(12.0)  # so that a uniform has variance 1
 
 
-class World(NamedTuple):
+class ContextualWorld(NamedTuple):
     """A problem with contexts, packed for kernels."""
 
     effects: Floats
@@ -46,10 +46,10 @@ class Visits(NamedTuple):
     luck: Floats  # rounds of the span x (2 + pieces): uniforms
 
 
-def pack(problem: ContextualProblem) -> World:
+def pack(problem: ContextualProblem) -> ContextualWorld:
     """Pack a problem for kernels."""
     levels = [np.cumsum(chances) for chances in problem.contexts.levels]
-    return World(
+    return ContextualWorld(
         np.array(problem.effects),
         np.array(problem.speeds),
         problem.contexts.numbers,
@@ -63,7 +63,7 @@ def pack(problem: ContextualProblem) -> World:
 
 
 @njit
-def draw_context(world: World, u: Floats, x: Floats) -> None:
+def draw_context(world: ContextualWorld, u: Floats, x: Floats) -> None:
     """Make a context of uniforms, one for each feature."""
     x[0] = 1.0
     for j in range(world.numbers):
@@ -86,7 +86,7 @@ def draw_context(world: World, u: Floats, x: Floats) -> None:
 
 
 @njit
-def mean_of(world: World, arm: int, x: Floats) -> float:
+def mean_of(world: ContextualWorld, arm: int, x: Floats) -> float:
     """Return the true mean total of an arm."""
     value = dot(world.effects[arm], x)
     if world.logistic:
@@ -96,7 +96,7 @@ def mean_of(world: World, arm: int, x: Floats) -> float:
 
 
 @njit
-def count_pieces(world: World, mean: float, luck: Floats) -> int:
+def count_pieces(world: ContextualWorld, mean: float, luck: Floats) -> int:
     """Return how many pieces a decision pays."""
     if world.once:
         return 1 if luck[0] < mean else 0
@@ -112,7 +112,7 @@ def count_pieces(world: World, mean: float, luck: Floats) -> int:
 
 
 @njit
-def power_of(world: World, arm: int, x: Floats) -> float:
+def power_of(world: ContextualWorld, arm: int, x: Floats) -> float:
     """Return the exponent that makes an age of a uniform."""
     return math.exp(-dot(world.speeds[arm], x))
 
@@ -125,10 +125,10 @@ def age_of(window: int, power: float, u: float) -> int:
     return min(int(window * math.exp(power * math.log(u))), window - 1)
 
 
-class Source:
+class ContextualSource:
     """Draws the visits of one run, span after span."""
 
-    def __init__(self, world: World, key: tuple[int, int], span: int) -> None:
+    def __init__(self, world: ContextualWorld, key: tuple[int, int], span: int) -> None:
         arms, width = world.effects.shape
         pieces = 2 if world.once else PIECES_MOST  # uniforms come in pairs
         self.span = span
@@ -152,7 +152,7 @@ class Source:
 
 
 @kernel
-def _fill(world: World, key: tuple[int, int], start: int, length: int, visits: Visits) -> None:
+def _fill(world: ContextualWorld, key: tuple[int, int], start: int, length: int, visits: Visits) -> None:
     features = world.numbers + len(world.flags) + len(world.level_counts)
     features += features % 2
     u = np.empty(features + visits.luck.shape[1])

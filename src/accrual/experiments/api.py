@@ -13,6 +13,7 @@ from accrual.core.errors import InputError
 from accrual.experiments import comparison_setup
 from accrual.experiments.cells import gather_results
 from accrual.experiments.comparison_result import Comparison, make_comparison
+from accrual.experiments.context_comparison import ContextComparison, compare_contexts
 from accrual.experiments.fixed import Fixed, fixed
 from accrual.experiments.replay import Method, judge_all
 from accrual.experiments.replay_log import ReplayLog, from_log
@@ -35,7 +36,9 @@ def compare(
     horizon: int | None = None,
     seed: int = 0,
     rate: float | None = None,
-) -> Comparison:
+    context: Sequence[str] = (),
+    uniform: bool = False,
+) -> Comparison | ContextComparison:
     """Simulate policies on decisions that pay what logged ones did, when they did.
 
     Parameters
@@ -52,10 +55,15 @@ def compare(
     seed : int
     rate : float, optional
         Decisions per second, or per the log's own unit of time; the log's unless given.
+    context : sequence of str
+        Columns of a log that say whom a decision was for. Then AgeLinTS, `policies` and visitors of the log
+        are simulated, and a linear model says what the log did not try: docs/contexts.md.
+    uniform : bool
+        With contexts: whether every arm had the same chance; otherwise the log must have propensities.
 
     Returns
     -------
-    Comparison
+    Comparison or, with contexts, ContextComparison
         Its `summary` says in words what was found.
 
     Examples
@@ -69,6 +77,11 @@ def compare(
     >>> list(found.table().index)
     ['AgeIMED', 'DelayedUCB1']
     """
+    if context:
+        if isinstance(source, Fitted) or rate is not None:
+            raise InputError("contexts are compared on a log, at its own pace: leave out rate")
+        with _opened(source, context) as log:
+            return compare_log(log, fit_log(log, uniform=uniform), policies, horizon, runs, seed, uniform)
     setup = comparison_setup.set_up(_fitted(source), rate, seed)
     compared = comparison_setup.policies(setup, policies)
     cells = comparison_setup.cells(
@@ -80,6 +93,23 @@ def compare(
     return make_comparison(setup, result, compared)
 
 
+def compare_log(
+    log: Log,
+    fitted: Fitted,
+    policies: Sequence[str | Policy],
+    horizon: int | None,
+    runs: int,
+    seed: int,
+    uniform: bool,
+) -> ContextComparison:
+    """Compare policies on an opened log with contexts, of which `fitted` is the fit."""
+    assert fitted.contexts is not None
+    logged = from_log(log, fitted, uniform)
+    compared = [parse(one) if isinstance(one, str) else one for one in policies]
+    by_label = {one.label: one for one in compared}
+    return compare_contexts(logged, fitted.contexts, by_label, horizon, runs, seed)
+
+
 def replay(
     log: Source,
     policy: str | Policy | Mapping[str, float] | Sequence[str | Policy | Mapping[str, float]] = "AgeIMED",
@@ -88,6 +118,7 @@ def replay(
     window: float | str | None = None,
     groups: int | None = None,
     seed: int = 0,
+    context: Sequence[str] = (),
 ) -> ReplayResult:
     """Judge policies by a log that was collected at random.
 
@@ -100,11 +131,13 @@ def replay(
         ``{"jazz": 0.7, "rock": 0.3}``.
     uniform : bool
         Whether every arm had the same chance; otherwise the log must have propensities.
-    method : {"rejection", "weighting"}
+    method : {"rejection", "weighting", "doubly robust"}
         For policies that learn; docs/compare.md says what each is unbiased for.
     window, groups : optional
         As for `accrual.fit_log`.
     seed : int
+    context : sequence of str
+        Columns that say whom a decision was for, as for `accrual.open_log`; for policies that choose by them.
 
     Returns
     -------
@@ -120,7 +153,7 @@ def replay(
     >>> [f"{line.method} {line.reward.value:.2f}" for line in found.lines[1:]]
     ['IPS 1.00', 'self-normalised 1.00', 'doubly robust 1.00']
     """
-    with _opened(log) as opened:
+    with _opened(log, context) as opened:
         logged = from_log(opened, fit_log(opened, window, groups), uniform)
     given = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
     return ReplayResult(logged, judge_all(logged, named(given, logged), method, seed), method)
@@ -142,12 +175,14 @@ def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[Log]:
+def _opened(source: Source, context: Sequence[str] = ()) -> Iterator[Log]:
     if isinstance(source, Log):
+        if context:
+            raise InputError("the log is open already: tell open_log its contexts")
         yield source
         return
     tables = source if isinstance(source, tuple) else (source,)
-    with open_log(*tables) as log:
+    with open_log(*tables, context=context) as log:
         yield log
 
 

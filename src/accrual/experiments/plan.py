@@ -34,7 +34,7 @@ _FLOORS = (0.02, 0.05, 0.1, 0.2, 0.5)
 _LONGEST = 1_000_000  # decisions of one test
 
 
-class Line(NamedTuple):
+class FloorLine(NamedTuple):
     """What one floor comes to."""
 
     floor: float
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    lines : tuple of Line
+    lines : tuple of FloorLine
         The first is that of the floor that was asked for.
     window : float
         Decisions that are made while the last one's window is open.
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     arms : int
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[FloorLine, ...]
     window: float
     per_day: float | None
     difference: float
@@ -205,7 +205,7 @@ def _pace(fitted: Fitted, per_day: float | None) -> float | None:
     return fitted.rate * 86400.0
 
 
-def _line(tables: Floats, cap: float, arms: int, floor: float, difference: float, runs: int) -> Line:
+def _line(tables: Floats, cap: float, arms: int, floor: float, difference: float, runs: int) -> FloorLine:
     """Play tests with one floor until each has a verdict or is too long."""
     shares = even_shares(arms, floor)
     cost = 1000.0 * floor * (arms - 1) / arms * difference
@@ -221,7 +221,9 @@ def _line(tables: Floats, cap: float, arms: int, floor: float, difference: float
     half, most = (
         float(np.quantile(np.where(named > 0, named, np.inf), q, method="higher")) for q in (0.5, 0.8)
     )
-    return Line(floor, half if math.isfinite(half) else None, most if math.isfinite(most) else None, cost)
+    return FloorLine(
+        floor, half if math.isfinite(half) else None, most if math.isfinite(most) else None, cost
+    )
 
 
 @kernel

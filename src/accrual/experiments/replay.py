@@ -26,8 +26,8 @@ from accrual.fit.schema import Interval
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy
 
-Method = Literal["rejection", "weighting"]
-METHODS: tuple[Method, ...] = ("rejection", "weighting")
+Method = Literal["rejection", "weighting", "doubly robust"]
+METHODS: tuple[Method, ...] = ("rejection", "weighting", "doubly robust")
 
 LEAST = 100  # effective decisions below which a figure would only mislead
 REPEATS = 20  # replays of resampled logs, from which the intervals are made
@@ -62,7 +62,7 @@ def judge_all(
     ----------
     log : ReplayLog
     policies : dict of label to Policy or Fixed
-    method : {"rejection", "weighting"}
+    method : {"rejection", "weighting", "doubly robust"}
         For policies that learn.
     seed : int
         For policies that draw, for rejections, and for the resampled logs behind the intervals.
@@ -76,6 +76,8 @@ def judge_all(
     for label, policy in learning.items():
         if policy.immediate:
             raise InputError(f"{label} sees totals before they are paid, which only a simulation can offer")
+        if policy.contextual and log.features is None:
+            raise InputError(f"{label} chooses by contexts: say which columns they are (--context)")
     if not log.closed.any():
         raise InputError("no decision of the log is closed: none has a total to judge a policy by")
     check_propensities(log)
@@ -142,9 +144,10 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
     """Walk through the log once: what the policy chooses at each decision, and which are accepted.
 
     Under rejection the policy learns from the decisions that are accepted, and from nothing else;
-    under weighting it learns from every decision of the log. Neither uses decisions that were cut short.
+    otherwise it learns from every decision of the log. Neither uses decisions that were cut short.
     """
-    ledger = Ledger(policy, log.caps.tolist(), log.steps, seed=key[0], span=log.window)
+    ledger = Ledger(policy, log.caps.tolist(), log.steps, seed=key[0], span=log.window, features=log.features)
+    contexts = [None] * len(log.at) if log.stored is None else [[own] for own in log.stored]
     even = method == "rejection"
     # Rejection evens the propensities out: every choice is accepted with the same chance.
     dice = np.random.Generator(np.random.Philox(key=list(key)))
@@ -159,12 +162,12 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
             _, piece, id_ = heapq.heappop(coming)
             ledger.observe(id_, value[piece], age[piece])
         ledger.tick(now)
-        (choice,) = ledger.choose(now)
+        (choice,) = ledger.choose(now, contexts=contexts[i])
         agrees = choice == arm and (spared[i] if even else kept[i])
         chosen[i], accepted[i] = choice, agrees
         # What a decision that was cut short paid in all is not known, so there is nothing to learn from it.
         if agrees or (kept[i] and not even):
-            id_ = ledger.decide(now, arm=arm)[0].id
+            id_ = ledger.decide(now, arm=arm, contexts=contexts[i])[0].id
             for piece in range(first[i], first[i + 1]):
                 heapq.heappush(coming, (now + age[piece], piece, id_))
     return chosen, accepted
@@ -172,6 +175,8 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
 
 def _play(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -> _Pass:
     chosen, accepted = walk(log, policy, method, key)
+    if method == "doubly robust":
+        return _doubly_robust(log, chosen)
     used = accepted & log.closed
     weight = used / (1.0 if method == "rejection" else np.maximum(log.chance, 1e-300))
     mass = float(weight.sum())
@@ -180,6 +185,19 @@ def _play(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) 
         int(used.sum()),
         mass**2 / float((weight**2).sum()) if mass else 0.0,
         _shares(chosen[used if method == "rejection" else log.closed], log),
+    )
+
+
+def _doubly_robust(log: ReplayLog, chosen: Ints) -> _Pass:
+    """Judge choices by what a model expects of them, put right by what the log's own paid."""
+    expected = log.expected[np.arange(len(chosen)), chosen]
+    weight = np.where(log.arm == chosen, 1.0 / log.propensity, 0.0)
+    mass = float(weight.sum())
+    return _Pass(
+        float((expected + weight * (log.rewards - expected)).mean()),
+        int(np.count_nonzero(weight)),
+        mass**2 / float((weight**2).sum()) if mass else 0.0,
+        _shares(chosen, log),
     )
 
 

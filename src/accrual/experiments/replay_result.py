@@ -17,6 +17,8 @@ _READ = {
     "they would: at a fraction of its traffic.",
     "weighting": "Policies that learn did so from all that the log had chosen, and were asked at every "
     "decision.",
+    "doubly robust": "Policies that learn did so from all that the log had chosen, and were asked at every "
+    "decision. A model says what their choices would pay, and the log's own choices put it right.",
 }
 
 

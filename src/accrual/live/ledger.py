@@ -30,7 +30,7 @@ from accrual.live.pending import LATE, NEXT, RINGS, SHUT, Pending, close, none_p
 from accrual.live.queues import USED, Queues
 from accrual.live.statistics import statistics_of
 from accrual.policy.base import Policy, no_amended, positive
-from accrual.policy.contextual import ContextualPolicy
+from accrual.policy.contextual import params_of
 from accrual.policy.floor import Limits
 from accrual.store.event_schema import Events, Kind
 
@@ -123,7 +123,7 @@ class Ledger:
         self._propensities = np.zeros(1)
         self._floored = limits.any
         self._draft = room_for(len(self._ends), 256)
-        self.params = _params(policy, self.arms.caps, self.window, self.visitors.width)
+        self.params = params_of(policy, self.arms.caps, self.window, self.visitors.width)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         self._compare_anew()
         self.kernels = BoundKernels(
@@ -353,7 +353,7 @@ class Ledger:
         """Return the params that the policy would have with one more arm; an error if it cannot be."""
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
-        return _params(self.policy, caps, self.window, self.visitors.width)
+        return params_of(self.policy, caps, self.window, self.visitors.width)
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -395,7 +395,7 @@ class Ledger:
         self.guards = Guards(guarded, arrays["guards.margins"].copy(), arrays["guards.worse"].copy())
         self.visitors.oddities[:] = arrays["oddities"]
         self.decisions = int(counts[NEXT])
-        self.params = _params(self.policy, self.arms.caps, self.window, self.visitors.width)
+        self.params = params_of(self.policy, self.arms.caps, self.window, self.visitors.width)
         stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
@@ -420,7 +420,7 @@ class Ledger:
         self.stats: Any = self.statistics.stats
         with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
             in_play = np.where(arms.playing, arms.caps, 0.0)
-            choosing = _params(self.policy, in_play, self.window, self.visitors.width)
+            choosing = params_of(self.policy, in_play, self.window, self.visitors.width)
         rules = Rules(
             self._edges, self._ends, arms.windows, arms.playing, self.seed, arms.founding, arms.caps,
             self._floored, self.limits.shares(arms.playing),
@@ -446,13 +446,6 @@ class Ledger:
                 **self.statistics._asdict(),
             )
         )
-
-
-def _params(policy: Policy, caps: Floats, window: int, width: int) -> Any:
-    """Return the policy's params for arms with these caps, and contexts of this width."""
-    if isinstance(policy, ContextualPolicy):
-        return policy.params(caps, window, width)
-    return policy.params(caps, window)
 
 
 def _later(last: float, now: float) -> float:

@@ -38,6 +38,13 @@ class ContextualPolicy(Policy):
         return {name: float(value) for name, value in zip(names, adds, strict=True)}
 
 
+def params_of(policy: Policy, caps: Floats, window: int, width: int) -> Any:
+    """Return the params of any policy: for contexts of `width` numbers, if it chooses by contexts."""
+    if isinstance(policy, ContextualPolicy):
+        return policy.params(caps, window, width)
+    return policy.params(caps, window)
+
+
 @njit
 def normal_draw(params: Any, stats: Any, arm: int, moment: Moment) -> float:
     """Return cap * a draw from N(guess, (alpha deviation)^2): Thompson sampling on a linear model."""

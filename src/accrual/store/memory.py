@@ -30,7 +30,7 @@ _SEQ = attrgetter("seq")
 _T = TypeVar("_T")
 
 
-class _Log:
+class _MemoryLog:
     """The log of one bandit."""
 
     def __init__(self, row: BanditRow) -> None:
@@ -69,7 +69,7 @@ class MemoryStore:
     shared = False
 
     def __init__(self) -> None:
-        self._logs: dict[int, _Log] = {}
+        self._logs: dict[int, _MemoryLog] = {}
         self._made = 0
         self._snapshots: dict[tuple[int, str], tuple[int, bytes]] = {}
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class MemoryStore:
         with self._lock:
             if self.find(name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            log = _Log(BanditRow(self._made, name, dict(config), rounds))
+            log = _MemoryLog(BanditRow(self._made, name, dict(config), rounds))
             for part in (Requests(arms, now), *history):
                 log.append(*part)
             self._logs[self._made] = log
@@ -109,7 +109,7 @@ class MemoryStore:
                     del self._snapshots[number, form]
             return True
 
-    def _log(self, bandit: int) -> _Log:
+    def _log(self, bandit: int) -> _MemoryLog:
         log = self._logs.get(bandit)
         if log is None:
             raise InputError(f"no bandit has the number {bandit}")

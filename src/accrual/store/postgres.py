@@ -87,7 +87,7 @@ class PostgresStore:
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
-        """Make a new bandit, with its first arms as the first events and its history, in one transaction."""
+        """Make a new bandit, with its first arms as the first events, and its history; one transaction."""
         at = 0.0 if rounds else now
 
         async def job(connection: Any) -> BanditRow:

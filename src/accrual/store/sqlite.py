@@ -91,7 +91,7 @@ _OF_BANDIT = ("head", "arm", "decision", "piece", "change", "snapshot", "block",
 _BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
 
 
-class _Log:
+class _WriterLog:
     """What the writer remembers of a bandit's log. Forgotten whenever a transaction fails."""
 
     def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
@@ -137,7 +137,7 @@ class SQLiteStore:
     shared = False
 
     def __init__(self, path: str, readonly: bool = False) -> None:
-        self._logs: dict[int, _Log] = {}
+        self._logs: dict[int, _WriterLog] = {}
         self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
         self._file = SQLiteFile(path, readonly, self._logs.clear)
         if self._file.writer is not None:
@@ -217,7 +217,7 @@ class SQLiteStore:
             )
         log = self._logs.get(bandit)
         if log is None:
-            log = self._logs[bandit] = _Log(connection, bandit)
+            log = self._logs[bandit] = _WriterLog(connection, bandit)
         lookup = log.lookup
         acceptance = Acceptance(lookup, log.head, log.rounds)
         acceptance.begin(now, skew)

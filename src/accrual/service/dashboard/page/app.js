@@ -6,6 +6,7 @@ import { Palette } from "./colours.js";
 import * as decisions from "./decisions.js";
 import { $, h, say, show } from "./dom.js";
 import { download } from "./export.js";
+import * as guardrails from "./guardrails.js";
 import * as overview from "./overview.js";
 import { Regrets, Shares, Spreads } from "./panels.js";
 import * as verdict from "./verdict.js";
@@ -161,6 +162,7 @@ function draw() {
   shares.draw(state, bandit, shown);
   spreads.draw(state, bandit, shown);
   if (truth) regrets.draw(truth);
+  guardrails.draw(state);
   decisions.draw(recent, state.at, palette);
 }
 

@@ -1,6 +1,7 @@
 // The table of arms: estimate with interval, share, reward arrived and expected, all on common scales.
 
 import { $, h, s, say, show, ticks } from "./dom.js";
+import { retiredBy } from "./guardrails.js";
 import { amount, count, list, percent, plural, short, sum } from "./words.js";
 
 const FEW = 12; // arms that are shown without asking; of more, the first ten
@@ -42,6 +43,7 @@ export function draw(state, palette, means, unit) {
   const rewards = scaled(ticks(0, Math.max(...sums) || 1, 3));
   const playing = order.filter((arm) => !arm.retired);
   const lead = playing.length > 1 && leads(playing) ? order[0].name : null;
+  const reasons = retiredBy(state);
 
   const body = $("arms-rows");
   for (const [name, row] of rows) {
@@ -52,7 +54,8 @@ export function draw(state, palette, means, unit) {
   shown.forEach((arm, i) => {
     if (!rows.has(arm.name)) rows.set(arm.name, make(arm.name));
     const row = rows.get(arm.name);
-    update(row, arm, { scale, rewards, slot: palette.of(arm.name), lead: arm.name === lead, mean: means?.[arm.name] });
+    const of = { slot: palette.of(arm.name), lead: arm.name === lead, mean: means?.[arm.name], by: reasons.get(arm.name) };
+    update(row, arm, { scale, rewards, ...of });
     if (body.children[i] !== row.row) body.insertBefore(row.row, body.children[i] || null);
   });
   foot(scale, rewards);
@@ -129,10 +132,11 @@ function make(name) {
   return parts;
 }
 
-function update(row, arm, { scale, rewards, slot, lead, mean }) {
+function update(row, arm, { scale, rewards, slot, lead, mean, by }) {
   row.row.classList.toggle("leads", lead);
   row.swatch.dataset.slot = slot;
-  say(row.tag, arm.retired ? "retired" : lead ? "leads" : "");
+  const retired = by ? `retired by ${by}` : "retired";
+  say(row.tag, arm.retired ? retired : lead ? "leads" : "");
   row.whisker.replaceChildren(...whisker(arm, scale, slot, mean));
   lines(row.estimate, ...estimateWords(arm));
   row.share.replaceChildren(

@@ -20,8 +20,9 @@ export function answer(state, inUnit) {
   if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm pays at least as much.`);
   if (verdict.loss_if_stopped !== null) parts.push(`Stopping now with ${verdict.leader} would lose about ${amount(verdict.loss_if_stopped)} per decision.`);
   if (verdict.decisions_to_go !== null) {
-    const time = verdict.time_to_go === null ? "" : `, ${inUnit(verdict.time_to_go)},`;
-    parts.push(`At these estimates it takes about ${plural(verdict.decisions_to_go, "more decision", "more decisions")}${time} to tell.`);
+    const rough = (n) => Number(n.toPrecision(2)); // more figures would promise more than is known
+    const time = verdict.time_to_go === null ? "" : `, ${inUnit(rough(verdict.time_to_go))},`;
+    parts.push(`At these estimates it takes about ${plural(rough(verdict.decisions_to_go), "more decision", "more decisions")}${time} to tell.`);
   }
   return ["No verdict yet", [...parts, highest(playing)].join(" ")];
 }
@@ -49,7 +50,7 @@ export function draw(state) {
   const y = (value) => HEIGHT * (1 - (Math.min(Math.max(value, low), high) - low) / (high - low || 1));
   const top = points.map((point) => `${x(point[0])},${y(point[2])}`);
   const bottom = points.map((point) => `${x(point[0])},${y(point[1])}`).reverse();
-  const plot = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "sequence", role: "img", "aria-label": `The lead of ${pair.first} over ${pair.second}` });
+  const plot = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "sequence", role: "img", "aria-label": `The lead of ${pair.first} over ${pair.second}` });
   plot.append(
     s("polygon", { points: [...top, ...bottom].join(" "), class: "band" }),
     s("line", { x1: 0, x2: WIDTH, y1: y(0), y2: y(0), class: "zero" }),
