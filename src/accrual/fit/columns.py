@@ -50,8 +50,8 @@ def assign(
     """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
 
     `guesses` are the roles, with the names that a column of each may have. A piece has an age or a time;
-    where one is told the other is not looked for. In a table of pieces, a column of the name that was told for
-    the decision's id is the decision's id there too.
+    where one is told the other is not looked for. In a table of pieces, a column of the name that was told
+    for the decision's id is the decision's id there too.
     """
     names = [_plain(name) for name in source.names]
     columns = {role: column_named(source, told[role], role) for role in guesses if role in told}
