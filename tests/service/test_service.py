@@ -34,7 +34,7 @@ def test_a_bandit_is_made_once(service):
     again = service.post("/v1/bandits", BODY)
     assert again.status_code == 200
     assert again.json()["arms"] == ["jazz", "rock"]
-    assert again.json()["policy"].startswith("AgeIMED")
+    assert again.json()["policy"].startswith("AgePrior")
     other = service.post("/v1/bandits", BODY | {"window": 20})
     assert other.status_code == 409
     assert problem(other) == "conflict"
@@ -77,7 +77,7 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
     service.post(f"{at}/decisions")
     wrong_arm = {"name": "no", "arms": [{"name": "a", "cpa": 2}]}
     wrong_piece = [{"decision": 0, "value": 0.5}, {"decision": 0, "valu": 1}]
-    fields = "(one of: decision, value, age, at, key)"
+    fields = "(one of: decision, value, age, at, key, stream)"
     cases = [
         ("/v1/bandits", BODY | {"polcy": "AgeTS"}, "unknown field 'polcy'; did you mean 'policy'?"),
         ("/v1/bandits", BODY | wrong_arm, "arms[0]: unknown field 'cpa'; did you mean 'cap'?"),
@@ -525,7 +525,9 @@ def test_the_description_has_every_route(service):
         "/healthz", "/readyz", "/v1/bandits", "/v1/bandits/{bandit}", "/v1/bandits/{bandit}/state",
         "/v1/bandits/{bandit}/arms", "/v1/bandits/{bandit}/arms/retire", "/v1/bandits/{bandit}/decisions",
         "/v1/bandits/{bandit}/decisions/{id}/explain", "/v1/bandits/{bandit}/decisions/{id}/close",
-        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export", "/v1/bandits/{bandit}/history",
+        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export",
+        "/v1/bandits/{bandit}/archive", "/v1/bandits/{bandit}/restore",
+        "/v1/bandits/{bandit}/history",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
     assert "PieceIn" in found["components"]["schemas"]

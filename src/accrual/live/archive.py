@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, unknown
-from accrual.store.base import ARCHIVED, ERASE_AT, BanditRow, Store, may_be_erased
+from accrual.store.base import ARCHIVED, ERASE_AT, BanditRow, Store, StoreDamaged, may_be_erased
 
 GRACE = "7d"  # unless another is given
 GRACE_LEAST = 3600.0  # seconds: long enough for every worker to notice, and for a person
@@ -53,7 +53,10 @@ def erase_due(store: Store) -> list[str]:
     erased = []
     now = store.clock()
     for name in store.names():
-        row = store.find(name)
+        try:
+            row = store.find(name)
+        except StoreDamaged:  # whoever opens it is told
+            continue
         if row is not None and may_be_erased(row.config, now) and store.erase(row.number, now):
             erased.append(name)
     return erased

@@ -414,7 +414,7 @@ class Bandit:
         number = decision_number(id)
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
-            raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
+            raise InputError(f"no decision has the id {id!r}")
         if number < self._config.imported:
             raise InputError(
                 f"decision {id} was imported from an old log: this bandit did not choose its arm"
