@@ -1,8 +1,8 @@
 """How often the interval of what choosing by context is worth holds the truth, on simulated logs.
 
 Each log has three arms, contexts of two flags and a number, uneven propensities that depend on the context,
-and a fifth of its decisions open at the end. The truth is what the models that were fitted to the log would truly
-gain, over the log's visitors. Part of `make coverage`; `--logs 50` is quick.
+and a fifth of its decisions open at the end. The truth is what the models that were fitted to the log would
+truly gain, over the log's visitors. Part of `make coverage`; `--logs 50` is quick.
 """
 
 from __future__ import annotations

@@ -179,8 +179,8 @@ def _cannot(seen: Observed, choice: Ints, effective: float) -> str:
 def mean_interval(each: Floats, level: float = 0.975) -> Interval:
     """Give the mean of scores with its interval: Student's, with the freedom that their variance has.
 
-    Scores are mostly alike, and large where a rare choice was made: their variance is then known less well than
-    their number suggests.
+    Scores are mostly alike, and large where a rare choice was made: their variance is then known less well
+    than their number suggests.
     """
     count, value = len(each), float(each.mean())
     away = each - value
