@@ -18,8 +18,11 @@ import typer
 
 import accrual as ac
 from accrual.cli import app
+from accrual.cli.bandits_of_priors import make_bandits
 from accrual.cli.output import say
 from accrual.spread import FAMILIES
+from accrual.store.backends import open_store
+from accrual.store.base import ERASE_AT
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples" / "two-arms.toml")
@@ -79,6 +82,58 @@ def test_a_group_of_commands_alone_lists_them_in_lines_that_fit(cli, monkeypatch
     listed = out.partition("Commands:")[2].splitlines()
     assert listed
     assert not [line for line in listed if line.endswith("...")]
+
+
+def test_bandits_are_listed_archived_restored_deleted_and_erased(cli, tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+    for name in ("plays", "other"):
+        ac.Bandit(["jazz"], 80, store=url, name=name).close()
+    at = ("--store", url)
+    assert cli("bandits", "archive", "plays", *at)[1].startswith("plays: archived since 20")
+    with pytest.raises(ac.InputError, match="is archived; restore it"):
+        ac.Bandit(["jazz"], 80, store=url, name="plays")
+    assert cli("bandits", "restore", "plays", *at)[1] == "plays: in use\n"
+    assert cli("bandits", "delete", "plays", "--grace", "30s", *at)[::2] == (
+        2, "accrual: grace must be at least 1h, not '30s'\n"
+    )  # fmt: skip
+    assert cli("bandits", "delete", "plays", *at)[1].startswith("plays: deleted, to be erased at 20")
+    assert cli("bandits", "erase", *at)[1] == "nothing to erase\n"
+    lines = [line.split()[:2] for line in cli("bandits", "list", *at)[1].splitlines()]
+    assert ["plays", "deleted,"] in lines
+    assert ["other", "in"] in lines
+    store = open_store(url)
+    found = store.find("plays")
+    assert found is not None
+    store.amend(found.number, {ERASE_AT: 1.0})
+    store.close()
+    assert cli("bandits", "erase", *at)[1] == "erased: plays\n"
+    assert cli("bandits", "restore", "plays", *at)[2] == "accrual: unknown bandit 'plays' (one of: other)\n"
+    assert cli("db", "verify", url)[0] == 0
+
+
+def test_serve_makes_a_bandit_of_a_fit_or_of_a_log_once(tmp_path):
+    rows = "".join(
+        f"{i},{'jazz' if i % 2 else 'rock'},{1.7e9 + i * 600},{i % 5 / 5},{1.7e9 + i * 600 + i % 11 * 3600}\n"
+        for i in range(600)
+    )
+    (tmp_path / "log.csv").write_text(f"id,arm,at,value,piece_at\n{rows}")
+    ac.fit(tmp_path / "log.csv", window="12h", groups=12).save(tmp_path / "problem.json")
+    url = f"sqlite:///{tmp_path}/s.db"
+    for _ in range(2):
+        make_bandits([f"plays={tmp_path}/problem.json", f"logged={tmp_path}/log.csv"], url)
+    with ac.Bandit.open(url, "plays") as bandit:
+        state = bandit.state()
+        assert {arm.name for arm in state.arms} == {"jazz", "rock"}
+        assert bandit._config.window == 12 * 3600
+        assert state.decisions == bandit._config.imported > 100
+    ac.Bandit(["jazz"], "12h", store=url, name="own").close()
+    for wrong, said in (
+        ("own=problem.json", "made without a prior"),
+        ("plays", "written like"),
+        ("a b=c", "like"),
+    ):
+        with pytest.raises(ac.InputError, match=said):
+            make_bandits([wrong], url)
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -97,7 +97,8 @@ def test_examples_print_what_the_page_shows(page, capsys, tmp_path, monkeypatch)
     for line, shown in examples()[page]:
         name, *arguments = shlex.split(line)
         if name == "python":  # an example's script
-            subprocess.run([sys.executable, *arguments], check=True)
+            ran = subprocess.run([sys.executable, *arguments], check=True, capture_output=True, text=True)
+            assert not shown.strip() or same(shown, ran.stdout), f"{page}, {line}, should show:\n{ran.stdout}"
             continue
         assert name == "accrual", f"{page} runs {name}"
         assert app.run(arguments) == 0, line

@@ -72,6 +72,8 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
         lambda: bandit().observe(loose.Bandit(["a"], 9).decide(), 0.5),
         "give the id of a decision, not the decision: 0",
     ),
+    (lambda: bandit().explain(77), "no decision has the id 77"),
+    (lambda: ac.Fitted.load("nosuch.json"), "nosuch.json: No such file or directory"),
     (lambda: bandit().retire_arm(loose.UCB1()), "unknown arm UCB1() (one of: jazz, rock)"),
     (lambda: problem(3), f"{CAPS}3"),
     (lambda: problem("12"), f"{CAPS}'12'"),

@@ -191,7 +191,7 @@ loose: Any = ac  # for what a type checker would refuse
         (lambda: loose.simulate(SETTING, [], 100), "at least one policy is needed"),
         (
             lambda: loose.simulate(SETTING, ["UCB1"], 100),
-            "'UCB1' is not a policy; use for example ac.UCB1()",
+            "'UCB1' is text, not a policy; write it as a policy: ac.UCB1()",
         ),
         (
             lambda: loose.simulate(SETTING, [ac.UCB1()], 100, runs=0),

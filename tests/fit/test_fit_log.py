@@ -113,6 +113,16 @@ def test_columns_are_guessed_and_said_or_told(write):
         assert "when" not in log.notes[0]
     with pytest.raises(InputError, match=r"no column for piece_at .* it has 'decisionId', 'Reward', 'when'"):
         open_log(decisions, pieces)
+    with pytest.raises(InputError, match=r"in Python with columns=\{'piece_at': COLUMN\}"):
+        open_log(decisions, pieces)
+
+
+def test_a_name_told_for_the_id_is_the_decisions_in_the_pieces_too(write):
+    decisions = write("d.csv", "offer,arm,at\n1,a,0\n2,b,1\n3,a,2\n")
+    pieces = write("p.csv", "value,offer,piece_at\n1.0,3,4\n0.5,1,0\n0.25,1,3\n")
+    with open_log(decisions, pieces, columns={"id": "offer"}) as log:
+        assert log.columns["decision"] == "offer"
+        assert log.counts.pieces == 3
 
 
 def test_ids_of_two_types_meet_as_text():

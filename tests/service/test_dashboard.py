@@ -466,7 +466,8 @@ def test_an_arm_has_one_number_in_the_table_and_under_why_while_it_is_early(plai
     """Two arms that pay 0.001 a round, of 800: after some 40 rounds a decision has earned 0.04 or so and
     will earn 0.8. What is still expected counts all 800 rounds, and says that this is a guess."""
     page, at = seen.page, "/v1/bandits/slow"
-    plain.post("/v1/bandits", {"name": "slow", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 800})
+    body = {"name": "slow", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 800, "policy": "AgeIMED"}
+    plain.post("/v1/bandits", body)
     made: list[dict[str, float]] = []
     for _ in range(40):
         made += plain.post(f"{at}/decisions").json()["decisions"]
@@ -515,6 +516,7 @@ def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
     plain.post("/v1/bandits/single/pieces", {"decision": 29, "value": 0.5, "age": 0})
     page.goto(f"{plain.url}/#single")
     expect(page.locator("#headline")).to_have_text("jazz is the only arm in play")
+    expect(page.locator("#why")).to_contain_text("It was the only arm in play")
     expect(page.locator("#arms-rows .tag").filter(has_text="leads")).to_have_count(0)
     chosen = page.evaluate(
         """async () => {
@@ -558,6 +560,12 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         page.get_by_role("link", name="All bandits").click()
         expect(rows).to_have_count(2)
         expect(page.locator("#watch")).to_be_hidden()
+        service.http.delete("/v1/bandits/shop?grace=1d")
+        page.reload()
+        expect(rows).to_have_count(1)
+        expect(page.locator("#archived-rows")).to_contain_text("shop: archived on ")
+        expect(page.locator("#archived-rows")).to_contain_text("to be erased on ")
+        assert axe(page) == []
         assert seen.errors == []
 
 

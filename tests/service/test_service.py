@@ -12,7 +12,8 @@ from tests.serving import BODY, Process, Service, problem, serving, wait_until
 
 import accrual as ac
 from accrual.service.asgi import POLICY
-from accrual.store.base import StoreError
+from accrual.store.backends import open_store
+from accrual.store.base import ERASE_AT, StoreError
 from accrual.store.sqlite import SQLiteStore
 
 
@@ -33,7 +34,7 @@ def test_a_bandit_is_made_once(service):
     again = service.post("/v1/bandits", BODY)
     assert again.status_code == 200
     assert again.json()["arms"] == ["jazz", "rock"]
-    assert again.json()["policy"].startswith("AgeIMED")
+    assert again.json()["policy"].startswith("AgePrior")
     other = service.post("/v1/bandits", BODY | {"window": 20})
     assert other.status_code == 409
     assert problem(other) == "conflict"
@@ -76,7 +77,7 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
     service.post(f"{at}/decisions")
     wrong_arm = {"name": "no", "arms": [{"name": "a", "cpa": 2}]}
     wrong_piece = [{"decision": 0, "value": 0.5}, {"decision": 0, "valu": 1}]
-    fields = "(one of: decision, value, age, at, key)"
+    fields = "(one of: decision, value, age, at, key, stream)"
     cases = [
         ("/v1/bandits", BODY | {"polcy": "AgeTS"}, "unknown field 'polcy'; did you mean 'policy'?"),
         ("/v1/bandits", BODY | wrong_arm, "arms[0]: unknown field 'cpa'; did you mean 'cap'?"),
@@ -417,6 +418,64 @@ def test_the_log_in_pages(service):
     assert problem(service.get(f"{at}/export?limit=0")) == "invalid"
 
 
+def test_a_bandit_is_archived_restored_and_deleted(tmp_path):
+    with serving(tmp_path) as service:
+        at = fresh(service, "plays")
+        fresh(service, "other")
+        for name in ("plays", "other"):
+            service.post(f"/v1/bandits/{name}/decisions", {"key": "k"})
+        before = service.events("plays"), service.events("other")
+        assert service.post(f"{at}/archive").json()["archived"] > 1.7e9
+        assert problem(service.post(f"{at}/decisions")) == "archived"
+        assert problem(service.post(f"{at}/pieces", {"decision": 0, "value": 0.5})) == "archived"
+        assert problem(service.get(f"{at}/state")) == "archived"
+        assert problem(service.post("/v1/bandits", BODY)) == "conflict"
+        listed = service.get("/v1/bandits").json()
+        assert [one["name"] for one in listed["bandits"]] == ["other"]
+        assert [one["name"] for one in listed["archived"]] == ["plays"]
+        assert service.post(f"{at}/restore").json()["archived"] is None
+        assert service.events("plays") == before[0]
+        assert service.post(f"{at}/decisions", {"key": "k"}).json()["decisions"][0]["id"] == 0
+        assert problem(service.http.delete(f"{at}?grace=59m")) == "invalid"
+        gone = service.http.delete(f"{at}?grace=1h").json()
+        assert 3600 <= gone["erase_at"] - gone["archived"] < 3700
+        assert service.get(at).json() == gone
+        assert problem(service.http.delete("/v1/bandits/nobody")) == "unknown-bandit"
+    store = open_store(f"sqlite:///{tmp_path}/s.db")
+    found = store.find("plays")
+    assert found is not None
+    store.amend(found.number, {ERASE_AT: 1.0})  # the hour has passed
+    store.close()
+    with serving(tmp_path) as service:
+        wait_until(lambda: service.get("/readyz").status_code == 200)
+        assert problem(service.get(at)) == "unknown-bandit"
+        assert service.get("/v1/bandits").json()["archived"] == []
+        assert service.events("other") == before[1]
+        fresh(service, "plays")
+        assert [event["kind"] for event in service.events("plays")] == ["add_arm", "add_arm"]
+
+
+def test_a_prior_is_imported_once_and_marked(service):
+    prior = {"jazz": [[[60, 0.2]], []], "rock": [[[60, 0.5], [7200, 0.4]]] * 3}
+    body = BODY | {"name": "warm", "window": "10h", "prior": prior}
+    made = service.post("/v1/bandits", body)
+    assert made.status_code == 201
+    assert made.json()["imported"] == 5
+    assert service.post("/v1/bandits", body).status_code == 200
+    at = "/v1/bandits/warm"
+    assert service.post(f"{at}/decisions").json()["decisions"][0]["id"] == 5
+    arms = {arm["name"]: arm for arm in service.get(f"{at}/state").json()["arms"]}
+    assert arms["rock"]["estimate"] == pytest.approx(0.9)
+    events = service.events("warm")
+    assert [event.get("imported", False) for event in events] == [False] * 2 + [True] * 13 + [False]
+    assert [row["id"] for row in service.get(f"{at}/decisions").json()["decisions"]] == [5]
+    assert sum(map(sum, service.get(f"{at}/history").json()["counts"])) == 1
+    assert "imported from an old log" in service.get(f"{at}/decisions/3/explain").json()["detail"]
+    wrong = service.post("/v1/bandits", BODY | {"name": "wrong", "prior": prior})
+    assert (wrong.status_code, problem(wrong)) == (422, "invalid")
+    assert "a time, such as '60d'" in wrong.json()["detail"]
+
+
 def test_the_log_says_whom_decisions_were_for(service):
     at = fresh(service, "visits", features={"country": ["de", "us"], "new": "bool"}, policy="UCB1")
     service.post(f"{at}/decisions", {"context": {"country": "us", "new": True}})
@@ -466,7 +525,9 @@ def test_the_description_has_every_route(service):
         "/healthz", "/readyz", "/v1/bandits", "/v1/bandits/{bandit}", "/v1/bandits/{bandit}/state",
         "/v1/bandits/{bandit}/arms", "/v1/bandits/{bandit}/arms/retire", "/v1/bandits/{bandit}/decisions",
         "/v1/bandits/{bandit}/decisions/{id}/explain", "/v1/bandits/{bandit}/decisions/{id}/close",
-        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export", "/v1/bandits/{bandit}/history",
+        "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export",
+        "/v1/bandits/{bandit}/archive", "/v1/bandits/{bandit}/restore",
+        "/v1/bandits/{bandit}/history",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
     assert "PieceIn" in found["components"]["schemas"]

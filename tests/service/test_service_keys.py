@@ -55,6 +55,9 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
             ("POST", "/v1/bandits", BODY, "admin"),
             ("POST", f"{at}/arms", {"name": "folk"}, "admin"),
             ("POST", f"{at}/arms/retire", {"name": "folk"}, "admin"),
+            ("POST", f"{at}/archive", None, "admin"),
+            ("DELETE", at, None, "admin"),
+            ("POST", f"{at}/restore", None, "admin"),
         ]
         described = service.get("/v1/openapi.json").json()["paths"]
         assert len(routes) == 1 + sum(

@@ -38,7 +38,7 @@ def test_what_cannot_be_served_is_not_stored(tmp_path):
     with serving(tmp_path) as service:
         made = service.post("/v1/bandits", BODY | {"window": 10, "policy": DOCUMENTED})
         assert problem(made) == "invalid"
-        assert service.get("/v1/bandits").json() == {"bandits": [], "not_served": []}
+        assert service.get("/v1/bandits").json() == {"bandits": [], "archived": [], "not_served": []}
 
 
 def test_one_that_cannot_be_opened_is_named_and_the_others_are_served(tmp_path, caplog):

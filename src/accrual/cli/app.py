@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 import accrual
 from accrual.cli import (
+    bandits,
     bench,
     bounds,
     compare,
@@ -49,12 +50,12 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 # Commands with actions of their own, such as `accrual db backup`.
-GROUPS = {"db": db.app, "keys": keys.app}
+GROUPS = {"bandits": bandits.app, "db": db.app, "keys": keys.app}
 
 SECTIONS = {
     "Study": ("simulate", "bounds", "spread", "headline", "gallery", "paper", "sweep", "bench"),
     "Logs": ("convert", "fit", "compare", "replay", "plan"),
-    "Live": ("serve", "keys", "db"),
+    "Live": ("serve", "bandits", "keys", "db"),
 }
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -20,15 +20,33 @@ _Demo = Annotated[bool, typer.Option("--demo", help="Drive it with simulated tra
 _Speed = Annotated[float, typer.Option(metavar="DAYS", help="Simulated days in a second, with --demo.")]
 
 
-def _days(demo: bool, speed: float) -> float | None:
+_Prior = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=FILE", help="Make a bandit from a fit or an old log; may be repeated."),
+]
+
+
+class _Beginning(NamedTuple):
+    """What the service begins with."""
+
+    days: float | None  # simulated days in a second; None without simulated traffic
+    priors: list[str]
+
+
+def _beginning(demo: bool, speed: float, prior: list[str] | None) -> _Beginning:
     if not demo and speed != 1.0:
         raise InputError("--speed is for simulated traffic: use it with --demo")
-    return speed if demo else None
+    if demo and prior:
+        raise InputError("--prior is for a service of your own: use it without --demo")
+    return _Beginning(speed if demo else None, prior or [])
 
 
-@partial(expanded, name="days", options={"demo": (_Demo, False), "speed": (_Speed, 1.0)}, make=_days)
+_BEGINNING = {"demo": (_Demo, False), "speed": (_Speed, 1.0), "prior": (_Prior, None)}
+
+
+@partial(expanded, name="beginning", options=_BEGINNING, make=_beginning)
 def serve(
-    days: float | None,
+    beginning: _Beginning,
     config: Annotated[Path | None, typer.Option(metavar="PATH", help="A TOML file of settings.")] = None,
     store: Annotated[str | None, typer.Option(metavar="URL", help="The database.")] = None,
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen.")] = None,
@@ -52,7 +70,7 @@ def serve(
     from accrual.service.settings import load, named
     from accrual.store.address import parse
 
-    demo = None if days is None else Demo(days)
+    demo = None if beginning.days is None else Demo(beginning.days)
     options = {"store": store, "host": host, "port": port, "workers": workers, "hosts": hosts}
     given = {name: value for name, value in options.items() if value not in (None, [])}
 
@@ -77,4 +95,8 @@ def serve(
             raise InputError(
                 "simulated traffic without --store is served to this machine alone: give --store"
             )
+        if beginning.priors:
+            from accrual.cli.bandits_of_priors import make_bandits
+
+            make_bandits(beginning.priors, settings.store)
         run(settings, started, demo)

@@ -49,13 +49,26 @@ class AsyncClient:
 
     async def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares` and
-        `features` as for `accrual.Bandit`."""
+        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
+        `features` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
         return await self._send(calls.create(name, arms, window, settings))
 
     async def names(self) -> list[str]:
         """List the names of all bandits."""
         return await self._send(calls.names())
+
+    async def archive(self, bandit: str) -> BanditInfo:
+        """Stop serving a bandit; all that it has is kept until it is restored."""
+        return await self._send(calls.archive(bandit))
+
+    async def restore(self, bandit: str) -> BanditInfo:
+        """Serve a bandit again that was archived or deleted, as it was."""
+        return await self._send(calls.restore(bandit))
+
+    async def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
+        """Archive a bandit and have it erased for good after `grace`, at least an hour; until then it can
+        be restored."""
+        return await self._send(calls.delete(bandit, grace))
 
     async def decide(
         self, bandit: str, key: str | None = None, context: calls.Context | None = None

@@ -78,6 +78,22 @@ def names() -> Call[list[str]]:
     return Call("GET", "/v1/bandits", None, lambda found: [bandit["name"] for bandit in found["bandits"]])
 
 
+def archive(bandit: str) -> Call[BanditInfo]:
+    """Stop serving a bandit; all that it has is kept."""
+    return Call("POST", _of(bandit, "archive"), None, lambda found: build(BanditInfo, found))
+
+
+def restore(bandit: str) -> Call[BanditInfo]:
+    """Serve a bandit again that was archived or deleted."""
+    return Call("POST", _of(bandit, "restore"), None, lambda found: build(BanditInfo, found))
+
+
+def delete(bandit: str, grace: str) -> Call[BanditInfo]:
+    """Archive a bandit and erase it for good after `grace`."""
+    address = f"/v1/bandits/{quote(bandit, safe='')}?grace={quote(grace, safe='')}"
+    return Call("DELETE", address, None, lambda found: build(BanditInfo, found))
+
+
 def decide(
     bandit: str, n: int, key: str | None, context: Context | Sequence[Context] | None = None
 ) -> Call[list[Decision]]:

@@ -45,6 +45,9 @@ class BanditInfo(NamedTuple):
     guardrails: Mapping[str, Any] = MappingProxyType(
         {}
     )  # cap, margin and action of each other stream, by name
+    imported: int = 0  # how many of the first decisions come from an old log
+    archived: float | None = None  # since when it is archived, in seconds since 1970; None if it is not
+    erase_at: float | None = None  # when it is erased for good; None if it is not
 
 
 class ArmState(NamedTuple):
@@ -196,6 +199,7 @@ class Event(NamedTuple):
     propensity: float | None = None
     cap: float | None = None
     context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
+    imported: bool | None = None  # True where a decision or piece comes from an old log
 
 
 class EventPage(NamedTuple):

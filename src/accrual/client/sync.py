@@ -45,13 +45,26 @@ class Client:
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares` and
-        `features` as for `accrual.Bandit`."""
+        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
+        `features` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
         """List the names of all bandits."""
         return self._send(calls.names())
+
+    def archive(self, bandit: str) -> BanditInfo:
+        """Stop serving a bandit; all that it has is kept until it is restored."""
+        return self._send(calls.archive(bandit))
+
+    def restore(self, bandit: str) -> BanditInfo:
+        """Serve a bandit again that was archived or deleted, as it was."""
+        return self._send(calls.restore(bandit))
+
+    def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
+        """Archive a bandit and have it erased for good after `grace`, at least an hour; until then it can
+        be restored."""
+        return self._send(calls.delete(bandit, grace))
 
     def decide(self, bandit: str, key: str | None = None, context: calls.Context | None = None) -> Decision:
         """Make one decision; for a bandit with features, by the `context` of whom it is for."""

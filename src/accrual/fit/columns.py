@@ -50,10 +50,13 @@ def assign(
     """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
 
     `guesses` are the roles, with the names that a column of each may have. A piece has an age or a time;
-    where one is told the other is not looked for.
+    where one is told the other is not looked for. In a table of pieces, a column of the name that was told
+    for the decision's id is the decision's id there too.
     """
     names = [_plain(name) for name in source.names]
     columns = {role: column_named(source, told[role], role) for role in guesses if role in told}
+    if "decision" in guesses and "decision" not in told and source.names.count(told.get("id", "")) == 1:
+        columns["decision"] = source.names.index(told["id"])  # the two tables call it by one name
     if {"age", "piece_at"} <= set(columns):
         raise InputError(f"{source.label}: name a column for age or for piece_at, not for both")
     other = {"age": "piece_at", "piece_at": "age"}
@@ -87,7 +90,11 @@ def lacking(source: TableSource, columns: Mapping[str, int], roles: Iterable[str
         repr(name) if name else f"#{i + 1} (no name)" for i, name in enumerate(source.names[:30])
     )
     options = " ".join(f"--column {role}=COLUMN" for role in missing)
-    return f"{source.label}: no column for {what}; it has {names}; name it with {options}"
+    python = ", ".join(f"{role!r}: COLUMN" for role in missing)
+    return (
+        f"{source.label}: no column for {what}; it has {names}; "
+        f"name it with {options}, or in Python with columns={{{python}}}"
+    )
 
 
 def _option(role: str, name: str) -> str:

@@ -394,6 +394,8 @@ def load(path: str | os.PathLike[str]) -> Fitted:
         if Path(path).stat().st_size > _MOST:
             raise InputError(f"{path}: larger than {_MOST >> 20} MiB; is it a problem.json?")
         data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from None
     return _checked(data, str(path))

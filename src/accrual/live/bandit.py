@@ -13,6 +13,7 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
+from accrual.live.archive import refuse_archived
 from accrual.live.asks import (
     DECISIONS_MOST,
     UNKNOWN_DECISION,
@@ -91,8 +92,8 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `guardrails`: see
-        `Options`.
+        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `guardrails`,
+        `prior`: see `Options`.
 
     Examples
     --------
@@ -156,6 +157,7 @@ class Bandit:
             row = place.find(name)
             if row is None:
                 raise unknown("bandit", name, place.names())
+            refuse_archived(row)
             bandit = cls.__new__(cls)
             given = with_limits(read(row.config, policy, name), options, name)
             bandit._start(place, owned, row, given, options)
@@ -412,7 +414,11 @@ class Bandit:
         number = decision_number(id)
         row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
         if row is None:
-            raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
+            raise InputError(f"no decision has the id {id!r}")
+        if number < self._config.imported:
+            raise InputError(
+                f"decision {id} was imported from an old log: this bandit did not choose its arm"
+            )
         # Without the lock: folding part of the log again can take a second, and no other caller is to wait.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
@@ -481,4 +487,7 @@ class Bandit:
     ) -> NewPiece:
         """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
         number = None if stream is None else self._checks.stream(stream)
-        return self._checks.piece(NewPiece(id, value, age, at, key, number))
+        self._checks.check_piece(value, age, at, key, number)
+        decision = id if type(id) is int else decision_number(id)
+        age, at = (None if age is None else float(age)), (None if at is None else float(at))
+        return NewPiece(decision, float(value), age, at, key, number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
-from typing import Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
 from accrual.policy.floor import Limits, limits_of
 from accrual.store.base import AddArm
+
+if TYPE_CHECKING:
+    from accrual.live.prior import ClosedDecisions, Fit
 
 STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
@@ -53,6 +56,11 @@ class Options(TypedDict, total=False):
     guardrails : mapping
         Of names to `Guardrail`: other streams of pieces, such as refunds, of which no arm may have much more
         than another. They need a floor, and stay as they were when the bandit was made.
+    prior : fit or mapping
+        What an old log knows of the arms: what `accrual.fit` returns, or for each arm its closed decisions,
+        each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
+        imported. Its policy learns from them; a verdict does not. At most 20,000 are taken, evenly. Only for
+        a new bandit whose window is a time; one that was made with a prior goes on where it was.
     """
 
     seed: int
@@ -64,6 +72,7 @@ class Options(TypedDict, total=False):
     shares: Mapping[str, tuple[float, float]]
     features: Mapping[str, Any]
     guardrails: Mapping[str, Guardrail]
+    prior: Fit | ClosedDecisions
 
 
 class Config(NamedTuple):
@@ -80,6 +89,7 @@ class Config(NamedTuple):
     limits: Limits = Limits()
     features: Features | None = None  # what may be known of whom a decision is for
     guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
+    imported: int = 0  # how many of the first decisions were made elsewhere, and come from a prior
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """Return a new ledger of the first arms, with this policy or another."""
@@ -103,6 +113,7 @@ class Config(NamedTuple):
             {"unit": self.unit} if self.unit else {}
         )  # left out where there is none, as it was before there were units
         features = {} if self.features is None else {"features": self.features.written()}
+        imported = {"imported": self.imported} if self.imported else {}
         limits: dict[str, Any] = {}
         if self.limits.any:
             limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
@@ -114,6 +125,7 @@ class Config(NamedTuple):
             | features
             | limits
             | guardrails
+            | imported
             | {
                 "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
                 "rounds": self.rounds,
@@ -206,6 +218,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         limits_written(written),
         Features.read(written["features"]) if "features" in written else None,
         tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
+        written.get("imported", 0),
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from accrual.core.errors import InputError
+from accrual.live.archive import refuse_archived
 from accrual.live.asks import is_finite
 from accrual.live.config import Config, Options, compare, read, with_limits
+from accrual.live.prior import imported
 from accrual.store.backends import open_store
-from accrual.store.base import AddArm, BanditRow, Store
+from accrual.store.base import AddArm, BanditRow, Requests, Store
 from accrual.store.memory import MemoryStore
 
 
@@ -42,7 +44,15 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
     """
     row = store.find(name)
     if row is None:
-        row = _created(store, name, given, _first_time(options.get("clock", store.clock)))
+        now = _first_time(options.get("clock", store.clock))
+        history: list[Requests] = []
+        if "prior" in options:
+            now, decisions, history = imported(options["prior"], given, now)
+            given = given._replace(imported=decisions)
+        row = _created(store, name, given, now, history)
+    refuse_archived(row)
+    if "prior" in options and not row.config.get("imported"):
+        raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
     if row.config != given.written():
         if "seed" not in options:
             given = given._replace(seed=row.config["seed"])
@@ -60,10 +70,10 @@ def _first_time(clock: Callable[[], float]) -> float:
     return float(now)
 
 
-def _created(store: Store, name: str, given: Config, now: float) -> BanditRow:
+def _created(store: Store, name: str, given: Config, now: float, history: Sequence[Requests]) -> BanditRow:
     """Make a bandit in the store; or return the one that another worker has made in this moment."""
     try:
-        return store.create(name, given.written(), given.arms, given.rounds, now)
+        return store.create(name, given.written(), given.arms, given.rounds, now, history)
     except InputError:
         row = store.find(name)
         if row is None:

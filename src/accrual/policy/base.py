@@ -204,6 +204,8 @@ def as_policy(given: Any) -> Policy:
         needs = ", ".join(f"{one.name}=..." for one in takes if one.default is one.empty)
         name = given.__name__
         raise InputError(f"{name} is the class of a policy; make a policy of it: {name}({needs})")
+    if isinstance(given, str) and given.isidentifier():
+        raise InputError(f"{given!r} is text, not a policy; write it as a policy: ac.{given}()")
     raise InputError(f"{given!r} is not a policy; use for example ac.UCB1()")
 
 

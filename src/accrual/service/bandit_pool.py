@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
 from accrual.live import guardrails
+from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
 from accrual.live.state import BanditState
@@ -25,6 +26,8 @@ from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
+    ARCHIVED,
+    ERASE_AT,
     AddArm,
     BanditRow,
     CloseDecision,
@@ -55,6 +58,7 @@ class ServedBandit:
         self.bandit = bandit
         self.queue = queue
         self.step = 1.0 if row.rounds else 0.0
+        self.imported: int = row.config.get("imported", 0)  # decisions with lower ids come from an old log
         self._number = row.number
         self._store = store
         self._arms = [arm.name for arm in store.arms(row.number)]
@@ -171,9 +175,9 @@ class BanditPool:
         return self._open[name]
 
     async def _open_one(self, name: str) -> None:
-        row = await self.read(lambda: self._store.find(name)) if re.fullmatch(BANDIT, name) else None
-        if row is None:
-            raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
+        row = await self.row(name)
+        if ARCHIVED in row.config:
+            raise Refusal("archived", f"the bandit {name!r} is archived; restore it to use it again")
         try:
             bandit = await self.read(lambda: Bandit.open(self._store, name))
             await self.read(lambda: _warm(_like(row)))
@@ -184,6 +188,42 @@ class BanditPool:
             raise self._failed(name, error) from None
         except Exception as error:
             raise self._failed(name, error) from error
+
+    async def row(self, name: str) -> BanditRow:
+        """Return a bandit's name and configuration, whether it is served or archived, or refuse."""
+        row = await self.read(lambda: self._store.find(name)) if re.fullmatch(BANDIT, name) else None
+        if row is None:
+            raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
+        return row
+
+    async def put_away(self, name: str, grace: str | None) -> BanditRow:
+        """Archive a bandit; with `grace`, delete it: it is erased for good once that time has passed."""
+        await self.row(name)
+        try:
+            if grace is None:
+                row = await self.read(lambda: archive(self._store, name))
+            else:
+                row = await self.read(lambda: delete(self._store, name, grace))
+        except InputError as error:
+            raise Refusal("invalid", str(error)) from None
+        await self._let_go(name)
+        about = {"bandit": name, "erase_at": row.config.get(ERASE_AT)}
+        log.warning("a bandit was archived" if grace is None else "a bandit was deleted", extra=about)
+        return row
+
+    async def bring_back(self, name: str) -> BanditRow:
+        """Restore an archived or deleted bandit."""
+        await self.row(name)
+        row = await self.read(lambda: restore(self._store, name))
+        log.warning("a bandit was restored", extra={"bandit": name})
+        return row
+
+    async def _let_go(self, name: str) -> None:
+        """Stop serving a bandit: what waits is stored first."""
+        served = self._open.pop(name, None)
+        if served is not None:
+            await served.queue.drain()
+            await self.read(served.release)
 
     def _failed(self, name: str, error: Exception) -> Refusal:
         """Take note of a bandit that cannot be opened."""
@@ -211,7 +251,8 @@ class BanditPool:
             there = await self.read(lambda: self._store.find(name)) is not None
             try:
                 if not there:  # what cannot be served is not stored
-                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **settings)))
+                    plain = {key: value for key, value in settings.items() if key != "prior"}
+                    await self.read(lambda: _warm(Bandit(arms, window, name=name, **plain)))
                 bandit = await self.read(
                     lambda: Bandit(arms, window, store=self._store, name=name, **settings)
                 )
@@ -251,9 +292,17 @@ class BanditPool:
             self._refolding -= 1
 
     async def open_all(self) -> None:
-        """Open every bandit that is not open. One that cannot be opened does not hold up the others."""
+        """Open every bandit that is not open. One that cannot be opened does not hold up the others.
+
+        Those that another process has archived are let go, and those whose time has come are erased.
+        """
         self.failures.clear()
+        for name in await self.read(lambda: erase_due(self._store)):
+            log.warning("a deleted bandit was erased", extra={"bandit": name})
         for row in await self.rows():
+            if ARCHIVED in row.config:
+                await self._let_go(row.name)
+                continue
             try:
                 await self.find(row.name)
             except Refusal:
@@ -309,7 +358,8 @@ class BanditPool:
 def _like(row: BanditRow) -> Bandit:
     """Make a bandit in memory with the configuration of one in the store."""
     store = MemoryStore()
-    store.create(row.name, row.config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
+    config = dict(row.config) | {"imported": 0}
+    store.create(row.name, config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
     return Bandit.open(store, row.name)
 
 

@@ -17,6 +17,7 @@ from accrual.service.messages import (
     BanditOut,
     BanditsOut,
     CloseIn,
+    DeleteQuery,
     DoneOut,
     EventOut,
     EventsOut,
@@ -39,7 +40,16 @@ from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
 from accrual.service.verdict_messages import GuardedArmOut, GuardrailOut, PairOut, VerdictOut
-from accrual.store.base import AddArm, Answer, BanditRow, CloseDecision, RetireArm, Status, StoreRequest
+from accrual.store.base import (
+    ARCHIVED,
+    AddArm,
+    Answer,
+    BanditRow,
+    CloseDecision,
+    RetireArm,
+    Status,
+    StoreRequest,
+)
 from accrual.store.event_schema import Events, Kind, event_column
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
@@ -65,6 +75,11 @@ class BanditRoutes:
                       takes=BanditIn, created=True),
             Operation("listBandits", "GET", "/v1/bandits", "read", self.list, BanditsOut),
             Operation("getBandit", "GET", _AT, "read", self.get, BanditOut),
+            Operation("archiveBandit", "POST", f"{_AT}/archive", "admin", self.archive, BanditOut,
+                      takes=CloseIn, body_optional=True),
+            Operation("restoreBandit", "POST", f"{_AT}/restore", "admin", self.restore, BanditOut,
+                      takes=CloseIn, body_optional=True),
+            Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditOut, query=DeleteQuery),
             Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
             Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
@@ -89,22 +104,35 @@ class BanditRoutes:
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
                     "floor": given.floor, "shares": given.shares, "features": _features(given),
-                    "guardrails": _guardrails(given)}  # fmt: skip
+                    "guardrails": _guardrails(given), "prior": given.prior}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
         served, new = await self._bandits.create(given.name, arms, given.window, chosen)
         return 201 if new else 200, _bandit(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
-        """List all bandits, in the order in which they were made, and apart those that cannot be served."""
+        """List all bandits, in the order in which they were made; apart those archived and not served."""
         failures = self._bandits.failures
         rows = [row for row in await self._bandits.rows() if row.name not in failures]
+        archived = [_bandit(row) for row in rows if ARCHIVED in row.config]
         failed = [NotServedOut(name, why) for name, why in sorted(failures.items())]
-        return BanditsOut([_bandit(row) for row in rows], failed)
+        return BanditsOut([_bandit(row) for row in rows if ARCHIVED not in row.config], archived, failed)
 
     async def get(self, call: Call) -> BanditOut:
-        """Show a bandit, as it was made."""
-        return _bandit((await self._find(call)).row)
+        """Show a bandit, as it was made, and whether it is archived."""
+        return _bandit(await self._bandits.row(call.path["bandit"]))
+
+    async def archive(self, call: Call) -> BanditOut:
+        """Stop serving a bandit. All that it has is kept; restoring it brings it back."""
+        return _bandit(await self._bandits.put_away(call.path["bandit"], None))
+
+    async def restore(self, call: Call) -> BanditOut:
+        """Serve a bandit again that was archived or deleted, as it was."""
+        return _bandit(await self._bandits.bring_back(call.path["bandit"]))
+
+    async def delete(self, call: Call) -> BanditOut:
+        """Archive a bandit and erase it for good after `grace`; until then it can be restored."""
+        return _bandit(await self._bandits.put_away(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> StateOut:
         """Show what is known of every arm."""
@@ -132,7 +160,7 @@ class BanditRoutes:
         return _done(await _one(served, RetireArm(arm)))
 
     async def recent(self, call: Call) -> RecentOut:
-        """List the last decisions, newest first."""
+        """List the last decisions, newest first; none that come from an old log."""
         served = await self._find(call)
         return await self._bandits.read(lambda: _recent(served, call.query.limit))
 
@@ -213,7 +241,8 @@ def _state(served: ServedBandit) -> StateOut:
 
 def _recent(served: ServedBandit, limit: int) -> RecentOut:
     last = served.decisions()
-    rows = [served.decision(id) for id in range(last - 1, max(last - 1 - limit, -1), -1)]
+    first = max(last - limit, served.imported)
+    rows = [served.decision(id) for id in range(last - 1, first - 1, -1)]
     if not served.knows([row.arm for row in rows if row]):
         served.learn_arms()
     return RecentOut(
@@ -251,6 +280,8 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
         row = {"seq": event["seq"], "kind": _KINDS[kind], "at": event["at"]}
         if event["decision"] >= 0:
             row["decision"] = event["decision"]
+            if event["decision"] < served.imported:
+                row["imported"] = True
         if kind == Kind.PIECE:
             row |= {"value": event["value"], "age": event["age"]}
             if event[_STREAM] != REWARD:

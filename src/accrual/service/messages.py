@@ -93,6 +93,16 @@ FeaturesIn = Annotated[
 ContextIn = dict[str, str | bool | float | None]
 
 
+PriorIn = Annotated[
+    dict[str, list[list[tuple[float, float]]]],
+    Meta(
+        description="What an old log knows of the arms: for each its closed decisions, each a list of (age "
+        "in seconds, value). They are stored as the first decisions, marked as imported. At most 20,000 are "
+        "taken, evenly."
+    ),
+]
+
+
 class BanditIn(Struct, forbid_unknown_fields=True):
     """A new bandit."""
 
@@ -156,6 +166,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
     ] = {}
     features: FeaturesIn | None = None
     guardrails: GuardrailsIn = {}
+    prior: PriorIn | None = None
 
     def __post_init__(self) -> None:
         if self.name.endswith("\n"):  # which the pattern's $ lets pass
@@ -224,6 +235,28 @@ class BanditOut(Struct):
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
     guardrails: GuardrailsIn = {}
+    imported: Annotated[
+        int,
+        Meta(description="How many of the first decisions come from an old log: those with ids below it."),
+    ] = 0
+    archived: Annotated[
+        float | None, Meta(description="Since when it is archived, in seconds since 1970; null if it is not.")
+    ] = None
+    erase_at: Annotated[
+        float | None, Meta(description="When it is erased for good, in seconds since 1970; null if never.")
+    ] = None
+
+
+class DeleteQuery(Struct):
+    """When a deleted bandit is erased."""
+
+    grace: Annotated[
+        str,
+        Meta(
+            pattern=r"^[1-9][0-9]{0,4}[smhdwy]$",
+            description="After how long it is erased for good: at least 1h. Until then it can be restored.",
+        ),
+    ] = "7d"
 
 
 class NotServedOut(Struct):
@@ -234,9 +267,10 @@ class NotServedOut(Struct):
 
 
 class BanditsOut(Struct):
-    """All bandits: those that are served, and those that cannot be."""
+    """All bandits: those that are served, those that are archived, and those that cannot be served."""
 
     bandits: list[BanditOut]
+    archived: Annotated[list[BanditOut], Meta(description="Bandits that are archived or deleted.")]
     not_served: Annotated[
         list[NotServedOut],
         Meta(description="Bandits that cannot be opened. The service tries again every 30 seconds."),
@@ -402,6 +436,9 @@ class EventOut(Struct, omit_defaults=True):
     context: (
         Annotated[ContextIn, Meta(description="Whom a decision was for, where the bandit has features.")]
         | UnsetType
+    ) = UNSET
+    imported: (
+        Annotated[bool, Meta(description="True where a decision or piece comes from an old log.")] | UnsetType
     ) = UNSET
 
 

@@ -32,6 +32,7 @@ KINDS: dict[str, ErrorKind] = {
     "slow": ErrorKind(408, "The request took too long to arrive"),
     "conflict": ErrorKind(409, "It conflicts with what is stored"),
     "not-served": ErrorKind(409, "The bandit cannot be served"),
+    "archived": ErrorKind(409, "The bandit is archived"),
     "no-arms": ErrorKind(409, "Every arm has retired"),
     "too-large": ErrorKind(413, "The request is too large"),
     "media-type": ErrorKind(415, "The body must be JSON"),

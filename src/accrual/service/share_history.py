@@ -23,10 +23,10 @@ def share_history(served: ServedBandit, head: int) -> HistoryOut:
     decisions go on meanwhile.
     """
     if head <= _STRETCHES * _LENGTH:
-        stretches = _split(_decisions(served.events(0, head)))
+        stretches = _split(_decisions(served, 0, head))
     else:
         starts = np.linspace(0, head - _LENGTH, _STRETCHES).astype(int)
-        stretches = [_decisions(served.events(int(after), _LENGTH)) for after in starts]
+        stretches = [_decisions(served, int(after), _LENGTH) for after in starts]
     served.learn_arms()
     arms = served.arms
     found = [stretch for stretch in stretches if len(stretch.seq)]
@@ -38,8 +38,10 @@ def share_history(served: ServedBandit, head: int) -> HistoryOut:
     )
 
 
-def _decisions(events: Events) -> Events:
-    chosen = events.kind == Kind.DECISION
+def _decisions(served: ServedBandit, after: int, limit: int) -> Events:
+    """Read the bandit's own decisions from a stretch of the log: none that come from an old log."""
+    events = served.events(after, limit)
+    chosen = (events.kind == Kind.DECISION) & (events.decision >= served.imported)
     return Events._make(column[chosen] for column in events)
 
 

@@ -118,6 +118,14 @@ class RetireArm(NamedTuple):
 StoreRequest = NewDecisions | NewPiece | CloseDecision | AddArm | RetireArm
 
 
+class Requests(NamedTuple):
+    """Requests that are appended together, as by a caller whose clock says `now`: see `Store.append`."""
+
+    requests: Sequence[StoreRequest]
+    now: float
+    skew: float = 0.0
+
+
 # What a caller is answered.
 
 
@@ -175,20 +183,50 @@ def wait_for_event(head: Callable[[], int], after: int, timeout: float, pause: f
     return True
 
 
+# Entries of a configuration that say that a bandit is put away: see `accrual.live.archive`.
+ARCHIVED = "archived"  # since when
+ERASE_AT = "erase_at"  # the time from which on `Store.erase` may erase it
+
+
+def amended(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with some entries set, and without those that are None.
+
+    Examples
+    --------
+    >>> amended({"a": 1, "b": 2}, {"b": None, "c": 3})
+    {'a': 1, 'c': 3}
+    """
+    return {key: value for key, value in {**config, **changes}.items() if value is not None}
+
+
+def may_be_erased(config: Mapping[str, Any], now: float) -> bool:
+    """Whether a bandit of this configuration may be erased by `now`."""
+    return ERASE_AT in config and float(config[ERASE_AT]) <= now
+
+
 class Store(Protocol):
     """Where events are kept. One published suite, `accrual.testing.StoreSuite`, holds for all."""
 
     shared: bool  # whether other processes may write to it too
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
-               now: float) -> BanditRow:  # fmt: skip
-        """Make a new bandit, with its first arms as the first events, in one transaction."""
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
+        """Make a new bandit in one transaction: its first arms are the first events, then comes `history`."""
 
     def find(self, name: str) -> BanditRow | None:
         """Return the bandit of this name; None if there is none."""
 
     def names(self) -> list[str]:
         """Return the names of all bandits, in the order in which they were made."""
+
+    def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
+        """Change entries of a bandit's configuration that no event depends on; None removes one."""
+
+    def erase(self, bandit: int, now: float) -> bool:
+        """Remove a bandit and all its events, in one transaction, if its `ERASE_AT` is not after `now`.
+
+        Its number is never given to another. False if there is no such bandit, or if it is not time.
+        """
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0

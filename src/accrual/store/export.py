@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from accrual.core.errors import need, unknown
 from accrual.core.features import Features
@@ -16,18 +16,27 @@ from accrual.store.event_schema import EXPORTED, TABLES, BanditTableRow, column_
 from accrual.store.readers import TableReader, open_reader
 
 
-def _columns(file: str, reader: TableReader, bandit: int) -> tuple[str, dict[str, str]]:
+class _Bandit(NamedTuple):
+    number: int
+    rounds: bool
+    features: Features | None
+    streams: list[str]  # the names of its guardrails
+    imported: int  # how many of its first decisions come from an old log
+
+
+def _columns(file: str, reader: TableReader, bandit: _Bandit) -> tuple[str, dict[str, str]]:
     """Return the table of a file and its columns: propensities only where every decision has one."""
     table, columns = EXPORTED[file]
     shown = dict(columns)
     if "propensity" in shown:
-        query = "SELECT 1 FROM decision WHERE bandit = $1 AND propensity IS NULL LIMIT 1"
-        if any(reader.chunks(query, bandit)):
+        own = f"bandit = $1 AND id >= {bandit.imported}"
+        query = f"SELECT 1 FROM decision WHERE {own} AND propensity IS NULL LIMIT 1"
+        if any(reader.chunks(query, bandit.number)):
             del shown["propensity"]
     return table, shown
 
 
-def _query(table: str, columns: Mapping[str, str]) -> str:
+def _query(table: str, columns: Mapping[str, str], imported: int) -> str:
     of_arm = any(name.startswith("arm.") for name in columns.values())
     arm = "JOIN arm ON arm.bandit = t.bandit AND arm.number = t.arm" if of_arm else ""
     names = ", ".join(
@@ -35,10 +44,11 @@ def _query(table: str, columns: Mapping[str, str]) -> str:
         for name in columns.values()
     )
     order = TABLES[table]._fields[1]
-    stream = ""
+    which = f"t.id >= {imported}"
     if table == "piece":
-        stream = f"AND t.stream IS {'NOT NULL' if 'stream' in columns else 'NULL'}"
-    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1 {stream} ORDER BY t.{order}"
+        stream = "NOT NULL" if "stream" in columns else "NULL"
+        which = f"t.decision >= {imported} AND t.stream IS {stream}"
+    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1 AND {which} ORDER BY t.{order}"
 
 
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
@@ -46,7 +56,8 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
     of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
-    the number; null where it was missing, or a level that was not declared.
+    the number; null where it was missing, or a level that was not declared. Decisions that a bandit has from
+    an old log (its prior) are left out: their times are not their own.
 
     Parameters
     ----------
@@ -64,24 +75,25 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     """
     need("pyarrow", "fit")
     with open_reader(url) as reader:
-        number, rounds, features, streams = _bandit(reader, name)
+        bandit = _bandit(reader, name)
+        number, rounds, features, streams, imported = bandit
         Path(folder).mkdir(parents=True, exist_ok=True)
         counts = {}
         for file in EXPORTED:
-            table, columns = _columns(file, reader, number)
+            table, columns = _columns(file, reader, bandit)
             if "stream" in columns and not streams:
                 continue
             fields = _fields(table, columns, rounds)
             if table == "decision" and features is not None:
                 columns["context"] = "context"
                 fields |= _context_fields(features)
-                rows = _with_contexts(features, reader.chunks(_query(table, columns), number))
+                rows = _with_contexts(features, reader.chunks(_query(table, columns, imported), number))
             elif "stream" in columns:
                 fields["stream"] = need("pyarrow", "fit").string()
-                chunks = reader.chunks(_query(table, columns), number)
+                chunks = reader.chunks(_query(table, columns, imported), number)
                 rows = ([(*row[:-1], streams[row[-1]]) for row in chunk] for chunk in chunks)
             else:
-                rows = reader.chunks(_query(table, columns), number)
+                rows = reader.chunks(_query(table, columns, imported), number)
             counts[file] = _write(Path(folder) / file, rows, fields)
         return counts
 
@@ -118,8 +130,8 @@ def _with_contexts(
         ]
 
 
-def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool, Features | None, list[str]]:
-    """Return a bandit's number, whether it counts rounds, its features, and the names of its guardrails."""
+def _bandit(reader: TableReader, name: str | None) -> _Bandit:
+    """Return what there is to know of the bandit of this name, or of the only one."""
     rows = [BanditTableRow._make(row) for rows in reader.chunks(select_all("bandit")) for row in rows]
     bandits = {row.name: row for row in rows}
     if name is None and len(bandits) == 1:
@@ -129,7 +141,8 @@ def _bandit(reader: TableReader, name: str | None) -> tuple[int, bool, Features 
     row = bandits[name]
     config = json.loads(row.config)
     features = Features.read(config["features"]) if "features" in config else None
-    return row.number, bool(row.rounds), features, [name for name, *_ in config.get("guardrails", ())]
+    streams = [name for name, *_ in config.get("guardrails", ())]
+    return _Bandit(row.number, bool(row.rounds), features, streams, config.get("imported", 0))
 
 
 def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str, Any]) -> int:

@@ -11,7 +11,17 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
 from accrual.store.accept import Acceptance, LogLookup, NewRows
-from accrual.store.base import AddArm, Answer, BanditRow, StoredArm, StoreRequest, wait_for_event
+from accrual.store.base import (
+    AddArm,
+    Answer,
+    BanditRow,
+    Requests,
+    StoredArm,
+    StoreRequest,
+    amended,
+    may_be_erased,
+    wait_for_event,
+)
 from accrual.store.event_schema import DecisionRow, Events, HeadRow, columns
 from accrual.store.new_events import events_of_rows
 
@@ -59,49 +69,75 @@ class MemoryStore:
     shared = False
 
     def __init__(self) -> None:
-        self._logs: list[_MemoryLog] = []
+        self._logs: dict[int, _MemoryLog] = {}
+        self._made = 0
         self._snapshots: dict[tuple[int, str], tuple[int, bytes]] = {}
         self._lock = threading.Lock()
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
-               now: float) -> BanditRow:  # fmt: skip
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         with self._lock:
-            if any(log.row.name == name for log in self._logs):
+            if self.find(name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            log = _MemoryLog(BanditRow(len(self._logs), name, dict(config), rounds))
-            log.append(arms, now, 0.0)
-            self._logs.append(log)
+            log = _MemoryLog(BanditRow(self._made, name, dict(config), rounds))
+            for part in (Requests(arms, now), *history):
+                log.append(*part)
+            self._logs[self._made] = log
+            self._made += 1
             return log.row
 
     def find(self, name: str) -> BanditRow | None:
-        return next((log.row for log in self._logs if log.row.name == name), None)
+        return next((log.row for log in [*self._logs.values()] if log.row.name == name), None)
 
     def names(self) -> list[str]:
-        return [log.row.name for log in self._logs]
+        return [log.row.name for log in [*self._logs.values()]]
+
+    def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
+        with self._lock:
+            log = self._log(bandit)
+            log.row = log.row._replace(config=amended(log.row.config, changes))
+            return log.row
+
+    def erase(self, bandit: int, now: float) -> bool:
+        with self._lock:
+            log = self._logs.get(bandit)
+            if log is None or not may_be_erased(log.row.config, now):
+                return False
+            del self._logs[bandit]
+            for number, form in [*self._snapshots]:
+                if number == bandit:
+                    del self._snapshots[number, form]
+            return True
+
+    def _log(self, bandit: int) -> _MemoryLog:
+        log = self._logs.get(bandit)
+        if log is None:
+            raise InputError(f"no bandit has the number {bandit}")
+        return log
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
     ) -> list[Answer]:
         with self._lock:
-            return self._logs[bandit].append(requests, now, skew)
+            return self._log(bandit).append(requests, now, skew)
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
-        log = self._logs[bandit]
+        log = self._log(bandit)
         with self._lock:
             return columns(events_of_rows(log.between(after, after + limit), log.lookup.arms))
 
     def head(self, bandit: int) -> int:
-        return self._logs[bandit].acceptance.head.seq
+        return self._log(bandit).acceptance.head.seq
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        return list(self._logs[bandit].lookup.arms)
+        return list(self._log(bandit).lookup.arms)
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        rows = self._logs[bandit].rows.decision
+        rows = self._log(bandit).rows.decision
         return rows[id] if 0 <= id < len(rows) else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
-        return [row.context for row in self._logs[bandit].rows.decision[first : first + count]]
+        return [row.context for row in self._log(bandit).rows.decision[first : first + count]]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)

@@ -19,9 +19,12 @@ from accrual.store.base import (
     Answer,
     BanditRow,
     NewDecisions,
+    Requests,
     Status,
     StoredArm,
     StoreRequest,
+    amended,
+    may_be_erased,
 )
 from accrual.store.checksums import checked_snapshot, digest
 from accrual.store.event_schema import PACKED, BanditTableRow, DecisionRow, Events, quoted
@@ -38,6 +41,7 @@ INSERT INTO bandit (name, config, rounds) VALUES ($1, $2, $3) ON CONFLICT (name)
 _APPEND = append_query()
 _READ = event_query()
 _BANDITS = f"SELECT {quoted(BanditTableRow._fields)} FROM bandit"
+_LOCKED = f"{_BANDITS} WHERE number = $1 FOR UPDATE"
 _DECISION = f"SELECT {quoted(DecisionRow._fields)} FROM decision WHERE bandit = $1 AND id = $2"
 
 _ARMS = """
@@ -81,10 +85,9 @@ class PostgresStore:
 
     # What is written.
 
-    def create(
-        self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool, now: float
-    ) -> BanditRow:
-        """Make a new bandit, with its first arms as the first events, in one transaction."""
+    def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
+        """Make a new bandit, with its first arms as the first events, and its history; one transaction."""
         at = 0.0 if rounds else now
 
         async def job(connection: Any) -> BanditRow:
@@ -95,8 +98,41 @@ class PostgresStore:
                 await connection.execute(
                     "INSERT INTO head (bandit, seq, at, decisions, arms) VALUES ($1, 0, $2, 0, 0)", number, at
                 )
-                await connection.fetchrow(_APPEND, number, at, 0.0, *encode(arms))
+                for part in (Requests(arms, at), *history):
+                    await connection.fetchrow(_APPEND, number, part.now, part.skew, *encode(part.requests))
             return BanditRow(number, name, dict(config), rounds)
+
+        return self._pool.run(self._pool.once(job))
+
+    def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
+        """Change entries of a bandit's configuration that no event depends on; None removes one."""
+
+        async def job(connection: Any) -> BanditRow:
+            async with connection.transaction():
+                row = await connection.fetchrow(_LOCKED, bandit)
+                if row is None:
+                    raise InputError(f"no bandit has the number {bandit}")
+                config = amended(json.loads(row["config"]), changes)
+                await connection.execute(
+                    "UPDATE bandit SET config = $2 WHERE number = $1", bandit, json.dumps(config)
+                )
+                return BanditRow(bandit, row["name"], config, row["rounds"])
+
+        return self._pool.run(self._pool.once(job))
+
+    def erase(self, bandit: int, now: float) -> bool:
+        """Remove a bandit and all its events, in one transaction, if its `ERASE_AT` is not after `now`."""
+
+        async def job(connection: Any) -> bool:
+            async with connection.transaction():
+                row = await connection.fetchrow(_LOCKED, bandit)
+                if row is None or not may_be_erased(json.loads(row["config"]), now):
+                    return False
+                await connection.execute("SELECT 1 FROM head WHERE bandit = $1 FOR UPDATE", bandit)
+                for table in ("head", "arm", "decision", "piece", "change", "snapshot"):
+                    await connection.execute(f"DELETE FROM {table} WHERE bandit = $1", bandit)
+                await connection.execute("DELETE FROM bandit WHERE number = $1", bandit)
+                return True
 
         return self._pool.run(self._pool.once(job))
 

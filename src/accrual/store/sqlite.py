@@ -23,9 +23,12 @@ from accrual.store.base import (
     AddArm,
     Answer,
     BanditRow,
+    Requests,
     StoredArm,
     StoreError,
     StoreRequest,
+    amended,
+    may_be_erased,
     wait_for_event,
 )
 from accrual.store.checksums import (
@@ -75,6 +78,16 @@ _HEADS = f"SELECT {columns_of('head')} FROM head"
 _SET_HEAD = (
     f"UPDATE head SET {', '.join(f'{name} = ?' for name in (*HeadRow._fields, 'sum'))} WHERE bandit = ?"
 )
+# The greatest number of a bandit that was erased: a row of table `seal`, so that it is not given again.
+_LAST_ERASED = "last erased"
+_NEXT_NUMBER = (
+    "SELECT max((SELECT coalesce(max(number), 0) FROM bandit), "
+    "(SELECT coalesce(max(sum), 0) FROM seal WHERE name = ?)) + 1"
+)
+_SEAL_ERASED = (
+    "INSERT INTO seal (name, sum) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET sum = max(sum, ?2)"
+)
+_OF_BANDIT = ("head", "arm", "decision", "piece", "change", "snapshot", "block", "key_run", "key_page")
 _BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
 
 
@@ -132,11 +145,11 @@ class SQLiteStore:
                 self._ends = {row[0]: (row,) for row in self._file.writer.execute(_HEADS)}
 
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
-               now: float) -> BanditRow:  # fmt: skip
+               now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         with self._file.transaction() as connection:
             if _find(connection, name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            (number,) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM bandit").fetchone()
+            (number,) = connection.execute(_NEXT_NUMBER, [_LAST_ERASED]).fetchone()
             row = BanditTableRow(number=number, name=name, config=json.dumps(dict(config)), rounds=rounds)
             connection.execute(ADD["bandit"], (*row, _BANDIT_SUM(row)))
             start = HeadRow(bandit=number, seq=0, at=0.0, decisions=0, arms=0)
@@ -144,7 +157,8 @@ class SQLiteStore:
             connection.execute(ADD["head"], head)
             self._ends[number] = (head,)
             seal_list(connection, "bandit")
-            self._append(connection, number, arms, now, 0.0)
+            for part in (Requests(arms, now), *history):
+                self._append(connection, number, *part)
             return BanditRow(number, name, dict(config), rounds)
 
     def find(self, name: str) -> BanditRow | None:
@@ -152,6 +166,35 @@ class SQLiteStore:
 
     def names(self) -> list[str]:
         return self._file.read(_names)
+
+    def amend(self, bandit: int, changes: Mapping[str, Any]) -> BanditRow:
+        with self._file.transaction() as connection:
+            row = _bandit_row(connection, bandit)
+            if row is None:
+                raise InputError(f"no bandit has the number {bandit}")
+            config = amended(json.loads(row.config), changes)
+            new = row._replace(config=json.dumps(config))
+            values = [new.config, _BANDIT_SUM(new), bandit]
+            connection.execute("UPDATE bandit SET config = ?, sum = ? WHERE number = ?", values)
+            seal_list(connection, "bandit")
+            return BanditRow(bandit, row.name, config, bool(row.rounds))
+
+    def erase(self, bandit: int, now: float) -> bool:
+        with self._file.transaction() as connection:
+            row = _bandit_row(connection, bandit)
+            if row is None or not may_be_erased(json.loads(row.config), now):
+                return False
+            connection.execute("PRAGMA secure_delete = ON")  # zeros in place of what was there
+            for table in _OF_BANDIT:
+                connection.execute(f"DELETE FROM {table} WHERE bandit = ?", [bandit])
+            connection.execute("DELETE FROM bandit WHERE number = ?", [bandit])
+            connection.execute("PRAGMA secure_delete = OFF")
+            connection.execute(_SEAL_ERASED, (_LAST_ERASED, bandit))
+            seal_list(connection, "bandit")
+            self._logs.pop(bandit, None)
+            self._ends.pop(bandit, None)
+        self._file.checkpoint()  # the write-ahead log still has it
+        return True
 
     def append(
         self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
@@ -263,6 +306,11 @@ def _find(connection: sqlite3.Connection, name: str) -> BanditRow | None:
     if bandit.name != name:
         raise damaged(f"the bandit {name!r} (index of table bandit)")
     return BanditRow(bandit.number, name, json.loads(bandit.config), bool(bandit.rounds))
+
+
+def _bandit_row(connection: sqlite3.Connection, number: int) -> BanditTableRow | None:
+    row = connection.execute(_BANDIT, [number]).fetchone()
+    return None if row is None else checked_row("bandit", row, f"bandit {number}")
 
 
 def _names(connection: sqlite3.Connection) -> list[str]:

@@ -103,6 +103,13 @@ class SQLiteFile:
                         raise type(error)(f"{self.address}: {one_line(error)}") from None
                     raise
 
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database and empty it, unless a reader still needs it."""
+        with self._writing:
+            if self.writer is not None and self._turn is not None:
+                with self._turn.taken():
+                    self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         """End a transaction that failed, if need be with a new connection."""
         try:

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accrual.core.errors import InputError
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -33,12 +32,13 @@ from accrual.store.base import (
     Store,
     StoreRequest,
 )
-from accrual.store.event_schema import DecisionRow, Events, Kind
+from accrual.store.event_schema import DecisionRow, Kind
 from accrual.store.memory import MemoryStore
 from accrual.testing.acceptance import CASES, JAZZ, ROCK, Append, Case, decide
+from accrual.testing.store_bandits import BanditsOfStoreSuite, event_tuples
 
 
-class StoreSuite(ABC):
+class StoreSuite(BanditsOfStoreSuite, ABC):
     """What any store must do, whatever it keeps things in."""
 
     durable = True  # whether what was stored is there when the store is opened again
@@ -56,49 +56,6 @@ class StoreSuite(ABC):
         store = self.open_store(tmp_path)
         yield store
         store.close()
-
-    # Bandits.
-
-    def test_bandits_are_found_by_name(self, store: Store) -> None:
-        """With their configuration, in the order in which they were made."""
-        config = {"policy": "AgeIMED()", "caps": [1.0, 2.5], "ünï": None}
-        made = store.create("b", config, [JAZZ, ROCK], rounds=True, now=0.0)
-        other = store.create("a", {}, [JAZZ], rounds=False, now=0.0)
-        assert store.names() == ["b", "a"]
-        assert store.find("b") == made
-        assert (made.name, made.config, made.rounds) == ("b", config, True)
-        assert store.find("a") == other
-        assert not other.rounds
-        assert store.find("c") is None
-
-    def test_a_name_is_given_once(self, store: Store) -> None:
-        """The second of its name is refused, and leaves nothing behind."""
-        made = store.create("plays", {}, [JAZZ], rounds=True, now=0.0)
-        with pytest.raises(InputError, match="plays"):
-            store.create("plays", {"other": 1}, [JAZZ, ROCK], rounds=True, now=0.0)
-        assert store.find("plays") == made
-        assert [arm.name for arm in store.arms(made.number)] == ["jazz"]
-
-    def test_the_first_arms_are_the_first_events(self, store: Store) -> None:
-        """At the time at which the bandit was made."""
-        bandit = store.create("plays", {}, [JAZZ, ROCK], rounds=False, now=5.5).number
-        assert _rows(store.read(bandit, 0, 100)) == [
-            (1, Kind.ADD_ARM, 5.5, -1, 0, 1.0, 80.0),
-            (2, Kind.ADD_ARM, 5.5, -1, 1, 2.0, 60.0),
-        ]
-        assert [tuple(arm) for arm in store.arms(bandit)] == [
-            ("jazz", 1.0, 80.0, False), ("rock", 2.0, 60.0, False)
-        ]  # fmt: skip
-
-    def test_bandits_do_not_mix(self, store: Store) -> None:
-        """Each has its own decisions, keys and positions."""
-        one, two = (store.create(name, {}, [JAZZ], rounds=True, now=0.0).number for name in ("1", "2"))
-        for bandit in (one, two):
-            chosen, paid = store.append(bandit, [decide(0, key="k"), NewPiece(0, 0.5, key="k")], 0.0)
-            assert chosen == Answer(Status.STORED, 2, 1.0, 0, (0,))
-            assert paid == Answer(Status.STORED, 3, 1.0)
-        assert store.append(one, [NewPiece(1, 0.5)], 0.0) == [Answer(Status.UNKNOWN)]
-        assert _rows(store.read(one, 0, 10)) == _rows(store.read(two, 0, 10))
 
     # Decisions.
 
@@ -175,7 +132,7 @@ class StoreSuite(ABC):
         assert [tuple(arm) for arm in store.arms(bandit)] == [
             ("jazz", 1.0, 80.0, True), ("rock", 2.0, 60.0, False), ("soul", 3.0, 40.0, False)
         ]  # fmt: skip
-        assert _rows(store.read(bandit, 2, 10)) == [
+        assert event_tuples(store.read(bandit, 2, 10)) == [
             (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0)
         ]  # fmt: skip
 
@@ -186,10 +143,10 @@ class StoreSuite(ABC):
         bandit = _rounds(store)
         for _ in range(20):
             store.append(bandit, [decide(0, 1), NewPiece(0, 0.5), CloseDecision(1), NewPiece(1, 0.25)], 0.0)
-        whole = _rows(store.read(bandit, 0, 1000))
+        whole = event_tuples(store.read(bandit, 0, 1000))
         for size in (1, 7, 64):
             parts: list[Any] = []
-            while block := _rows(store.read(bandit, parts[-1][0] if parts else 0, size)):
+            while block := event_tuples(store.read(bandit, parts[-1][0] if parts else 0, size)):
                 assert len(block) <= size
                 parts += block
             assert parts == whole
@@ -263,8 +220,8 @@ class StoreSuite(ABC):
                     strict=True,
                 ):
                     assert got._replace(seq=0) == wanted._replace(seq=0), request  # positions may have gaps
-            events = [row[1:] for row in _rows(store.read(mine, 0, 100_000))]
-            assert events == [row[1:] for row in _rows(plain.read(other, 0, 100_000))]
+            events = [row[1:] for row in event_tuples(store.read(mine, 0, 100_000))]
+            assert events == [row[1:] for row in event_tuples(plain.read(other, 0, 100_000))]
             assert len(events) > 200
 
     def test_one_of_many_threads_is_first(self, store: Store) -> None:
@@ -302,11 +259,15 @@ class StoreSuite(ABC):
             bandit, [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)], 0.0
         )
         store.save_snapshot(bandit, 3, "form", b"body")
-        before = (store.find("plays"), store.arms(bandit), _rows(store.read(bandit, 0, 100)))
+        before = (store.find("plays"), store.arms(bandit), event_tuples(store.read(bandit, 0, 100)))
         store.close()
         store = self.open_store(tmp_path)
         try:
-            assert before == (store.find("plays"), store.arms(bandit), _rows(store.read(bandit, 0, 100)))
+            assert before == (
+                store.find("plays"),
+                store.arms(bandit),
+                event_tuples(store.read(bandit, 0, 100)),
+            )
             assert store.load_snapshot(bandit, "form") == (3, b"body")
             answers = store.append(
                 bandit, [decide(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1)], 0.0
@@ -334,12 +295,6 @@ def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
     if arms:
         store.append(bandit, [decide(*arms)], now=at)
     return bandit
-
-
-def _rows(events: Events) -> list[Any]:
-    columns = events._asdict()
-    columns.pop("propensity")  # 0 but where a test is about it
-    return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 def _random(dice: random.Random, now: float) -> StoreRequest:

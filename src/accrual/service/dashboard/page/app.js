@@ -17,7 +17,7 @@ const REST_MOST = 15_000; // ... and at most, after failures
 const LIST = 10_000; // between two looks at which bandits there are, and at the overview
 
 let about = null;
-let listed = { at: -Infinity, bandits: [], broken: [] };
+let listed = { at: -Infinity, bandits: [], archived: [], broken: [] };
 let current = null; // the bandit that is shown; null also while the overview is
 let overviewAt = -Infinity; // when the overview was last drawn
 let last = null; // what was shown of it
@@ -48,6 +48,7 @@ async function run() {
       }
       failures += 1;
       fail(error, failures);
+      if (error.kind === "archived" || error.kind === "unknown-bandit") listed.at = -Infinity; // it was put away
     }
     await rest(failures ? Math.min(REST * 1.5 ** failures, REST_MOST) : REST);
   }
@@ -61,13 +62,13 @@ async function look() {
     return;
   }
   if (performance.now() - listed.at > LIST || !listed.bandits.length) {
-    const { bandits, not_served: broken } = await api.bandits();
-    listed = { bandits, broken, at: performance.now() };
+    const { bandits, archived, not_served: broken } = await api.bandits();
+    listed = { bandits, archived, broken, at: performance.now() };
     offer();
   }
   live();
   show($("forget"), Boolean(api.key.get()));
-  show($("empty"), !listed.bandits.length && !listed.broken.length);
+  show($("empty"), ![...listed.bandits, ...listed.archived, ...listed.broken].length);
   show($("opening"), Boolean(current) && !last);
   await lookOver();
   if (!current) return;
@@ -87,9 +88,9 @@ async function look() {
 
 /** The overview, while the address names no bandit of several. */
 async function lookOver() {
-  const shown = !current && listed.bandits.length > 0;
+  const shown = !current && listed.bandits.length + listed.archived.length > 0;
   if (shown && performance.now() - overviewAt > LIST) {
-    await overview.draw(listed.bandits);
+    await overview.draw(listed.bandits, listed.archived);
     overviewAt = performance.now();
   }
   show($("overview"), shown && !current);
@@ -103,13 +104,14 @@ function offer() {
   if ([...select.options].map((option) => option.value).join("\n") !== names.join("\n")) {
     select.replaceChildren(...names.map((name) => { const option = h("option"); option.textContent = option.value = name; return option; }));
   }
-  show($("all"), names.length > 1);
+  show($("all"), names.length + listed.archived.length > 1);
   const broken = listed.broken.map(({ name, why }) => `The bandit ${name} is not served: ${why}.`);
   say($("broken"), broken.join(" "));
   show($("broken"), broken.length > 0);
   const wanted = decodeURIComponent(location.hash.slice(1));
   const [only, ...others] = listed.bandits;
-  choose(listed.bandits.find((bandit) => bandit.name === wanted) || (only && !others.length ? only : null));
+  const alone = only && !others.length && !listed.archived.length;
+  choose(listed.bandits.find((bandit) => bandit.name === wanted) || (alone ? only : null));
   show($("chooser"), Boolean(current));
 }
 
@@ -170,7 +172,7 @@ function figures(state, bandit) {
   const sign = isSign(bandit.unit) ? bandit.unit : ""; // which stands at the figure; a word below it
   const word = bandit.unit && !sign ? `${bandit.unit}, ` : "";
   const rows = [
-    ["Decisions", short(state.decisions), "made so far"],
+    ["Decisions", short(state.decisions), bandit.imported ? `${short(bandit.imported)} of them from an old log` : "made so far"],
     ["Pending", short(state.pending), "may still earn more"],
     ["Reward arrived", reward(sum(total("observed")), sign), `${word}in time to count`],
     ["Still expected", known ? reward(sum(total("expected")), sign) : "–", word + expectedNote(state, bandit)],
@@ -229,7 +231,7 @@ async function askForKey(refusal) {
   const had = Boolean(api.key.get());
   api.key.forget();
   about = null;
-  listed = { at: -Infinity, bandits: [], broken: [] };
+  listed = { at: -Infinity, bandits: [], archived: [], broken: [] };
   choose(null);
   for (const id of ["overview", "all", "broken", "watch", "opening", "empty", "chooser", "forget", "trouble"]) show($(id), false);
   say($("facts"), "");

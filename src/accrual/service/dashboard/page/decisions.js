@@ -17,6 +17,9 @@ const PLAIN = {
   "mean of closed decisions": "Mean of closed decisions",
   "best mean": "Best mean",
   "closed decisions": "Closed decisions",
+  "its own, without the other arms": "By its own decisions alone",
+  "best estimate": "Highest estimate",
+  "deviation of a total": "How much totals vary",
   "bonus": "Bonus for being little known",
   "may still come": "May still come",
   "observed per decision": "Arrived per decision",
@@ -24,7 +27,7 @@ const PLAIN = {
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
 const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
-const LOOKS = ["expected total", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
+const LOOKS = ["expected total", "estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
 const UNSAID = ["decisions that pay 0 or the cap and tell as much"]; // terms that need the policy's paper to be understood
 
@@ -111,15 +114,20 @@ function sentences(found) {
   const worth = (reason) => reason.terms[look] ?? -Infinity;
   const looks = (reason) => {
     const [so, all] = [amount(reason.estimate), amount(worth(reason))];
+    if (look === "estimate") return `${all} per decision`;
     if (look !== "expected total") return `${plain(look).toLowerCase()} ${all}`;
     return so === all ? `${all} per decision` : `${so} per decision at the ages reached so far, ${all} expected in all`;
   };
+  if (!look && found.reasons.length === 1) said.push("It was the only arm in play.");
+  else if (!look && found.reasons.every((reason) => Object.keys(reason.terms).join() === "decisions")) {
+    said.push("No arm could be judged yet, so the one with the fewest decisions was next.");
+  }
   if (look && chosen && Number.isFinite(worth(chosen))) {
     const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
     if (!best || worth(chosen) >= worth(best)) {
       said.push(
-        `It looked best: ${looks(chosen)}` +
+        `${found.reasons.length === 1 ? "It was the only arm in play" : "It looked best"}: ${looks(chosen)}` +
           (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
       );
     } else {

@@ -74,6 +74,10 @@ export function span(seconds) {
   return plural(Math.round(seconds / size), name);
 }
 
+/** A moment, in seconds since 1970, by this machine's clock. */
+export const moment = (at) =>
+  new Date(at * 1000).toLocaleString(LOCALE, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+
 export function ago(bandit, at, now) {
   if (bandit.rounds) return `round ${count(at)}`;
   const seconds = Math.max(now - at, 0);

@@ -1,0 +1,105 @@
+"""`accrual bandits`: which bandits a database has, and which are put away."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from accrual.store.base import BanditRow, Store
+
+app = typer.Typer(help="List, archive, restore, delete bandits.")
+
+Url = Annotated[str | None, typer.Option("--store", metavar="URL", help="The database.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Which bandit.")]
+
+
+@contextmanager
+def _opened(url: str | None, readonly: bool = False) -> Iterator[Store]:
+    from accrual.store.backends import open_store
+
+    store = open_store(url or os.environ.get("ACCRUAL_STORE", "sqlite:///accrual.db"), readonly=readonly)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@app.command("list")
+def list_(store: Url = None) -> None:
+    """Show all bandits, and which are archived."""
+    from accrual.cli.output import show_table
+
+    with _opened(store, readonly=True) as place:
+        rows = [row for name in place.names() if (row := place.find(name)) is not None]
+        lines = [[row.name, _state(row), str(len(place.arms(row.number)))] for row in rows]
+    show_table(["name", "state", "arms"], lines)
+
+
+@app.command()
+def archive(name: Name, store: Url = None) -> None:
+    """Put a bandit away; all it has is kept."""
+    from accrual.live.archive import archive as put_away
+
+    with _opened(store) as place:
+        _say(put_away(place, name))
+
+
+@app.command()
+def restore(name: Name, store: Url = None) -> None:
+    """Bring an archived bandit back."""
+    from accrual.live.archive import restore as bring_back
+
+    with _opened(store) as place:
+        _say(bring_back(place, name))
+
+
+@app.command()
+def delete(
+    name: Name,
+    grace: Annotated[
+        str, typer.Option(metavar="TIME", help="How long it can still be restored: 12h, 7d.")
+    ] = "7d",
+    store: Url = None,
+) -> None:
+    """Archive a bandit, and erase it later.
+
+    A service erases it when the time has come, or accrual bandits erase.
+    """
+    from accrual.live.archive import delete as put_away
+
+    with _opened(store) as place:
+        _say(put_away(place, name, grace))
+
+
+@app.command()
+def erase(store: Url = None) -> None:
+    """Erase deleted bandits whose time has come."""
+    from accrual.live.archive import erase_due
+
+    with _opened(store) as place:
+        erased = erase_due(place)
+    typer.echo(f"erased: {', '.join(erased)}" if erased else "nothing to erase")
+
+
+def _say(row: BanditRow) -> None:
+    typer.echo(f"{row.name}: {_state(row)}")
+
+
+def _state(row: BanditRow) -> str:
+    from accrual.store.base import ARCHIVED, ERASE_AT
+
+    if ERASE_AT in row.config:
+        return f"deleted, to be erased at {_day(row.config[ERASE_AT])} UTC"
+    if ARCHIVED in row.config:
+        return f"archived since {_day(row.config[ARCHIVED])} UTC"
+    return "in use"
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))

@@ -1,0 +1,75 @@
+"""Bandits that are put away: archived ones are kept but not served, deleted ones are erased after a while."""
+
+from __future__ import annotations
+
+from accrual.core.durations import exact_duration, parse_duration
+from accrual.core.errors import InputError, unknown
+from accrual.store.base import ARCHIVED, ERASE_AT, BanditRow, Store, StoreDamaged, may_be_erased
+
+GRACE = "7d"  # unless another is given
+GRACE_LEAST = 3600.0  # seconds: long enough for every worker to notice, and for a person
+
+
+def archive(store: Store, name: str) -> BanditRow:
+    """Put a bandit away: nobody can open it until it is restored, and all that it has stays.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> from accrual.store.memory import MemoryStore
+    >>> store = MemoryStore()
+    >>> bandit = ac.Bandit(["jazz", "rock"], window=80, store=store, name="plays")
+    >>> _ = archive(store, "plays")
+    >>> ac.Bandit.open(store, "plays")
+    Traceback (most recent call last):
+    accrual.core.errors.InputError: the bandit 'plays' is archived; restore it to use it again
+    >>> _ = restore(store, "plays")
+    >>> ac.Bandit.open(store, "plays").arms
+    ['jazz', 'rock']
+    """
+    row = _found(store, name)
+    if ARCHIVED in row.config:
+        return row
+    return store.amend(row.number, {ARCHIVED: store.clock()})
+
+
+def restore(store: Store, name: str) -> BanditRow:
+    """Bring back a bandit that was archived or deleted, as it was."""
+    return store.amend(_found(store, name).number, {ARCHIVED: None, ERASE_AT: None})
+
+
+def delete(store: Store, name: str, grace: str = GRACE) -> BanditRow:
+    """Archive a bandit, and have it erased for good once a time such as ``"7d"`` has passed."""
+    row = _found(store, name)
+    seconds = parse_duration(grace, "grace")
+    if seconds < GRACE_LEAST:
+        raise InputError(f"grace must be at least {exact_duration(GRACE_LEAST)}, not {grace!r}")
+    now = store.clock()
+    return store.amend(row.number, {ARCHIVED: row.config.get(ARCHIVED, now), ERASE_AT: now + seconds})
+
+
+def erase_due(store: Store) -> list[str]:
+    """Erase the deleted bandits whose time has come; return their names."""
+    erased = []
+    now = store.clock()
+    for name in store.names():
+        try:
+            row = store.find(name)
+        except StoreDamaged:  # whoever opens it is told
+            continue
+        if row is not None and may_be_erased(row.config, now) and store.erase(row.number, now):
+            erased.append(name)
+    return erased
+
+
+def refuse_archived(row: BanditRow) -> None:
+    """Complain of a bandit that is archived."""
+    if ARCHIVED in row.config:
+        raise InputError(f"the bandit {row.name!r} is archived; restore it to use it again")
+
+
+def _found(store: Store, name: str) -> BanditRow:
+    row = store.find(name)
+    if row is None:
+        raise unknown("bandit", name, store.names())
+    return row
