@@ -22,7 +22,7 @@ from accrual.policy.age_lin import (
     finished,
     survey,
 )
-from accrual.policy.age_lin_refresh import KAPPA, MOST, SHY, refresh
+from accrual.policy.age_lin_refresh import KAPPA, MOST, refresh
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment
 from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policy.estimate import in_turn
@@ -106,7 +106,6 @@ class AgeLinTS(ContextualPolicy):
 
     def stats(self, params: Params) -> Stats:
         arms, buckets, width = len(params.cap), len(params.prior), params.width
-        shy = np.array([1.0] + [SHY] * (width - 1))
         return Stats(
             pulls=np.zeros(arms, np.int64),
             due=np.array([8], np.int64),
@@ -123,8 +122,8 @@ class AgeLinTS(ContextualPolicy):
             asked=np.zeros((arms, width, width)),
             nonzero=np.zeros(width),
             spread=params.prior.copy(),
-            kappa=shy * KAPPA if buckets > 1 else np.full(width, MOST),  # one bucket has no speed of its own
-            weight=shy * float(width),
+            kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own
+            weight=np.full(width, float(width)),
             total=np.zeros((arms, width)),
             speed=np.zeros((buckets, width)),
             centre=np.zeros(width),
