@@ -3,7 +3,7 @@
 import { $, h, say, show } from "./dom.js";
 import { amount, list, plural } from "./words.js";
 
-const ARMS = 4; // columns: the best of these are shown, level by level the same
+const ARMS = 4; // columns, and more where more arms are the highest at some level
 
 /** Show every feature; nothing for a bandit without. */
 export function draw(state, bandit) {
@@ -40,8 +40,11 @@ function heading(text) {
 }
 
 function table(feature) {
+  const all = Object.keys(feature.levels[0].expected);
   const most = (arm) => Math.max(...feature.levels.map((level) => level.expected[arm]));
-  const arms = Object.keys(feature.levels[0].expected).sort((a, b) => most(b) - most(a)).slice(0, ARMS);
+  const winners = new Set(feature.levels.map((level) => highest(level, all)));
+  const ranked = [...all].sort((a, b) => winners.has(b) - winners.has(a) || most(b) - most(a));
+  const arms = ranked.slice(0, Math.max(ARMS, winners.size));
   const title = (text) => { const cell = h("th", { role: "columnheader", scope: "col" }); say(cell, text); return cell; };
   return h(
     "table", { role: "table", "aria-label": feature.name },
@@ -50,8 +53,10 @@ function table(feature) {
   );
 }
 
+const highest = (level, arms) => arms.reduce((a, b) => (level.expected[a] >= level.expected[b] ? a : b));
+
 function row(level, arms) {
-  const best = arms.reduce((a, b) => (level.expected[a] >= level.expected[b] ? a : b));
+  const best = highest(level, arms);
   const name = h("th", { role: "rowheader", scope: "row" });
   say(name, level.level);
   const cell = (arm) =>
