@@ -117,7 +117,7 @@ def test_an_arm_that_some_never_see_is_not_judged():
         (["nation"], "no column 'nation'"),
         (["country:number"], "is told to be a number, and not all of its cells are"),
         (["when"], "of a time, give the hour"),
-        (["same"], "is the same in all decisions"),
+        (["same"], "has fewer than two values"),
         ("country", "must be a list of columns"),
     ],
 )

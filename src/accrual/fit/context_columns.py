@@ -123,7 +123,7 @@ def _counts(log: Log, told: ContextColumn) -> _Counts:
 def _kind(log: Log, told: ContextColumn, found: _Counts, most: int) -> tuple[Any, str]:
     """Decide what kind of feature a column is, and say so."""
     if found.different < 2:
-        raise InputError(f"context {told.name!r} is the same in all decisions: nothing can depend on it")
+        raise InputError(f"context {told.name!r} has fewer than two values: nothing can depend on it")
     missing = found.decisions - found.given
     empty = f"; missing in {missing:,} decisions" if missing else ""
     if not told.kind and found.truths == found.given:
@@ -165,7 +165,7 @@ def _range(log: Log, told: ContextColumn, found: _Counts, empty: str) -> tuple[A
     if low == high:
         low, high = least, most
     if low is None or low == high:
-        raise InputError(f"context {told.name!r} is the same in all decisions: nothing can depend on it")
+        raise InputError(f"context {told.name!r} has fewer than two values: nothing can depend on it")
     hint = (
         ""
         if told.kind or found.different > 20 or found.whole < found.given
