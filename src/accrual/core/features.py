@@ -138,6 +138,11 @@ class Features:
         return numbers
 
     def _number(self, name: str, kind: Any, value: Any) -> float:
+        given = type(value)  # the usual types first: this runs for every feature of every decision
+        if given is str and name in self._places:
+            return self._places[name].get(value, -1.0)
+        if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
+            return float(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return math.nan
         if kind is bool:
