@@ -59,6 +59,7 @@ contexts: venv
 coverage: venv
 	$(BIN)/python benchmarks/fit_coverage.py
 	$(BIN)/python benchmarks/compare_coverage.py
+	$(BIN)/python benchmarks/context_coverage.py
 
 # How often a verdict is false, how soon it falls, what state()'s interval covers, and plans beside trials.
 verdicts: venv

@@ -1,7 +1,7 @@
 """Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
 
-Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, coverage, fresh,
-plan, drift, guardrails, picture) may be named and is then run alone.
+Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, limit, coverage,
+fresh, plan, drift, guardrails, picture) may be named and is then run alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from accrual.experiments.trial import even_shares, trials
 from accrual.laws import Law
 from accrual.live import estimate as estimates
 from accrual.live.estimate import estimate
-from accrual.live.evidence import find_beaten, no_evidence, score
+from accrual.live.evidence import ERROR, find_beaten, no_evidence, score
 from accrual.live.guards import Guards, guard, no_guards
 from accrual.live.verdict import Pace, verdict
 from accrual.policy.floor import Shares, drawn, propensity
@@ -154,6 +154,37 @@ FRESH: dict[str, tuple[int, list[Law]]] = {
     "equal arms, w 60": (60, [ac.LumpLaw(0.55, "end")] * 6),
     "leaving, w 200": (200, [ac.LeavingLaw(stay, 0.6) for stay in (0.8, 0.85, 0.93)]),
 }
+
+
+@kernel
+def _told(shares: Shares, means: Floats, bet: float, run: int, rounds: int) -> int:
+    """Play one test of a gambler with a single bet; return the decision after which it has won, or 0."""
+    log, paid = 0.0, 0.5
+    for i in range(rounds):
+        arm, chance = drawn(shares, 0, floor_coin(7, run, i))
+        u, _ = pair((7, run), i, 0, 0)
+        total = 1.0 if u < means[arm] else 0.0
+        s = (total - paid / (i + 1.0)) / chance
+        paid += total
+        log += np.log1p(bet * shares.least[0] * (s if arm == 0 else -s))
+        if log >= np.log(2 / ERROR):
+            return i + 1
+    return 0
+
+
+def limit(runs: int) -> None:
+    """What a gambler would need who knew the difference beforehand, and so the best bet for it."""
+    print(
+        "limit: 0.30 against 0.40, floor 0.1, the pick is the better arm; a single bet that suits these arms"
+    )
+    shares = even_shares(2, 0.1)
+    for bet in (0.4, 0.45, 0.5):
+        found = np.array([_told(shares, np.array([0.4, 0.3]), bet, run, 5600) for run in range(runs)])
+        print(
+            f"  bet {bet}: found {share(int((found > 0).sum()), runs)} within 6,000 rounds, "
+            f"median round of these {np.median(found[found > 0]) + 400:,.0f}",
+            flush=True,
+        )
 
 
 def coverage(runs: int, jobs: int, cases: dict[str, tuple[int, list[Law]]], seed: int) -> None:
@@ -310,7 +341,18 @@ def picture() -> None:
 
 
 def main() -> None:
-    parts = ("false", "control", "power", "coverage", "fresh", "plan", "drift", "guardrails", "picture")
+    parts = (
+        "false",
+        "control",
+        "power",
+        "limit",
+        "coverage",
+        "fresh",
+        "plan",
+        "drift",
+        "guardrails",
+        "picture",
+    )
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"any of {', '.join(parts)}; all unless given")
     parser.add_argument("--runs", type=int, default=1000)
@@ -325,6 +367,8 @@ def main() -> None:
             control(max(given.runs // 5, 1))
         elif part == "power":
             power(given.runs, given.jobs)
+        elif part == "limit":
+            limit(2 * given.runs)
         elif part == "coverage":
             coverage(max(given.runs // 2, 1), given.jobs, KNOWN, seed=1)
         elif part == "fresh":

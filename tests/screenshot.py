@@ -17,7 +17,7 @@ OUT = Path(__file__).parent.parent / "docs" / "img" / "dashboard.png"
 
 
 def main() -> None:
-    """Watch the demo until two windows have passed, then take the picture."""
+    """Watch the demo until several windows have passed, then take the picture."""
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), demo=Demo(4.0)) as service,
@@ -25,7 +25,7 @@ def main() -> None:
         watched(browser) as seen,
     ):
         seen.page.goto(service.url)
-        late = "() => Number(document.querySelector('#figures > div:nth-child(5) dd')?.textContent) >= 3"
+        late = "() => Number(document.querySelector('#figures > div:nth-child(5) dd')?.textContent) >= 12"
         seen.page.wait_for_function(late, timeout=180_000)
         seen.page.mouse.move(0, 0)
         panel = seen.page.locator("#share-panel").bounding_box()

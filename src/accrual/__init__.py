@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accrual.experiments import gallery as gallery
     from accrual.experiments import paper as paper
     from accrual.experiments.api import compare as compare
+    from accrual.experiments.api import compare_by_context as compare_by_context
     from accrual.experiments.api import replay as replay
     from accrual.experiments.plan import plan as plan
     from accrual.fit.api import fit as fit
@@ -68,6 +69,7 @@ _WHERE = {
     "ScaledLaw": "accrual.laws",
     "UniformLaw": "accrual.laws",
     "compare": "accrual.experiments.api",
+    "compare_by_context": "accrual.experiments.api",
     "find_clusters": "accrual.policy.clusters",
     "fit_log": "accrual.fit.fit",
     "log_rounds": "accrual.engine.simulate",

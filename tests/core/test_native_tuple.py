@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,18 +10,37 @@ from accrual.core.jit import kernel
 from accrual.core.native_tuple import native_tuple
 
 
+class State(NamedTuple):
+    params: Any
+    number: int
+
+
+def _first() -> Any:
+    class Params(NamedTuple):
+        cap: Any
+        spread: Any
+
+    return Params
+
+
+def _second() -> Any:
+    class Params(NamedTuple):
+        spread: Any
+        cap: Any
+
+    return Params
+
+
 def test_classes_of_the_same_name_keep_their_own_fields():
     """Policies all call theirs Params and Stats."""
-    one = namedtuple("Params", ["cap", "spread"])
-    two = namedtuple("Params", ["spread", "cap"])
-    outer = namedtuple("State", ["params", "number"])
+    one, two = _first(), _second()
 
     @kernel
     def cap_of(state):
         return state.params.cap[0] + state.number
 
     first, second = np.array([1.0]), np.array([2.0])
-    assert cap_of(native_tuple(outer(one(first, second), 10))) == 11.0
-    assert cap_of(native_tuple(outer(two(first, second), 10))) == 12.0
+    assert cap_of(native_tuple(State(one(first, second), 10))) == 11.0
+    assert cap_of(native_tuple(State(two(first, second), 10))) == 12.0
     second[0] = 5.0  # the arrays are shared
-    assert cap_of(native_tuple(outer(two(first, second), 10))) == 15.0
+    assert cap_of(native_tuple(State(two(first, second), 10))) == 15.0

@@ -18,7 +18,10 @@ def test_it_runs_and_draws_what_the_file_shows(path):
     kept = nbformat.read(path, as_version=4)
     nbformat.validate(kept)
     run = NotebookClient(
-        nbformat.from_dict(kept), timeout=600, resources={"metadata": {"path": str(EXAMPLES)}}
+        nbformat.from_dict(kept),
+        timeout=600,
+        startup_timeout=600,
+        resources={"metadata": {"path": str(EXAMPLES)}},
     ).execute()
     assert [kinds(cell) for cell in run.cells] == [kinds(cell) for cell in kept.cells]
 

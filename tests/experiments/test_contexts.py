@@ -30,8 +30,9 @@ def made(n: int, seed: int, means: np.ndarray = MEANS) -> ReplayLog:
     pays = dice.random(n) < means[new, country, arm]
     age = dice.uniform(0, WINDOW, n)
     return ReplayLog(
-        ("a", "b"), np.ones(2), WINDOW, 50, 1e9, arm, np.arange(float(n)), np.where(arm == 1, second, 1 - second),
-        np.full(n, WINDOW), np.concatenate([[0], np.cumsum(pays)]), age[pays], np.ones(int(pays.sum())), groups=5,
+        ("a", "b"), np.ones(2), WINDOW, 50, 1e9, arm, np.arange(float(n)),
+        np.where(arm == 1, second, 1 - second), np.full(n, WINDOW), np.concatenate([[0], np.cumsum(pays)]),
+        age[pays], np.ones(int(pays.sum())), groups=5,
         features=FEATURES, stored=np.stack([new, country], axis=1).astype(np.float64),
     )  # fmt: skip
 
@@ -42,6 +43,7 @@ def test_a_model_by_context_makes_doubly_robust_sharper_and_stays_right():
     for seed in range(60):
         log = made(1500, seed)
         policy = fixed("always b", log.arms)
+        assert policy is not None
         ours = {one.method: one for one in judge(log, policy)}["doubly robust"]
         blind = {one.method: one for one in judge(replace(log, features=None, stored=None), policy)}
         held += ours.reward.low <= truth <= ours.reward.high
@@ -94,18 +96,20 @@ def test_a_comparison_by_context_finds_that_contexts_pay():
     import pandas as pd
 
     log = made(3000, 4)
+    assert log.stored is not None
     decisions = pd.DataFrame(
         {
-            "id": np.arange(3000), "arm": np.array(log.arms)[log.arm], "at": log.at, "propensity": log.propensity,
-            "new": log.stored[:, 0] == 1.0, "country": np.array(["de", "us"])[log.stored[:, 1].astype(int)],
+            "id": np.arange(3000), "arm": np.array(log.arms)[log.arm], "at": log.at,
+            "propensity": log.propensity, "new": log.stored[:, 0] == 1.0,
+            "country": np.array(["de", "us"])[log.stored[:, 1].astype(int)],
         }
     )  # fmt: skip
     paid = np.repeat(np.arange(3000), np.diff(log.first))
     pieces = pd.DataFrame({"decision": paid, "value": log.value, "age": log.age})
-    found = ac.compare((decisions, pieces), runs=4, horizon=3000, context=["new", "country"])
+    found = ac.compare_by_context((decisions, pieces), ["new", "country"], runs=4, horizon=3000)
     by_label = {line.policy: line for line in found.lines}
     assert by_label["AgeTS, no context"].more.low > 0.0
     assert by_label["AgeLinTS"].lost.value < by_label["AgeLinTS(waiting)"].lost.value
     assert "as true as that model" in found.summary()
     with pytest.raises(InputError, match="a replay needs to know with which chance"):
-        ac.compare((decisions.drop(columns="propensity"), pieces), context=["country"])
+        ac.compare_by_context((decisions.drop(columns="propensity"), pieces), ["country"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,9 @@ import pytest
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.fit.personal import _interval
+from accrual.fit.personal import mean_interval
 from accrual.fit.reward_model import Observed, cross_fit, scores
-from accrual.fit.schema import Fitted
+from accrual.fit.schema import Fitted, Interval, Personalising
 
 BASE = np.array([1.0, 1.05, 0.95])
 
@@ -20,7 +21,8 @@ BASE = np.array([1.0, 1.05, 0.95])
 def tables(n: int, seed: int, effect: float, by_context: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A log of three arms: a pays `effect` more to the new, c pays it more in the US, b pays best for all."""
     dice = np.random.default_rng(seed)
-    country = dice.choice(["de", "us", "fr", None], n, p=[0.4, 0.3, 0.2, 0.1])
+    countries = np.array(["de", "us", "fr", None])
+    country = countries[dice.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])]
     new, visits = dice.random(n) < 0.5, dice.poisson(5, n)
     odds = np.exp(np.outer(new * by_context, [-0.8, 0.0, 0.8]))
     chance = odds / odds.sum(axis=1, keepdims=True)
@@ -45,28 +47,39 @@ def tables(n: int, seed: int, effect: float, by_context: bool = False) -> tuple[
     return decisions, pieces
 
 
-def fitted(log: tuple[pd.DataFrame, pd.DataFrame], context: list[str], **more: object) -> Fitted:
+def worth(found: Fitted) -> Personalising:
+    assert found.contexts is not None
+    return found.contexts
+
+
+def value(found: Fitted) -> Interval:
+    told = worth(found).value
+    assert told is not None
+    return told
+
+
+def fitted(log: tuple[pd.DataFrame, pd.DataFrame], context: list[str], **more: Any) -> Fitted:
     columns = {"propensity": "p"} if "p" in log[0] else {}
     return ac.fit(*log, columns, window=1000, groups=5, context=context, **more)
 
 
 def test_a_log_whose_best_arm_depends_on_the_context_says_so_and_for_whom(tmp_path):
     found = fitted(tables(12_000, 1, 0.6, by_context=True), ["country", "new", "visits"])
-    contexts = found.contexts
-    assert contexts.value.low > 0.0
+    contexts = worth(found)
+    assert value(found).low > 0.0
     assert {(one.part, one.arm) for one in contexts.winners} >= {("country=us", "c")}
     line = next(line for line in found.summary().splitlines() if line.startswith("Does the best arm"))
     assert "yes; chosen by a linear model" in line
     assert "propensities are taken to be right" in line
     found.save(tmp_path / "problem.json")
-    assert Fitted.load(tmp_path / "problem.json").contexts.winners[0].part == contexts.winners[0].part
+    assert worth(Fitted.load(tmp_path / "problem.json")).winners[0].part == contexts.winners[0].part
 
 
 def test_useless_contexts_are_no_sign():
     log = tables(6000, 2, 0.0)
     found = fitted((log[0].drop(columns="p"), log[1]), ["country", "new"], uniform=True)
-    assert found.contexts.value.low <= 0.0
-    assert found.contexts.winners == ()
+    assert value(found).low <= 0.0
+    assert worth(found).winners == ()
     assert "no sign of it" in found.summary()
     assert "As told, every arm had the same chance" in found.summary()
 
@@ -76,14 +89,14 @@ def test_without_propensities_it_says_what_is_assumed_or_refuses():
     even = fitted((plain[0].drop(columns="p"), plain[1]), ["new"])
     assert "it is assumed that it chose arms without regard to the context" in even.summary()
     uneven = fitted((chosen[0].drop(columns="p"), chosen[1]), ["new"])
-    assert uneven.contexts.value is None
+    assert worth(uneven).value is None
     assert "this log cannot tell: the log chose arms by the context (new)" in uneven.summary()
 
 
 def test_propensities_that_do_not_fit_are_not_believed():
     decisions, pieces = tables(6000, 3, 0.3, by_context=True)
     found = fitted((decisions.assign(p=0.9), pieces), ["new"])
-    assert found.contexts.value is None
+    assert worth(found).value is None
     assert "the propensities do not fit the log" in found.summary()
 
 
@@ -92,7 +105,7 @@ def test_an_arm_that_some_never_see_is_not_judged():
     decisions, pieces = tables(6000, 4, 0.3)
     decisions["arm"] = np.where(decisions.new, "a", "b")
     found = fitted((decisions.assign(p=1.0), pieces), ["new"])
-    assert found.contexts.value is None
+    assert worth(found).value is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +138,8 @@ def test_what_kind_of_feature_a_column_is(tmp_path):
     pieces.to_csv(tmp_path / "pieces.csv", index=False)
     context = ["country", "new", "visits", "zip", "town"]
     for log in ((decisions, pieces), (tmp_path / "decisions.csv", tmp_path / "pieces.csv")):
-        words = ac.fit(*log, {"propensity": "p"}, window=1000, groups=5, context=context).contexts.features
+        found = ac.fit(*log, {"propensity": "p"}, window=1000, groups=5, context=context)
+        words = worth(found).features
         assert words[0].startswith("country: 3 levels; missing in ")
         assert words[1] == "new: yes or no"
         assert words[2].startswith("visits: a number from 0 to ")
@@ -139,7 +153,7 @@ def test_a_joined_table_and_a_context_that_changes_within_a_decision():
     joined = pieces.merge(decisions, left_on="decision", right_on="id").drop(columns="decision")
     told = {"propensity": "p", "id": "id"}
     found = ac.fit(joined, None, told, window=1000, groups=5, context=["new"])
-    assert found.contexts.decisions == 600
+    assert worth(found).decisions == 600
     joined.loc[0, "new"] = not joined.loc[0, "new"]
     with pytest.raises(InputError, match="several values for decision 0"):
         ac.fit(joined, None, told, window=1000, groups=5, context=["new"])
@@ -169,9 +183,9 @@ def test_the_interval_holds_the_truth():
         seen, truth = simulated(1500, seed)
         found = cross_fit(seen)
         single, rows = found.single[found.fold], np.arange(1500)
-        value = _interval(scores(seen, found, found.choice) - scores(seen, found, single))
+        told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
         true = float((truth[rows, found.choice] - truth[rows, single]).mean())
-        held += value.low <= true <= value.high
-        spread.append(value.value - true)
+        held += told.low <= true <= told.high
+        spread.append(told.value - true)
     assert 0.90 * 150 <= held <= 0.995 * 150
     assert abs(np.mean(spread)) < 4 * np.std(spread) / np.sqrt(150)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 from tests.postgres import server
 
 import accrual as ac
@@ -19,6 +20,7 @@ from accrual.policy.floor import drawn
 from accrual.store import migrate
 from accrual.store.base import NewPiece
 from accrual.store.event_schema import Kind
+from accrual.store.export import export
 
 REFUNDS = {"refunds": ac.Guardrail(margin=0.02, action="retire")}
 
@@ -186,6 +188,19 @@ def test_the_last_arm_stays():
 def test_guardrails_that_cannot_be(options, said):
     with pytest.raises(InputError, match=said):
         ac.Bandit(["a", "b"], window=20, **options)
+
+
+def test_an_export_has_guardrails_in_a_file_of_their_own(tmp_path):
+    store = f"sqlite:///{tmp_path}/plays.db"
+    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
+        for one in bandit.decide(n=4):
+            bandit.observe(one.id, 0.25, age=0)
+        bandit.observe(2, 1.0, age=1, stream="refunds")
+    counts = export(store, None, tmp_path / "out")
+    assert counts == {"decisions.parquet": 4, "pieces.parquet": 4, "guardrails.parquet": 1}
+    (row,) = parquet.read_table(tmp_path / "out" / "guardrails.parquet").to_pylist()
+    assert (row["decision"], row["stream"], row["value"], row["age"]) == (2, "refunds", 1.0, 1.0)
+    assert "stream" not in parquet.read_table(tmp_path / "out" / "pieces.parquet").column_names
 
 
 def test_other_guardrails_are_refused_when_a_bandit_is_opened_again(tmp_path):

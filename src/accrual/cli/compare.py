@@ -116,13 +116,14 @@ def compare(
 
 def _by_context(source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int) -> None:
     """Compare on the visitors of a log, and print."""
-    from accrual.experiments.api import compare_log
+    from accrual.experiments.api import compare_by_context
 
     if source.log.suffix == ".json" or extent.device != "cpu":
         raise InputError("contexts are compared on the log itself, on the CPU")
     with source.opened() as log:
-        fitted = source.fit(log)
-        found = compare_log(log, fitted, policies, extent.horizon, extent.runs, seed, source.uniform)
+        found = compare_by_context(
+            log, (), policies, extent.runs, extent.horizon, seed, source.uniform, source.fit(log)
+        )
     for line in [*found.summary().splitlines(), ""]:
         say(line)
     show_table(

@@ -36,9 +36,7 @@ def compare(
     horizon: int | None = None,
     seed: int = 0,
     rate: float | None = None,
-    context: Sequence[str] = (),
-    uniform: bool = False,
-) -> Comparison | ContextComparison:
+) -> Comparison:
     """Simulate policies on decisions that pay what logged ones did, when they did.
 
     Parameters
@@ -55,15 +53,10 @@ def compare(
     seed : int
     rate : float, optional
         Decisions per second, or per the log's own unit of time; the log's unless given.
-    context : sequence of str
-        Columns of a log that say whom a decision was for. Then AgeLinTS, `policies` and visitors of the log
-        are simulated, and a linear model says what the log did not try: docs/contexts.md.
-    uniform : bool
-        With contexts: whether every arm had the same chance; otherwise the log must have propensities.
 
     Returns
     -------
-    Comparison or, with contexts, ContextComparison
+    Comparison
         Its `summary` says in words what was found.
 
     Examples
@@ -77,11 +70,6 @@ def compare(
     >>> list(found.table().index)
     ['AgeIMED', 'DelayedUCB1']
     """
-    if context:
-        if isinstance(source, Fitted) or rate is not None:
-            raise InputError("contexts are compared on a log, at its own pace: leave out rate")
-        with _opened(source, context) as log:
-            return compare_log(log, fit_log(log, uniform=uniform), policies, horizon, runs, seed, uniform)
     setup = comparison_setup.set_up(_fitted(source), rate, seed)
     compared = comparison_setup.policies(setup, policies)
     cells = comparison_setup.cells(
@@ -93,21 +81,46 @@ def compare(
     return make_comparison(setup, result, compared)
 
 
-def compare_log(
-    log: Log,
-    fitted: Fitted,
-    policies: Sequence[str | Policy],
-    horizon: int | None,
-    runs: int,
-    seed: int,
-    uniform: bool,
+def compare_by_context(
+    log: Source,
+    context: Sequence[str] = (),
+    policies: Sequence[str | Policy] = (),
+    runs: int = 20,
+    horizon: int | None = None,
+    seed: int = 0,
+    uniform: bool = False,
+    fitted: Fitted | None = None,
 ) -> ContextComparison:
-    """Compare policies on an opened log with contexts, of which `fitted` is the fit."""
-    assert fitted.contexts is not None
-    logged = from_log(log, fitted, uniform)
-    compared = [parse(one) if isinstance(one, str) else one for one in policies]
-    by_label = {one.label: one for one in compared}
-    return compare_contexts(logged, fitted.contexts, by_label, horizon, runs, seed)
+    """Simulate policies that choose by context, on the visitors of a log.
+
+    A linear model of the context says what an arm would have paid a visitor to whom the log did not show it;
+    where the log contradicts the model this is refused. docs/contexts.md says more.
+
+    Parameters
+    ----------
+    log : path, data frame, pair of them, or Log
+    context : sequence of str
+        Columns that say whom a decision was for, as for `accrual.open_log`; none for an open log.
+    policies : sequence of str or Policy
+        Beside AgeLinTS; AgeLinTS waiting and AgeTS, which sees no context, unless given.
+    runs : int
+    horizon : int, optional
+        Decisions in a run; as many as the log has, and at most 20,000, unless given.
+    seed : int
+    uniform : bool
+        Whether every arm had the same chance; otherwise the log must have propensities.
+    fitted : Fitted, optional
+        What `accrual.fit_log` found of this log; it is fitted unless given.
+    """
+    with _opened(log, context) as opened:
+        if not opened.contexts:
+            raise InputError("say which columns say whom a decision was for, such as context=['country']")
+        found = fit_log(opened, uniform=uniform) if fitted is None else fitted
+        logged = from_log(opened, found, uniform)
+    assert found.contexts is not None
+    given = [parse(one) if isinstance(one, str) else one for one in policies]
+    by_label = {one.label: one for one in given}
+    return compare_contexts(logged, found.contexts, by_label, horizon, runs, seed)
 
 
 def replay(

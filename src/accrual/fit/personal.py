@@ -26,7 +26,6 @@ EFFECTIVE_LEAST = 100.0  # decisions of equal weight below which a figure would 
 _NUMBERS_MOST = 30_000_000  # of contexts or expectations that are held in memory: of more decisions, a sample
 _ASTRAY = 6.0  # standard errors by which propensities may miss
 _DEPENDS = 1e-4  # of the test whether arms were chosen by context
-_Z = 1.959964
 
 
 def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personalising:
@@ -63,11 +62,11 @@ def _observed(
     log: Log, contexts: LogContexts, window: float, groups: int, uniform: bool
 ) -> tuple[Observed, str]:
     """Read what each decision was for, chose and paid; and say with which propensities."""
-    arm, propensity, followed = _columns(
+    number, propensity, followed = _columns(
         log, "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
     )
     decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces")
-    arm, count = log.arm_numbers[arm.astype(np.int64)], len(log.arms)
+    arm, count = log.arm_numbers[number.astype(np.int64)], len(log.arms)
     if log.has_propensity:
         assumed = "The log's propensities are taken to be right."
         chance = propensity.astype(np.float64)
@@ -152,7 +151,10 @@ def _judge(begun: Personalising, seen: Observed, arms: tuple[str, ...], features
     alone = scores(seen, found, single)
     more = scores(seen, found, choice) - alone
     return replace(
-        begun, value=_interval(more), pays=_interval(alone), winners=_winners(seen, found, arms, features)
+        begun,
+        value=mean_interval(more),
+        pays=mean_interval(alone),
+        winners=_winners(seen, found, arms, features),
     )
 
 
@@ -174,9 +176,21 @@ def _cannot(seen: Observed, choice: Ints, effective: float) -> str:
     return ""
 
 
-def _interval(each: Floats, z: float = _Z) -> Interval:
-    value, error = float(each.mean()), float(each.std(ddof=1)) / math.sqrt(len(each))
-    return Interval(value, value - z * error, value + z * error)
+def mean_interval(each: Floats, level: float = 0.975) -> Interval:
+    """Give the mean of scores with its interval: Student's, with the freedom that their variance has.
+
+    Scores are mostly alike, and large where a rare choice was made: their variance is then known less well
+    than their number suggests.
+    """
+    count, value = len(each), float(each.mean())
+    away = each - value
+    square = float((away**2).mean())
+    if square == 0.0:
+        return Interval(value, value, value)
+    tails = float((away**4).mean()) / square**2
+    freedom = max(2.0 * count / max(tails - 1.0, 1e-9), 1.0)
+    error = math.sqrt(square / (count - 1)) * float(special.stdtrit(min(freedom, 1e9), level))
+    return Interval(value, value - error, value + error)
 
 
 def _winners(
@@ -193,14 +207,14 @@ def _winners(
     parts = _parts(seen, features)
     parts += [(name.replace(" above ", " up to "), ~mine) for name, mine in parts if " above " in name]
     parts += [(f"not {name}", ~mine) for name, mine in parts if features.kinds.get(name) is bool]
-    z = float(special.ndtri(1.0 - 0.025 / (len(parts) * len(usable))))
+    level = 1.0 - 0.025 / (len(parts) * len(usable))
     base = scores(seen, found, np.full(len(seen.arm), best))
     winners: dict[str, Winner] = {}
     for a in usable:
         more = scores(seen, found, np.full(len(seen.arm), a)) - base
         for name, mine in parts:
             if mine.sum() >= EFFECTIVE_LEAST:
-                one = Winner(name, int(mine.sum()), arms[a], arms[best], _interval(more[mine], z))
+                one = Winner(name, int(mine.sum()), arms[a], arms[best], mean_interval(more[mine], level))
                 if one.more.low > 0.0 and (name not in winners or one.more.value > winners[name].more.value):
                     winners[name] = one
     return tuple(winners.values())

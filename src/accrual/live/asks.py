@@ -40,15 +40,15 @@ class AskChecks:
         self._turn = turn
         self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
-    def piece(self, piece: NewPiece) -> NewPiece:
-        """Check a piece."""
-        value, age, at, largest = piece.value, piece.age, piece.when, self._follower.ledger.arms.value_most
-        if piece.stream is not None:
-            if piece.stream not in self._streams.values():
-                raise InputError(
-                    f"there is no guardrail number {piece.stream!r}; there are {len(self._streams)}"
-                )
-            largest = VALUE_MOST * self._config.guardrails[piece.stream][1].cap
+    def check_piece(
+        self, value: float, age: float | None, at: float | None, key: str | None, stream: int | None
+    ) -> None:
+        """Complain of a piece that cannot be; `stream` is the number of a guardrail, None for the reward."""
+        largest = self._follower.ledger.arms.value_most
+        if stream is not None:
+            if stream not in self._streams.values():
+                raise InputError(f"there is no guardrail number {stream!r}; there are {len(self._streams)}")
+            largest = VALUE_MOST * self._config.guardrails[stream][1].cap
         if not is_finite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if abs(float(value)) > largest:
@@ -65,17 +65,20 @@ class AskChecks:
                 raise InputError("say when a piece came by age= or by at=, not both")
             if not is_finite(age) or age < 0:
                 raise InputError(f"a piece's age must be 0 or more, not {age!r}")
-            age = float(age)
-        elif at is not None:
-            if not is_finite(at):
-                raise InputError(f"a piece's time must be a finite number, not {at!r}")
-            at = float(at)
-        if piece.key is not None:
-            name_of("a piece", piece.key)
-        plain = type(piece.decision) is int and type(value) is float
-        if plain and age is piece.age and at is piece.when:  # float() returns a float itself
-            return piece
-        return piece._replace(decision=decision_number(piece.decision), value=float(value), age=age, when=at)
+        elif at is not None and not is_finite(at):
+            raise InputError(f"a piece's time must be a finite number, not {at!r}")
+        if key is not None:
+            name_of("a piece", key)
+
+    def piece(self, piece: NewPiece) -> NewPiece:
+        """Check a piece that did not come from `Bandit.piece`, and return it in plain numbers."""
+        self.check_piece(piece.value, piece.age, piece.when, piece.key, piece.stream)
+        return piece._replace(
+            decision=decision_number(piece.decision),
+            value=float(piece.value),
+            age=None if piece.age is None else float(piece.age),
+            when=None if piece.when is None else float(piece.when),
+        )
 
     def stream(self, name: str) -> int:
         """Return the number of a guardrail."""

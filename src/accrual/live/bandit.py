@@ -496,4 +496,7 @@ class Bandit:
     ) -> NewPiece:
         """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
         number = None if stream is None else self._checks.stream(stream)
-        return self._checks.piece(NewPiece(id, value, age, at, key, number))
+        self._checks.check_piece(value, age, at, key, number)
+        decision = id if type(id) is int else decision_number(id)
+        age, at = (None if age is None else float(age)), (None if at is None else float(at))
+        return NewPiece(decision, float(value), age, at, key, number)

@@ -122,10 +122,8 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         if grouped:
             group = int(np.searchsorted(state.rules.edges, age, side="right"))
             if group < row["group"]:
-                amend(
-                    state.params, state.stats, row, pending.paid[number], group, value,
-                    pending.contexts[number],
-                )  # fmt: skip
+                paid, x = pending.paid[number], pending.contexts[number]
+                amend(state.params, state.stats, row, paid, group, value, x)
             pending.paid[number, group] += value
         return True
 

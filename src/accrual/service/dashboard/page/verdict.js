@@ -18,7 +18,7 @@ export function answer(state, inUnit) {
   if (!verdict.scored) return ["No verdict yet", `${upper(verdict.sentence.replace(/^No verdict yet: /, ""))} ${highest(playing)}`];
   const parts = [`${some(verdict.contenders)} may still be the best, by ${plural(verdict.scored, "closed decision")}.`];
   if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm pays at least as much.`);
-  if (verdict.loss_if_stopped !== null) parts.push(`Stopping now with ${verdict.leader} would lose about ${amount(verdict.loss_if_stopped)} per decision.`);
+  if (verdict.loss_if_stopped !== null) parts.push(`By these ${verdict.leader} leads; stopping with it now would lose about ${amount(verdict.loss_if_stopped)} per decision.`);
   if (verdict.decisions_to_go !== null) {
     const rough = (n) => Number(n.toPrecision(2)); // more figures would promise more than is known
     const time = verdict.time_to_go === null ? "" : `, ${inUnit(rough(verdict.time_to_go))},`;
@@ -40,8 +40,10 @@ export function draw(state) {
   const { verdict } = state;
   const pair = [...verdict.pairs].sort((a, b) => a.interval[0] - b.interval[0])[0];
   const figure = $("sequence");
-  show(figure, Boolean(pair && pair.sequence.length));
-  if (!pair || !pair.sequence.length) return;
+  const width = (ends) => ends.at(-1) - ends.at(-2);
+  const told = Boolean(pair?.sequence.length) && width(pair.interval) < width(pair.sequence[0]); // else it says nothing yet
+  show(figure, told);
+  if (!told) return;
   const points = [...pair.sequence, [verdict.scored, ...pair.interval]];
   const settled = points.slice(Math.floor(points.length / 4)); // the first intervals are too wide to show
   const low = Math.min(0, ...settled.map((point) => point[1]));
