@@ -56,6 +56,8 @@ def test_the_ending_decides_the_format(result, tmp_path):
         with pytest.raises(ac.InputError, match=rf"ending in .parquet or .csv, not to '.*{name}'$"):
             result.save(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["R.CSV", "r.parquet"]
+    with pytest.raises(ac.InputError, match=r"r\.csv: there is no folder '.*nosuch'"):
+        result.save(tmp_path / "nosuch" / "r.csv")
 
 
 def test_a_picture_without_a_path_is_pyplots_and_one_with_a_path_is_not(result, tmp_path):

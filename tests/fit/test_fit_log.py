@@ -142,6 +142,17 @@ def test_arms_are_in_natural_order(write):
 ZONED = "id,arm,at\n1,a,2024-03-31 01:30:00+01:00\n2,b,2024-03-31T03:30:00+02:00\n3,a,2024-03-31 02:00:00Z\n"
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_times_of_a_pandas_frame_in_every_unit_and_zone(unit, zone):
+    start = pd.Timestamp("2024-05-01 12:00", tz=zone)
+    at = pd.Series([start + pd.Timedelta(hours=i) for i in range(3)]).dt.as_unit(unit)
+    frame = pd.DataFrame({"id": [1, 2, 3], "arm": ["a", "b", "a"], "at": at, "value": 1.0, "age": 60})
+    assert frame["at"].dt.unit == unit
+    with open_log(frame, age_unit="s") as log:
+        assert log.first == start.timestamp()
+
+
 def test_time_zones_become_utc(write):
     pieces = write("p.csv", "decision,value,at\n1,1,2024-03-31 03:00:00+02:00\n2,1,2024-03-31 01:30:00.5Z\n")
     with open_log(write("d.csv", ZONED), pieces) as log:

@@ -53,6 +53,25 @@ class Clock:
         return self.now
 
 
+def test_a_bandit_and_its_state_are_short_in_a_console_and_a_table_in_a_notebook():
+    clock = Clock()
+    arms = {"<i>": 1.0, "rock": 2.0, "talk": 1.0}
+    bandit = ac.Bandit(arms, "36h", policy="UCB1", name="plays", clock=clock)
+    assert repr(bandit) == "Bandit('plays': 3 arms, window 36h, UCB1(), 0 decisions)"
+    assert repr(bandit.state()) == "BanditState('plays': 0 decisions, 0 pending, 3 arms)"
+    for one in bandit.decide(n=3):
+        bandit.observe(one.id, 0.5 if one.arm == "rock" else 0.25, age=0)
+    clock.now += 40 * 3600
+    bandit.retire_arm("talk")
+    assert repr(bandit.state()).endswith("3 decisions, 0 pending, 3 arms; highest estimate rock, 0.5)")
+    html = bandit._repr_html_()
+    assert html.index("<td>rock</td><td>0.5</td>") < html.index("<td>&lt;i&gt;</td>")
+    assert "talk (retired)" in html
+    crowd = ac.Bandit([f"arm {i}" for i in range(120)], 80, policy="UCB1").state()._repr_html_()
+    assert crowd.count("<tr>") == 1 + 20 + 1
+    assert "and 100 more arms" in crowd
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request, tmp_path):
     if request.param == "memory":

@@ -526,6 +526,22 @@ def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
         }"""
     )
     assert chosen == [f"arm {i}" for i in range(14, 20)]
+    tops = page.evaluate(
+        """async () => {
+          const { Chart } = await import("/dashboard/charts.js");
+          const host = document.body.appendChild(document.createElement("div"));
+          const words = { words: String, range: () => [0, 1] };
+          const chart = new Chart(host, { x: { label: "" }, y: words, stacked: true });
+          const rest = { value: "", read: () => "" };
+          const line = (i) => ({ name: `${i}`, slot: i, y: [i / 9, i / 9], from: i / 9, ...rest });
+          host.hidden = true; // as the page is until it has been drawn
+          chart.draw([0, 1], [1, 4, 7].map(line));
+          host.hidden = false;
+          for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+          return [...host.querySelectorAll("li")].map((label) => label.style.top);
+        }"""
+    )
+    assert len(set(tops)) == 3, "labels lie over each other after the first drawing"
 
 
 @in_browser

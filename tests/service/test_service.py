@@ -437,6 +437,8 @@ def test_a_bandit_is_archived_restored_and_deleted(tmp_path):
         assert service.events("plays") == before[0]
         assert service.post(f"{at}/decisions", {"key": "k"}).json()["decisions"][0]["id"] == 0
         assert problem(service.http.delete(f"{at}?grace=59m")) == "invalid"
+        wrong = service.http.delete(f"{at}?grace=soon").json()["detail"]
+        assert wrong.startswith("grace must be a time such as 60d, 12h or 30m")
         gone = service.http.delete(f"{at}?grace=1h").json()
         assert 3600 <= gone["erase_at"] - gone["archived"] < 3700
         assert service.get(at).json() == gone

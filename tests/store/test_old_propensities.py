@@ -109,8 +109,8 @@ def test_an_old_store_says_that_no_propensity_was_recorded(kind, tmp_path, monke
     with ac.Bandit.open(old, floor=0.2) as bandit:
         said = bandit.state().verdict
         assert said.sentence == (
-            "No verdict yet: no decision with a recorded propensity has closed. "
-            "No propensity was recorded before, for 80 decisions."
+            "No verdict yet: no decision with a recorded propensity, made among the arms now in play, has "
+            "closed. No propensity was recorded before, for 80 decisions."
         )
         bandit.decide(n=50)
         assert (bandit.state().verdict.scored, bandit.state().verdict.skipped) == (30, 100)

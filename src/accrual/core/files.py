@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from accrual.core.errors import InputError
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -27,6 +29,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['a.txt']
     """
     target = Path(os.path.realpath(path))  # a link's own target is replaced, not the link
+    if not target.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {str(target.parent)!r}")
     # Two machines that share the folder may have the same process number.
     partial = target.with_name(f".{target.stem}.{os.urandom(8).hex()}.part{target.suffix}")
     try:

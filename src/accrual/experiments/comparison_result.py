@@ -248,6 +248,11 @@ class Comparison:
         """Draw regret against decisions; returns matplotlib's Axes."""
         return self.result.plot(path)
 
+    def __repr__(self) -> str:
+        return (
+            f"Comparison({len(self.lines)} policies on {self.setup.fitted}; least lost: {self.best.policy})"
+        )
+
     def _repr_html_(self) -> str:
         rows = [
             [line.policy, figure(line.lost.value), line.lost.between(), f"{line.share.value:.1f}"]

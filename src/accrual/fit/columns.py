@@ -41,7 +41,7 @@ NUMBERS = re.compile(
     r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL(\(.*\))?|U?INT(8|16|32|64|128)|BIGNUM)$"
 )
 TIMED = re.compile(r"^(DATE|TIMESTAMP(_S|_MS|_NS)?|DATETIME)$")
-ZONED = re.compile(r"^TIMESTAMP(_NS|_MS|_S)? WITH TIME ZONE$")
+ZONED = re.compile(r"^TIMESTAMP((_NS|_MS|_S)? WITH TIME ZONE|TZ(_NS)?)$")
 
 
 def assign(

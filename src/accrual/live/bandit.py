@@ -32,6 +32,7 @@ from accrual.live.config import (
     name_of,
     read,
     window_of,
+    window_text,
     with_guardrails,
     with_limits,
 )
@@ -191,6 +192,14 @@ class Bandit:
         refuse_in_children(self)
         if owned and store.shared:
             self.follow()
+
+    def __repr__(self) -> str:
+        window = window_text(self._config.rounds, self._config.window)
+        counts = f"{len(self.arms)} arms, window {window}", f"{self._follower.ledger.decisions:,} decisions"
+        return f"Bandit({self.name!r}: {counts[0]}, {self.policy}, {counts[1]})"
+
+    def _repr_html_(self) -> str:
+        return self.state()._repr_html_()
 
     @property
     def policy(self) -> Policy:

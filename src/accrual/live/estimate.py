@@ -14,6 +14,7 @@ import numpy as np
 from accrual.policy.age_cells import Cells
 from accrual.policy.base import Floats
 
+_SWEEPS = 3  # between the arms' totals and the spread that they share
 _WORTH = 20.0  # decisions of an arm that the spread of all arms counts as
 _Z = 2.3  # standard errors, not 1.96: a policy leaves arms that look bad, so means are too low
 
@@ -67,14 +68,24 @@ def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
 
 
 def _spread(cells: Cells, edges: Floats, arm: int) -> Floats:
-    """Return how an arm's pay divides over the buckets, with the help of the spread that arms share."""
+    """Return how an arm's pay divides over the buckets, with the help of the spread that arms share.
+
+    Ages that no decision has reached are taken to pay as much, on average, as those that were reached.
+    """
     seen, paid = cells.seen, np.maximum(cells.paid, 0.0)
-    levels = np.divide(paid, seen, out=np.zeros_like(paid), where=seen > 0.0).sum(axis=1)
-    # Even pay over the window counts as one decision of a middling arm.
+    reached = seen > 0.0
+    means = np.divide(paid, seen, out=np.zeros_like(paid), where=reached).sum(axis=1)
     even = np.diff(edges, prepend=0.0) / edges[-1]
-    level = float(levels.mean()) or 1.0
-    pooled = (paid.sum(axis=0) + level * even) / (levels @ seen + level)
-    shares = (paid[arm] + _WORTH * levels[arm] * pooled) / (seen[arm] + _WORTH)
+    any_reached = reached.any(axis=0)
+    pooled = even
+    for _ in range(_SWEEPS):
+        known = reached @ pooled
+        totals = np.divide(means, known, out=np.zeros_like(means), where=known > 0.0)
+        expected = totals @ seen
+        share = np.divide(paid.sum(axis=0), expected, out=np.zeros_like(even), where=expected > 0.0)
+        if share.sum() > 0.0:
+            pooled = np.where(any_reached, share * even[any_reached].sum() / share.sum(), even)
+    shares = (paid[arm] + _WORTH * totals[arm] * pooled) / (seen[arm] + _WORTH)
     if shares.sum() <= 0.0:
         shares = pooled
     return np.asarray(shares / shares.sum())

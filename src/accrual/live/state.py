@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.figures import figure, notebook_html
 from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
@@ -19,6 +21,8 @@ from accrual.live.verdict import Pace, Verdict, verdict
 from accrual.policy.age_cells import CellPolicy
 from accrual.policy.catalog import DEFAULT
 from accrual.store.base import Store
+
+_SHOWN = 20  # arms of a state that a notebook shows
 
 
 class ArmState(NamedTuple):
@@ -66,6 +70,30 @@ class BanditState(NamedTuple):
     verdict: Verdict
     features: list[FeatureState]  # empty for a bandit without features
     guardrails: list[GuardrailState]
+
+    def __repr__(self) -> str:
+        known = [arm for arm in self.arms if arm.estimate is not None and not arm.retired]
+        best = max(known, key=lambda arm: arm.estimate or 0.0, default=None)
+        leads = "" if best is None else f"; highest estimate {best.name}, {figure(best.estimate or 0.0)}"
+        counts = f"{self.decisions:,} decisions, {self.pending:,} pending, {len(self.arms):,} arms"
+        return f"BanditState({self.name!r}: {counts}{leads})"
+
+    def _repr_html_(self) -> str:
+        """Give the verdict and the arms, the highest estimate first, as a notebook shows them."""
+        arms = sorted(self.arms, key=lambda arm: math.inf if arm.estimate is None else -arm.estimate)
+        rows = [
+            [
+                f"{arm.name} (retired)" if arm.retired else arm.name,
+                "-" if arm.estimate is None else figure(arm.estimate),
+                "-" if arm.interval is None else " to ".join(map(figure, arm.interval)),
+                f"{100 * arm.share:.1f} %", f"{arm.decisions:,}", f"{arm.pending:,}", figure(arm.observed),
+            ]
+            for arm in arms[:_SHOWN]
+        ]  # fmt: skip
+        if len(arms) > _SHOWN:
+            rows.append([f"and {len(arms) - _SHOWN:,} more arms"])
+        head = ["arm", "estimate", "about 95 %", "share", "decisions", "pending", "arrived"]
+        return notebook_html([self.verdict.sentence], head, rows)
 
 
 class Observer:

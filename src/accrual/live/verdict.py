@@ -180,7 +180,8 @@ def _sentence(winner: str | None, contenders: Sequence[str], scored: int, skippe
             f"is ever wrong is at most {100 * ERROR:g} %, however often one looks."
         )
     if not scored:
-        return f"No verdict yet: no decision with a recorded propensity has closed.{_not_recorded(skipped)}"
+        made = "no decision with a recorded propensity, made among the arms now in play, has closed"
+        return f"No verdict yet: {made}.{_not_recorded(skipped)}"
     if len(contenders) == 2:
         return f"No verdict yet: {contenders[0]} or {contenders[1]} may pay more."
     return f"No verdict yet: {len(contenders)} arms may still be the best."

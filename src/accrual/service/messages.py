@@ -253,8 +253,8 @@ class DeleteQuery(Struct):
     grace: Annotated[
         str,
         Meta(
-            pattern=r"^[1-9][0-9]{0,4}[smhdwy]$",
             description="After how long it is erased for good: at least 1h. Until then it can be restored.",
+            extra_json_schema={"pattern": r"^[1-9][0-9]{0,4}[smhdwy]$"},
         ),
     ] = "7d"
 

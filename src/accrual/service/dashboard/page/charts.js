@@ -65,7 +65,6 @@ export class Chart {
     }
     this.area.setAttribute("aria-label", series.map((one) => `${one.name}: ${one.value}`).join("; "));
     this.#show(null);
-    this.#place();
   }
 
   #label(one) {
@@ -114,7 +113,6 @@ export class Chart {
     const width = Math.floor(this.area.clientWidth);
     if (!this.#plot || !width || width === this.#plot.width) return;
     this.#plot.setSize({ width, height: HEIGHT });
-    this.#place();
   }
 
   #uplot(series, time) {
@@ -133,7 +131,10 @@ export class Chart {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       drawOrder: stacked ? ["series", "axes"] : ["axes", "series"],
-      hooks: { setCursor: [(plot) => this.#show(plot.cursor.idx)] },
+      hooks: {
+        setCursor: [(plot) => this.#show(plot.cursor.idx)],
+        draw: [() => this.#place()], // heights are known only once the plot has been drawn
+      },
       scales: { x: { time }, y: { range: y.range } },
       axes: [
         {

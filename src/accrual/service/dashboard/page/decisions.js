@@ -21,7 +21,6 @@ const PLAIN = {
   "closed decisions": "Closed decisions",
   "its own, without the other arms": "By its own decisions alone",
   "best estimate": "Highest estimate",
-  "deviation of a total": "How much totals vary",
   "bonus": "Bonus for being little known",
   "may still come": "May still come",
   "observed per decision": "Arrived per decision",
@@ -31,7 +30,8 @@ const PLAIN = {
 const DRAWS = ["AgeTS", "AgeLinTS", "LinTS", "ThompsonSampling"]; // policies whose scores are drawn at random
 const LOOKS = ["expected total", "expected total in this context", "estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
-const UNSAID = ["decisions that pay 0 or the cap and tell as much"]; // terms that need the policy's paper to be understood
+// Terms that need the policy's paper to be understood.
+const UNSAID = ["decisions that pay 0 or the cap and tell as much", "deviation of a total"];
 
 const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
 
@@ -157,10 +157,10 @@ function scores(found) {
   const order = [...found.reasons].sort(
     (a, b) => (b.arm === found.arm) - (a.arm === found.arm) || (b.index ?? -Infinity) - (a.index ?? -Infinity),
   );
-  const value = (reason, name) => (name === "estimate" ? reason.estimate : reason.terms[name]);
+  const value = (reason, name) => (name === "estimate" ? reason.estimate ?? reason.terms[name] : reason.terms[name]);
   const own = order.some((reason) => reason.estimate !== null) ? ["estimate"] : [];
   const twice = order.every((reason) => amount(reason.estimate) === amount(reason.terms["expected total"]));
-  const names = [...own, ...new Set(order.flatMap((reason) => Object.keys(reason.terms)))]
+  const names = [...new Set([...own, ...order.flatMap((reason) => Object.keys(reason.terms))])]
     .filter((name) => !UNSAID.includes(name) && (name !== "expected total" || !twice));
   const same = names.filter((name) => order.length > 1 && new Set(order.map((reason) => value(reason, name))).size === 1);
   const columns = names.filter((name) => !same.includes(name));

@@ -36,7 +36,7 @@ export class Shares {
     // Of several stretches that end in one moment, the last stands for all.
     const stretches = this.#stretches.filter((one, i, all) => i + 1 === all.length || all[i + 1].at > one.at);
     if (stretches.length < 2) {
-      this.#chart.wait(`Shown from ${2 * LEAST} decisions on. There have been ${count(state.decisions)}.`);
+      this.#chart.wait(`Shown from ${2 * LEAST} decisions on. There have been ${count(state.decisions - bandit.imported)}.`);
       return;
     }
     const rest = state.arms.length - shown.length;
