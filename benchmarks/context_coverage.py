@@ -49,28 +49,28 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--logs", type=int, default=400)
     logs = options.parse_args().logs
-    rows = []
+    lines: list[dict[str, object]] = []
     for name, effects in CASES.items():
         for n in (500, 2000, 10_000):
             held = yes = 0
             truths, widths = [], []
             for seed in range(logs):
                 seen, truth = log(effects, n, seed)
-                found = cross_fit(seen)
-                single, number = found.single[found.fold], np.arange(n)
+                found = cross_fit(seen, forward=True)
+                rows, single = np.flatnonzero(found.judged), found.single
                 told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
-                true = float((truth[number, found.choice] - truth[number, single]).mean())
+                true = float((truth[rows, found.choice[rows]] - truth[rows, single[rows]]).mean())
                 held += told.low <= true <= told.high
                 yes += told.low > 0.0
                 truths.append(true)
                 widths.append(told.high - told.low)
-            rows.append(
+            lines.append(
                 {
                     "contexts": name, "decisions": n, "held": held / logs, "said yes": yes / logs,
                     "truly gained": np.mean(truths), "width": np.mean(widths),
                 }
             )  # fmt: skip
-            print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1), flush=True)
+            print(pd.DataFrame(lines[-1:]).to_string(index=False, header=len(lines) == 1), flush=True)
 
 
 if __name__ == "__main__":

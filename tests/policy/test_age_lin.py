@@ -98,14 +98,15 @@ def reference(params, stats):
         return np.clip(weight, 0.05, 1e5)
 
     known = (n[:, 0] > 0).sum()
+    shy = np.clip(made / (8 * width), 1, 20)
     c = (1 - 1 / known) * np.maximum(1 - np.diag(L) * np.einsum("ajj->aj", Ci), 0).sum(0)
     s = r * ((t - mu) ** 2).sum(0) / s2
     alone = (1 + c[0]) / (1 / width + s[0])
-    common = limits((1 + c[1:].sum()) / (1 / width + s[1:].sum()))
+    common = limits((1 + c[1:].sum()) / (1 / (shy * width) + s[1:].sum()))
     weight = np.append(limits((1 + c[0]) / (1 / alone + s[0])), limits((1 + c[1:]) / (1 / common + s[1:])))
     u = np.einsum("agij,agj->agi", M, own - p[None, :, None] * np.einsum("agij,aj->agi", B, t))
     kappa = (1 + np.einsum("agj->j", (1 - np.diag(Q) * np.einsum("agjj->agj", M)))) / (
-        1 / 50 + np.einsum("agj,j,g->j", u**2, r, 1 / p) / (rho * s2)
+        1 / np.array([50] + [50 * shy] * (width - 1)) + np.einsum("agj,j,g->j", u**2, r, 1 / p) / (rho * s2)
     )
     est = t + e.sum(0) + u.sum(1)
     D = np.einsum("g,agij->aij", p, M) @ Q

@@ -73,6 +73,7 @@ def compare(
     Simulated decisions pay what logged ones did, at the ages at which they did.
     """
     need("matplotlib", "plot")
+    source.check_uniform()
     from accrual.experiments import comparison_setup
     from accrual.experiments.cells import gather_results
     from accrual.experiments.comparison_result import make_comparison

@@ -36,6 +36,7 @@ def fit(
 ) -> None:
     """Find out from a log how its reward arrives."""
     need("duckdb", "fit")
+    source.check_uniform()
     if out is not None:
         writable(out, (".json",))
     if plot is not None:

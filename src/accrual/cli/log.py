@@ -180,6 +180,11 @@ class LogOptions:
         given["context"] = [name for name in (self.context or "").split(",") if name]
         return cast("ReadingOptions", {**given, "bad_rows_file": BAD_ROWS_FILE})
 
+    def check_uniform(self) -> None:
+        """Refuse ``--uniform`` where it would say nothing: it is for contexts, and for a replay."""
+        if self.uniform and not self.context:
+            raise InputError("--uniform says how arms were chosen by --context, which is not given")
+
     def words(self) -> list[str]:
         """Write the options as words of a command line."""
         words = [str(self.log), *([] if self.pieces is None else [str(self.pieces)])]

@@ -139,33 +139,30 @@ def _value(features: Features, column: str, share: float) -> float:
 
 
 def _judge(begun: Personalising, seen: Observed, arms: tuple[str, ...], features: Features) -> Personalising:
-    found = cross_fit(seen)
-    choice, single = found.choice, found.single[found.fold]
-    best = " or ".join(arms[arm] for arm in sorted(set(found.single.tolist())))
-    weight = np.where(seen.arm == choice, 1.0 / seen.propensity, 0.0)
+    found = cross_fit(seen, forward=True)
+    best = " or ".join(arms[arm] for arm in sorted(set(found.single[found.judged].tolist())))
+    choice = found.choice
+    weight = np.where(seen.arm == choice, 1.0 / seen.propensity, 0.0)[found.judged]
     effective = float(weight.sum()) ** 2 / max(float((weight**2).sum()), 1e-300)
-    reason = _cannot(seen, choice, effective) or _cannot(seen, single, effective)
+    reason = _cannot(seen, found, choice, effective) or _cannot(seen, found, found.single, effective)
     begun = replace(begun, single=best, effective=effective, reason=reason)
     if reason:
         return begun
-    alone = scores(seen, found, single)
+    alone = scores(seen, found, found.single)
     more = scores(seen, found, choice) - alone
     return replace(
-        begun,
-        value=mean_interval(more),
-        pays=mean_interval(alone),
-        winners=_winners(seen, found, arms, features),
+        begun, value=mean_interval(more), pays=mean_interval(alone), winners=_winners(seen, arms, features)
     )
 
 
-def _cannot(seen: Observed, choice: Ints, effective: float) -> str:
+def _cannot(seen: Observed, found: CrossFit, choice: Ints, effective: float) -> str:
     """Say why a choice cannot be judged by the log; nothing where it can."""
     if effective < EFFECTIVE_LEAST:
         return (
             f"the log's {len(choice):,} decisions count as {effective:.0f} of a model's own, where "
             f"{EFFECTIVE_LEAST:.0f} are needed"
         )
-    weight = np.where(seen.arm == choice, 1.0 / seen.propensity, 0.0)
+    weight = np.where(seen.arm == choice, 1.0 / seen.propensity, 0.0)[found.judged]
     error = max(float(weight.std()), 1e-12) / math.sqrt(len(weight))
     if abs(float(weight.mean()) - 1.0) > _ASTRAY * error:
         return (
@@ -193,13 +190,12 @@ def mean_interval(each: Floats, level: float = 0.975) -> Interval:
     return Interval(value, value - error, value + error)
 
 
-def _winners(
-    seen: Observed, found: CrossFit, arms: tuple[str, ...], features: Features
-) -> tuple[Winner, ...]:
+def _winners(seen: Observed, arms: tuple[str, ...], features: Features) -> tuple[Winner, ...]:
     """Find parts of the decisions where another arm pays more than the best one for all.
 
-    The intervals hold together with 95 % (Bonferroni's correction over all parts and arms).
+    The intervals hold together with 95 % (Bonferroni's correction over all parts and pairs of arms).
     """
+    found = cross_fit(seen)
     best = int(np.bincount(found.single, minlength=len(arms)).argmax())
     usable = [a for a in range(len(arms)) if a != best and np.isfinite(found.expected[:, a]).all()]
     if not usable or not np.isfinite(found.expected[:, best]).all():
@@ -207,7 +203,7 @@ def _winners(
     parts = _parts(seen, features)
     parts += [(name.replace(" above ", " up to "), ~mine) for name, mine in parts if " above " in name]
     parts += [(f"not {name}", ~mine) for name, mine in parts if features.kinds.get(name) is bool]
-    level = 1.0 - 0.025 / (len(parts) * len(usable))
+    level = 1.0 - 0.025 / (len(parts) * len(usable) * (len(usable) + 1))
     base = scores(seen, found, np.full(len(seen.arm), best))
     winners: dict[str, Winner] = {}
     for a in usable:

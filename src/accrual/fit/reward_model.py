@@ -15,7 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-FOLDS = 5
+FOLDS, FORWARD = 5, 10
 LEAST = 20  # decisions of an arm without which the model does not choose it
 _PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # decisions that "like all arms" is worth
 
@@ -54,25 +54,35 @@ class CrossFit(NamedTuple):
     Attributes
     ----------
     expected : ndarray
-        Decisions x arms: what each would pay; minus infinity for an arm with too few decisions.
-    fold : ndarray
-        Of each decision.
+        Decisions x arms: what each would pay; minus infinity for an arm with too few decisions, and not a
+        number for decisions that are not judged.
     single : ndarray
-        Of each fold, the arm that pays best on average in the other folds.
+        Of each decision, the arm that pays best on average in what its model was fitted to.
+    judged : ndarray of bool
+        Which decisions there is a model for.
     """
 
     expected: Floats
-    fold: Ints
     single: Ints
+    judged: npt.NDArray[np.bool_]
 
     @property
     def choice(self) -> Ints:
         """The arm of which most is expected, decision by decision."""
-        return np.asarray(self.expected.argmax(axis=1))
+        return np.asarray(np.where(self.judged[:, None], self.expected, 0.0).argmax(axis=1))
 
 
-def cross_fit(seen: Observed, seed: int = 0) -> CrossFit:
-    """Fit models to all folds but one, in turn.
+def cross_fit(seen: Observed, forward: bool = False) -> CrossFit:
+    """Fit models to parts of the decisions, and ask each about a fold that it was fitted without.
+
+    Parameters
+    ----------
+    seen : Observed
+    forward : bool
+        Whether the model for a fold is fitted to the folds before it alone, in an order that chance made; the
+        first two are then not judged. This is for judging choices of the model itself. If folds were fitted
+        to each other, luck in one would choose what is judged in another, and the other way round; the two
+        errors would be alike, and an interval that takes them for independent too short.
 
     Examples
     --------
@@ -84,24 +94,22 @@ def cross_fit(seen: Observed, seed: int = 0) -> CrossFit:
     >>> bool((found.choice == x[:, 1]).all())
     True
     """
-    dice = np.random.Generator(np.random.Philox(seed))
-    fold = dice.permutation(len(seen.arm)) % FOLDS
+    folds = FORWARD if forward else FOLDS
+    fold = np.random.Generator(np.random.Philox(0)).permutation(len(seen.arm)) % folds
     x = _standard(seen.x)
-    sums = _sums(x, seen, fold)
-    count = np.bincount(fold * seen.arms + seen.arm, minlength=FOLDS * seen.arms).reshape(FOLDS, seen.arms)
-    expected = np.empty((len(seen.arm), seen.arms))
-    single = np.zeros(FOLDS, np.int64)
-    for k in range(FOLDS):
-        penalty = _best_penalty(sums, k)
-        others = np.arange(FOLDS) != k
-        model = _fitted(sums, others, penalty)
+    sums = _sums(x, seen, fold, folds)
+    count = np.bincount(fold * seen.arms + seen.arm, minlength=folds * seen.arms).reshape(folds, seen.arms)
+    expected = np.full((len(seen.arm), seen.arms), np.nan)
+    single = np.zeros(len(seen.arm), np.int64)
+    for k in range(2 if forward else 0, folds):
+        known = np.arange(folds) < k if forward else np.arange(folds) != k
+        model = _fitted(sums, known, _best_penalty(sums, known))
         mine = fold == k
-        said = x[mine] @ model.T
-        few = count[others].sum(axis=0) < LEAST
-        said[:, few] = -np.inf
-        expected[mine] = said
-        single[k] = _best_on_average(seen, ~mine, few)
-    return CrossFit(expected, fold, single)
+        expected[mine] = x[mine] @ model.T
+        few = count[known].sum(axis=0) < LEAST
+        expected[np.ix_(mine, few)] = -np.inf
+        single[mine] = _best_on_average(seen, known[fold], few)
+    return CrossFit(expected, single, fold >= (2 if forward else 0))
 
 
 def _standard(x: Floats) -> Floats:
@@ -112,17 +120,17 @@ def _standard(x: Floats) -> Floats:
     return np.asarray((x - mean) / deviation)
 
 
-def _sums(x: Floats, seen: Observed, fold: Ints) -> _Sums:
+def _sums(x: Floats, seen: Observed, fold: Ints, folds: int) -> _Sums:
     width = x.shape[1]
     made = _Sums(
-        np.zeros((FOLDS, seen.arms, width, width)),
-        np.zeros((FOLDS, seen.arms, width)),
-        np.zeros((FOLDS, seen.arms)),
+        np.zeros((folds, seen.arms, width, width)),
+        np.zeros((folds, seen.arms, width)),
+        np.zeros((folds, seen.arms)),
     )
     cell = fold * seen.arms + seen.arm
     order = np.argsort(cell, kind="stable")
-    ends = np.searchsorted(cell[order], np.arange(FOLDS * seen.arms + 1))
-    for place in range(FOLDS * seen.arms):
+    ends = np.searchsorted(cell[order], np.arange(folds * seen.arms + 1))
+    for place in range(folds * seen.arms):
         rows = order[ends[place] : ends[place + 1]]
         own, reward = x[rows], seen.reward[rows]
         k, a = divmod(place, seen.arms)
@@ -141,16 +149,15 @@ def _fitted(sums: _Sums, folds: npt.NDArray[np.bool_], penalty: float) -> Floats
     return np.asarray(common + np.linalg.solve(gram + np.diag(ridge), left[..., None])[..., 0])
 
 
-def _best_penalty(sums: _Sums, without: int) -> float:
-    """Give the penalty whose models err least in folds that they were fitted without."""
+def _best_penalty(sums: _Sums, known: npt.NDArray[np.bool_]) -> float:
+    """Give the penalty whose models err least in those of the `known` folds that they were fitted without."""
     errors = []
     for penalty in _PENALTIES:
         error = 0.0
-        for k in range(FOLDS):
-            if k == without:
-                continue
-            folds = np.array([j not in (k, without) for j in range(FOLDS)])
-            model = _fitted(sums, folds, penalty)
+        for k in np.flatnonzero(known):
+            others = known.copy()
+            others[k] = False
+            model = _fitted(sums, others, penalty)
             error += float(
                 sums.square[k].sum()
                 - 2.0 * (model * sums.response[k]).sum()
@@ -168,11 +175,12 @@ def _best_on_average(seen: Observed, rows: npt.NDArray[np.bool_], few: npt.NDArr
 
 
 def scores(seen: Observed, found: CrossFit, arm: Ints) -> Floats:
-    """Give the doubly robust score of a choice of `arm` at each decision: its mean is what they would pay.
+    """Give the doubly robust score of a choice of `arm` at each judged decision: their mean is what it pays.
 
     The score is what the model expects and, where the log chose that arm, what it got wrong over the
     propensity.
     """
-    rows = np.arange(len(arm))
-    expected = found.expected[rows, arm]
-    return np.asarray(expected + np.where(seen.arm == arm, (seen.reward - expected) / seen.propensity, 0.0))
+    rows = np.flatnonzero(found.judged)
+    expected = found.expected[rows, arm[rows]]
+    wrong = (seen.reward[rows] - expected) / seen.propensity[rows]
+    return np.asarray(expected + np.where(seen.arm[rows] == arm[rows], wrong, 0.0))

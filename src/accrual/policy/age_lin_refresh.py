@@ -16,6 +16,9 @@ from accrual.policy.base import Floats
 
 _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
 KAPPA, KAPPA_LEAST = 50.0, 0.5
+# How many times more a feature's prior is worth than the constant's, until the data say otherwise: so that
+# useless features fade. It grows with the decisions for each number of a context: at first all must be tried.
+_SHY_MOST, _SHY_AFTER = 20.0, 8.0
 WEIGHT_LEAST, MOST = 0.05, 1e5
 
 
@@ -144,9 +147,14 @@ def _learn_prior(stats: Stats) -> None:
             bottom += apart[i]
     own = (1.0 + freedom[0]) / (1.0 / start + apart[0])
     stats.weight[0] = _within_limits((1.0 + freedom[0]) / (1.0 / own + apart[0]))
-    common = _within_limits((1.0 + top) / (1.0 / start + bottom))
+    common = _within_limits((1.0 + top) / (1.0 / (_shyness(stats) * start) + bottom))
     for i in range(1, width):
         stats.weight[i] = _within_limits((1.0 + freedom[i]) / (1.0 / common + apart[i]))
+
+
+@njit
+def _shyness(stats: Stats) -> float:
+    return min(max(stats.pulls.sum() / (_SHY_AFTER * len(stats.unit)), 1.0), _SHY_MOST)
 
 
 @njit
@@ -195,7 +203,8 @@ def _estimate(stats: Stats, ratio: float) -> None:
     stats.shared[FREEDOM] = max(settled, 0.0)
     if buckets > 1:
         for j in range(width):
-            stats.kappa[j] = min(max((1.0 + top[j]) / (1.0 / KAPPA + bottom[j]), KAPPA_LEAST), MOST)
+            first = KAPPA if j == 0 else _shyness(stats) * KAPPA
+            stats.kappa[j] = min(max((1.0 + top[j]) / (1.0 / first + bottom[j]), KAPPA_LEAST), MOST)
 
 
 @njit

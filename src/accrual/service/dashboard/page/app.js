@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import * as arms from "./arms.js";
 import { Palette } from "./colours.js";
+import * as contexts from "./contexts.js";
 import * as decisions from "./decisions.js";
 import { $, h, say, show } from "./dom.js";
 import { download } from "./export.js";
@@ -163,6 +164,7 @@ function draw() {
   spreads.draw(state, bandit, shown);
   if (truth) regrets.draw(truth);
   guardrails.draw(state);
+  contexts.draw(state, bandit);
   decisions.draw(recent, state.at, palette);
 }
 

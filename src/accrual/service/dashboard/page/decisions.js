@@ -12,6 +12,8 @@ const PLAIN = {
   "estimate": "Reward per decision",
   "expected total": "Expected in all",
   "best expected total": "Highest expected in all",
+  "expected total in this context": "Expected in this context",
+  "standard deviation of that": "How uncertain that is",
   "full decisions that it stands on": "Evidence, counted in whole decisions",
   "decisions": "Decisions by then",
   "mean of closed decisions": "Mean of closed decisions",
@@ -25,8 +27,8 @@ const PLAIN = {
   "mean of finished groups": "Mean of what has arrived",
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
-const DRAWS = ["AgeTS", "ThompsonSampling"]; // policies whose scores are drawn at random
-const LOOKS = ["expected total", "estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
+const DRAWS = ["AgeTS", "AgeLinTS", "LinTS", "ThompsonSampling"]; // policies whose scores are drawn at random
+const LOOKS = ["expected total", "expected total in this context", "estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
 // Terms that need the policy's paper to be understood.
 const UNSAID = ["decisions that pay 0 or the cap and tell as much", "deviation of a total"];
@@ -101,9 +103,15 @@ async function select(id) {
 function told(found) {
   const title = h("h3");
   title.textContent = `Why #${count(found.id)} got ${found.arm}`;
-  const parts = [title, ...sentences(found).map((text) => h("p", {}, text))];
+  const parts = [title, ...[...whom(found.context), ...sentences(found)].map((text) => h("p", {}, text))];
   if (!found.first && found.reasons.length) parts.push(...scores(found));
   return parts;
+}
+
+/** Whom the decision was for, in words. */
+function whom(context) {
+  const told = Object.entries(context || {}).map(([name, value]) => `${name}: ${value === null ? "not known" : value}`);
+  return told.length ? [`It was for ${told.join(", ")}.`] : [];
 }
 
 function sentences(found) {

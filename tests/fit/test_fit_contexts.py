@@ -181,10 +181,10 @@ def test_the_interval_holds_the_truth():
     held, spread = 0, []
     for seed in range(150):
         seen, truth = simulated(1500, seed)
-        found = cross_fit(seen)
-        single, rows = found.single[found.fold], np.arange(1500)
+        found = cross_fit(seen, forward=True)
+        rows, single = np.flatnonzero(found.judged), found.single
         told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
-        true = float((truth[rows, found.choice] - truth[rows, single]).mean())
+        true = float((truth[rows, found.choice[rows]] - truth[rows, single[rows]]).mean())
         held += told.low <= true <= told.high
         spread.append(told.value - true)
     assert 0.90 * 150 <= held <= 0.995 * 150

@@ -54,15 +54,6 @@ def test_a_model_by_context_makes_doubly_robust_sharper_and_stays_right():
     assert sharper >= 54
 
 
-def test_a_plain_policy_is_judged_doubly_robust_with_contexts():
-    """AgeIMED sees no context; it learns which arm is best for all, and gets about what that pays."""
-    log = made(1500, 1, MEANS + np.array([0.1, 0.0]))
-    line = judge_all(log, {"AgeIMED": ac.AgeIMED()}, "doubly robust")[1]
-    assert line.method == "doubly robust"
-    assert 0.42 < line.reward.value < 0.56
-    assert line.reward.low < line.reward.value < line.reward.high
-
-
 def test_a_policy_by_contexts_needs_them():
     log = replace(made(300, 1), features=None, stored=None)
     with pytest.raises(InputError, match="say which columns they are"):
