@@ -70,11 +70,6 @@ def number(page: Page, name: str) -> float:
     return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
 
 
-def share(page: Page, arm: str) -> float:
-    row = page.locator("#arms-rows tr").filter(has_text=arm)
-    return float(row.locator("td").nth(1).inner_text().strip("% <"))
-
-
 def made(folder: Path, capsys: pytest.CaptureFixture[str], *scopes: str) -> dict[str, str]:
     """A new key of each scope."""
     keys = {}
@@ -98,7 +93,7 @@ def test_the_demo_learns_while_watched(demo, seen):
     expect(page.locator("#simulated")).to_contain_text("Simulated traffic")
     expect(page.locator("#status")).to_have_text("Live")
     expect(page.locator("#arms-rows tr")).to_have_count(6)
-    before = share(page, BEST), number(page, "Decisions"), number(page, "Reward arrived")
+    before = number(page, "Decisions"), number(page, "Reward arrived")
     page.wait_for_function(  # the best arm has come to be known as such, and gets most decisions
         """best => [...document.querySelectorAll('#arms-rows tr')].some(row =>
              row.querySelector('.arm-name').textContent === best
@@ -107,10 +102,8 @@ def test_the_demo_learns_while_watched(demo, seen):
         arg=BEST,
         timeout=60_000,
     )
-    after = share(page, BEST), number(page, "Decisions"), number(page, "Reward arrived")
-    assert after[0] > before[0] + 20
-    assert after[1] > before[1] + 500
-    assert after[2] > before[2] + 500
+    wait_until(lambda: number(page, "Decisions") > before[0] + 500, 60)
+    wait_until(lambda: number(page, "Reward arrived") > before[1] + 500, 60)
     assert BEST in page.locator("#verdict").inner_text()
 
 

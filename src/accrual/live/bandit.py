@@ -93,8 +93,7 @@ class Bandit:
         The bandit's name in the store. If there is one, it goes on where it was, and must have been
         made with the same arms, window, groups, policy and options.
     **options
-        `seed`, `allow_negative`, `floor`, `shares`, `clock`, `skew`, `unit`, `features`, `guardrails`,
-        `prior`: see `Options`.
+        See `Options`: `seed`, `floor`, `features`, `guardrails`, `prior` and others.
 
     Examples
     --------
@@ -194,9 +193,8 @@ class Bandit:
             self.follow()
 
     def __repr__(self) -> str:
-        window = window_text(self._config.rounds, self._config.window)
-        counts = f"{len(self.arms)} arms, window {window}", f"{self._follower.ledger.decisions:,} decisions"
-        return f"Bandit({self.name!r}: {counts[0]}, {self.policy}, {counts[1]})"
+        about = f"{len(self.arms)} arms, window {window_text(self._config.rounds, self._config.window)}"
+        return f"Bandit({self.name!r}: {about}, {self.policy}, {self._follower.ledger.decisions:,} decisions)"
 
     def _repr_html_(self) -> str:
         return self.state()._repr_html_()
