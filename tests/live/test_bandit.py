@@ -529,7 +529,7 @@ def test_what_differs_is_said_in_one_line(store):
         ({"groups": 40}, "groups is 20, not 40"),
         (
             {"policy": ac.AgeTS()},
-            "policy is AgeIMED(buckets=32, k0=1.0, prior=uniform, clusters=None), not AgeTS(",
+            "policy is AgePrior(buckets=20, surprise=1.5, spread=uniform, history=()), not AgeTS(",
         ),
         (
             {"arms": ["jazz", "rock"]},
@@ -740,7 +740,7 @@ def test_what_is_still_expected_counts_all_ages(policy):
 
 
 def test_a_decision_is_explained_by_the_estimates_of_the_state():
-    bandit = ac.Bandit(ARMS, window=80)
+    bandit = ac.Bandit(ARMS, window=80, policy="AgeIMED")
     play(bandit, 30)
     before = {arm.name: arm.estimate for arm in bandit.state().arms}
     bandit._follower.ledger.tick(31)  # as the next decision finds it
