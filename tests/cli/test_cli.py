@@ -30,19 +30,6 @@ SMALL = ["--horizon", "300", "--runs", "3"]
 PNG = b"\x89PNG\r\n"
 
 
-@pytest.fixture
-def cli(capsys, tmp_path, monkeypatch):
-    """Run a command line in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = app.run(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 def process(*arguments: str, before: str = "", **settings) -> subprocess.CompletedProcess[str]:
     """Run a command line in a new process, after the statements `before`."""
     code = f"import sys\n{before}\nfrom accrual.cli import main\nsys.exit(main())"

@@ -82,6 +82,8 @@ def compare(
 
     runs, horizon, device = extent
     if source.context:
+        if rate is not None:
+            raise InputError("with --context the visitors come at the log's own pace: leave out --rate")
         _by_context(source, extent, policy or (), seed)
         return
     figures = out / TABLE
