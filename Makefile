@@ -29,14 +29,14 @@ scale: venv
 venv: .venv/.all
 
 # A process for each core and one more, for many tests wait; a file's tests stay together, for they share
-# servers and compiled kernels.
+# servers and compiled kernels (tests/conftest.py).
 test: venv lint
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
 # bytes than 20,000.
 proof: venv
-	$(BIN)/pytest -m slow tests/proof tests/live tests/service/test_attacks_service.py
+	$(BIN)/pytest -m slow tests/proof tests/live tests/policy tests/service/test_attacks_service.py
 
 lint: venv
 	$(BIN)/ruff check .

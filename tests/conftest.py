@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,23 @@ pytest.register_assert_rewrite("accrual.testing.stores")
 # The same examples every time, and no time limit on one: a busy machine is not a failure.
 settings.register_profile("accrual", derandomize=True, deadline=None)
 settings.load_profile("accrual")
+
+
+# They compile the same kernels of the same policies: by one process after the other, each is compiled once.
+TOGETHER = ("tests/live/test_bandit.py", "tests/live/test_ledger.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests of a file to one process, and those of some files to the same one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return TOGETHER[0] if file in TOGETHER else file
+
+    return Scheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -250,7 +250,7 @@ def test_names_and_policies_that_do_not_fit():
         comparison_setup.policies(setup, ["TPUCBFR(7)"])
 
 
-@pytest.mark.parametrize("name", ["AgeIMED", "TPUCBFR(20)"])
+@pytest.mark.parametrize("name", [pytest.param("AgeIMED", marks=pytest.mark.slow), "TPUCBFR(20)"])
 def test_the_live_configuration_is_one(name):
     setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
     policy = comparison_setup.policies(setup, [name])[name.replace("FRG", "FRG(10, fitted)")]

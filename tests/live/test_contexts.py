@@ -155,7 +155,7 @@ def test_batches_keys_and_what_is_refused():
 
 def test_the_state_says_for_whom_which_arm_wins():
     bandit = bandit_of(None)
-    use(bandit, 600)
+    use(bandit, 1500)
     plan, visits = bandit.state().features
     assert (plan.name, [level.level for level in plan.levels]) == ("plan", ["free", "paid"])
     assert [max(level.expected, key=level.expected.__getitem__) for level in plan.levels] == ["a", "b"]

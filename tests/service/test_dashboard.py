@@ -543,7 +543,7 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         page = seen.page
         for name, unit in (("shop", "€"), ("school", "lectures")):
             body = BODY | {"name": name, "unit": unit, "arms": [{"name": '=a "b", c'}], "floor": 0.1}
-            body |= {"features": {"country": ["@de", "us"]}}
+            body |= {"features": {"country": ["@de", "us"]}, "policy": "LinUCB"}
             assert service.post("/v1/bandits", body).status_code == 201
             contexts = [{"country": "@de"}, {"country": "us"}, {}]
             service.post(f"/v1/bandits/{name}/decisions", {"n": 3, "context": contexts})

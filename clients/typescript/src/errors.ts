@@ -3,8 +3,8 @@
 /** The words by which the service names what is wrong; the end of a problem document's `type`. */
 export const PROBLEM_KINDS = [
   "malformed", "no-key", "bad-key", "scope", "cross-site", "not-found", "unknown-bandit", "unknown-decision",
-  "unknown-arm", "method", "slow", "conflict", "not-served", "no-arms", "too-large", "media-type", "host",
-  "invalid", "future", "early", "rate", "head", "internal", "busy", "store", "stopping",
+  "unknown-arm", "method", "slow", "conflict", "not-served", "archived", "no-arms", "too-large", "media-type",
+  "host", "invalid", "future", "early", "rate", "head", "internal", "busy", "store", "stopping",
 ] as const;
 
 /** A word of the service; `unreachable` where there was no answer; `unreadable` where it was no problem document. */
