@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,31 @@ pytest.register_assert_rewrite("accrual.testing.stores")
 # The same examples every time, and no time limit on one: a busy machine is not a failure.
 settings.register_profile("accrual", derandomize=True, deadline=None)
 settings.load_profile("accrual")
+
+
+@pytest.fixture
+def cli(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line in an empty folder: exit code, stdout, stderr."""
+    from accrual.cli import app
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = app.run(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave AgeKL to `make proof`: it is AgeIMED but for its index, and takes as long to compile."""
+    for item in items:
+        if "AgeKL" in item.nodeid:
+            item.add_marker(pytest.mark.slow)
 
 
 # They compile the same kernels of the same policies: by one process after the other, each is compiled once.

@@ -21,8 +21,6 @@ def _suite(name: str) -> type[PolicySuite]:
 
 # One class for each row of the catalog: a new policy is tested by being listed.
 globals().update({f"Test{name}": _suite(name) for name in CATALOG})
-# Only in `make proof`: it is AgeIMED but for the index, and takes as long to compile.
-TestAgeKL = pytest.mark.slow(globals()["TestAgeKL"])
 
 
 @njit
