@@ -279,14 +279,16 @@ def drift(runs: int) -> None:
 
 
 @kernel
-def _guarded(guards: Guards, shares: Shares, means: Floats, run: int, rounds: int) -> int:
-    """Play one test with a guardrail; return the round of the first trip, or 0."""
+def first_trip(
+    guards: Guards, shares: Shares, means: Floats, key: tuple[int, int], stretch: int, rounds: int
+) -> int:
+    """Play one test whose pick changes every `stretch` rounds; return the round of the first trip, or 0."""
     playing = np.ones(len(means), np.bool_)
     total = np.zeros(1)
     for i in range(rounds):
-        pick = i // 300 % len(means)
-        arm, chance = drawn(shares, pick, floor_coin(5, run, i))
-        u, _ = pair((5, run), i, 0, 0)
+        pick = i // stretch % len(means)
+        arm, chance = drawn(shares, pick, floor_coin(key[0], key[1], i))
+        u, _ = pair(key, i, 0, 0)
         total[0] = 1.0 if u < means[arm] else 0.0
         guard(guards, playing, arm, total, chance)
         if guards.worse.any():
@@ -309,7 +311,7 @@ def guardrails(runs: int) -> None:
         found = np.zeros(runs, np.int64)
         for run in range(runs):
             guards = no_guards([(0.0, 1.0)], [margin], shares.least, 0)
-            found[run] = _guarded(guards, shares, np.array(means), run, rounds)
+            found[run] = first_trip(guards, shares, np.array(means), (5, run), 300, rounds)
         hits = found > 0
         when = f", the median round of these {np.median(found[hits]):,.0f}" if hits.any() else ""
         print(f"  {means}, floor {floor}: {share(int(hits.sum()), runs)}{when}", flush=True)

@@ -43,6 +43,7 @@ def test_fit_says_whether_the_best_arm_depends_on_the_context(cli, log):
         (["fit", "--context=user"], "user"),
         (["fit", "--context=colour"], "colour"),
         (["compare", "--context=new", "--uniform", "--rate=2"], "leave out --rate"),
+        (["compare", "--context=new", "--uniform", "--jobs=2"], "leave out --rate, --all-arms, --jobs"),
         (["compare", "--context=new", "--uniform", "--device=cuda"], "on the CPU"),
     ],
 )

@@ -5,20 +5,19 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.verdicts import first_trip
 from pyarrow import parquet
 from tests.postgres import server
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.core.jit import kernel, python_function
-from accrual.core.random import floor_coin, pair
+from accrual.core.jit import python_function
 from accrual.experiments.trial import even_shares
 from accrual.live.evidence import BETS, SCORED, WEIGHTS
 from accrual.live.guards import evidence_of, guard, least_excess, no_guards
 from accrual.live.verify import learned, refold, same_bits
-from accrual.policy.floor import drawn
 from accrual.store import migrate
-from accrual.store.base import NewPiece
+from accrual.store.base import NewPiece, RetireArm, StoreError
 from accrual.store.event_schema import Kind
 from accrual.store.export import export
 
@@ -47,28 +46,17 @@ def test_the_wealth_against_the_margin_by_hand():
     assert 0.02 - 1e-3 < first <= 0.02
 
 
-@kernel
-def _first_trip(guards, shares, means, run, rounds):
-    playing = np.ones(len(means), np.bool_)
-    total = np.zeros(1)
-    for i in range(rounds):
-        pick = i // 200 % len(means)
-        arm, chance = drawn(shares, pick, floor_coin(3, run, i))
-        u, _ = pair((3, run), i, 0, 0)
-        total[0] = 1.0 if u < means[arm] else 0.0
-        guard(guards, playing, arm, total, chance)
-        if guards.worse.any():
-            return i + 1
-    return 0
-
-
 def trips(means, runs, rounds, margin=0.02, floor=0.3):
     shares = even_shares(len(means), floor)
-    found = [
-        _first_trip(no_guards([(0.0, 1.0)], [margin], shares.least, 0), shares, np.array(means), run, rounds)
-        for run in range(runs)
-    ]
-    return np.array(found)
+    return np.array(
+        [
+            first_trip(
+                no_guards([(0.0, 1.0)], [margin], shares.least, 0),
+                shares, np.array(means), (3, run), 200, rounds,
+            )
+            for run in range(runs)
+        ]
+    )  # fmt: skip
 
 
 @pytest.mark.slow
@@ -210,3 +198,26 @@ def test_other_guardrails_are_refused_when_a_bandit_is_opened_again(tmp_path):
     for other in ({}, {"refunds": ac.Guardrail(margin=0.03, action="retire")}):
         with pytest.raises(InputError, match="guardrails is"):
             ac.Bandit(["a", "b"], window=20, store=store, floor=0.1, guardrails=other)
+
+
+def test_a_retirement_that_cannot_be_stored_is_said_and_comes_with_a_later_commit(
+    tmp_path, caplog, monkeypatch
+):
+    store = f"sqlite:///{tmp_path}/plays.db"
+    migrate.upgrade(store)
+    with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
+        append, failed = bandit._store.append, list[int]()
+
+        def full_once(number, requests, now, skew=0.0):
+            if not failed and any(isinstance(request, RetireArm) for request in requests):
+                failed.append(len(requests))
+                raise StoreError("the disk is full")
+            return append(number, requests, now, skew)
+
+        monkeypatch.setattr(bandit._store, "append", full_once)
+        with caplog.at_level(logging.WARNING, "accrual.live"):
+            play(bandit, 500)  # every decision and piece is answered all the same
+        assert failed == [1]
+        assert bandit.arms == ["a"]
+    (said,) = [record for record in caplog.records if "could not be retired" in record.message]
+    assert said.error == "the disk is full"

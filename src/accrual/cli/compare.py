@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -77,16 +77,19 @@ def compare(
     from accrual.experiments import comparison_setup
     from accrual.experiments.cells import gather_results
     from accrual.experiments.comparison_result import make_comparison
-    from accrual.experiments.runner import run_cells
+    from accrual.experiments.runner import Local, run_cells
     from accrual.report.compare import PAGE, TABLE, write_report
 
     runs, horizon, device = extent
-    if source.context:
-        if rate is not None:
-            raise InputError("with --context the visitors come at the log's own pace: leave out --rate")
-        _by_context(source, extent, policy or (), seed)
-        return
     figures = out / TABLE
+    if source.context:
+        if rate is not None or all_arms or executor != Local():
+            raise InputError(
+                "with --context the visitors come at the log's own pace, one run after the other: leave out "
+                "--rate, --all-arms, --jobs, --engine and --address"
+            )
+        _by_context(source, extent, policy or (), seed, figures)
+        return
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
     setup = comparison_setup.set_up(source.fitted(), rate, seed)
@@ -101,9 +104,7 @@ def compare(
     command += [] if device == "cpu" else [f"--device={device}"]
     comparison = make_comparison(setup, result, compared, shlex.join(command), device)
     result.save(out / "comparison.parquet")
-    rows = comparison.rows()
-    numbers = ([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()] for row in rows)
-    write_csv(figures, [rows[0], *numbers])
+    _write(figures, comparison.rows())
     page = write_report(out, comparison)
     say(f"{source.log}: {runs:,} runs of {rounds:,} decisions, seed {seed}")
     *sentences, python = comparison.summary().splitlines()
@@ -117,12 +118,21 @@ def compare(
     typer.echo(f"report: {page}")
 
 
-def _by_context(source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int) -> None:
-    """Compare on the visitors of a log, and print."""
+def _write(figures: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    numbers = ([f"{one:.6g}" if isinstance(one, float) else one for one in row.values()] for row in rows)
+    figures.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(figures, [rows[0], *numbers])
+
+
+def _by_context(
+    source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int, figures: Path
+) -> None:
+    """Compare on the visitors of a log, print, and write the figures."""
     from accrual.experiments.api import compare_by_context
 
     if source.log.suffix == ".json" or extent.device != "cpu":
         raise InputError("contexts are compared on the log itself, on the CPU")
+    writable(figures, [figures.suffix], new_folder=True)
     with source.opened() as log:
         found = compare_by_context(
             log, (), policies, extent.runs, extent.horizon, seed, source.uniform, source.fit(log)
@@ -140,6 +150,8 @@ def _by_context(source: LogOptions, extent: CompareExtent, policies: Sequence[st
         ],
         f"{source.log}: by context",
     )  # fmt: skip
+    _write(figures, found.rows())
+    typer.echo(f"figures: {figures}")
 
 
 def _show(comparison: Comparison, all_arms: bool) -> None:

@@ -48,7 +48,7 @@ class ContextLine(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextComparison:
-    """What `accrual.compare` finds with contexts.
+    """What `accrual.compare_by_context` finds.
 
     Attributes
     ----------
@@ -72,9 +72,9 @@ class ContextComparison:
         ]
         for line in self.lines[1:]:
             told = line.more.low > 0.0 or line.more.high < 0.0
+            way = "more" if line.more.value > 0 else "less"
             versus = (
-                f"{abs(line.more.value):.3g} {'more' if line.more.value > 0 else 'less'} than {first.policy} "
-                f"(95 % {line.more.between()})"
+                f"{figure(abs(line.more.value))} {way} than {first.policy} (95 % {line.more.between()})"
                 if told
                 else f"which cannot be told from {first.policy}"
             )

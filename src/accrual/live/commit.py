@@ -6,6 +6,7 @@ stores all that is queued, in one transaction, and answers for everyone.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import zlib
@@ -22,6 +23,8 @@ from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.ledger import NO_ARM
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, NewDecisions, Store, StoreError, StoreRequest
+
+log = logging.getLogger("accrual.live")
 
 
 class Decide(NamedTuple):
@@ -273,13 +276,20 @@ class Commits:
         self._retire_worse()
 
     def _retire_worse(self) -> None:
-        """Retire the arms that guardrails have found worse since; if that fails, the next commit does."""
+        """Retire the arms that guardrails have found worse; if that fails, the next commit does."""
         if self._watch is None:
             return
         retiring = self._watch.retiring(self._follower.ledger)
         if retiring:
-            answers = self._store.append(self._bandit, retiring, self.now(), self._skew)
-            self._follower.take(retiring, answers)
+            try:
+                answers = self._store.append(self._bandit, retiring, self.now(), self._skew)
+            except StoreError as error:
+                self._sure = False
+                log.warning(
+                    "arms that a guardrail found worse could not be retired", extra={"error": str(error)}
+                )
+            else:
+                self._follower.take(retiring, answers)
 
     def _keep(self) -> None:
         """Save a snapshot if one is due. If that fails, only the next start takes longer."""
