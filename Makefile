@@ -34,7 +34,7 @@ test: venv lint
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
-# bytes than 20,000.
+# bytes than 20,000, EXAMPLES=100 fewer histories than 2,000.
 proof: venv
 	$(BIN)/pytest -m slow tests/proof tests/live tests/policy tests/service/test_attacks_service.py
 
