@@ -19,10 +19,12 @@ import numpy as np
 import accrual as ac
 from accrual.contextual import Contexts, ContextualProblem
 from accrual.core.jit import kernel
-from accrual.experiments.contextual_problems import PROBLEMS, usual_policies
+from accrual.experiments.contextual_problems import PROBLEMS
+from accrual.experiments.gallery import usual_rows
 from accrual.policy.base import Floats, Moment
 from accrual.policy.habits_lin import EarlyLinTS
 
+MEASURED = ("ctx-same", "ctx-cross", "ctx-sparse", "ctx-big")
 HORIZON, RUNS, SEED = 20_000, 40, 17
 WAITING_MOST, WORST_MOST, CONSTANT_MOST, USELESS_MOST = 0.75, 2.5, 1.1, 1.5
 DECIDE_MOST = {(10, 10): 3.0, (30, 50): 40.0}  # microseconds, by (numbers in a context, arms)
@@ -32,8 +34,9 @@ LEARN_LEAST = 1e6  # bucket ends a second, for contexts of 10 numbers
 def worth(runs: int) -> bool:
     """Print the regret of all policies on the four problems; whether the claims hold."""
     held = True
-    for name, problem in PROBLEMS.items():
-        rows = usual_policies()
+    for name in MEASURED:
+        problem = PROBLEMS[name]
+        rows = usual_rows(problem)
         count = max(2, runs // 2) if name == "ctx-big" else runs
         policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}
         final = ac.simulate(problem, policies, HORIZON, count, SEED, checkpoints=1).final_regret

@@ -16,6 +16,10 @@ from accrual.experiments.listening import listening
 from accrual.report.gallery import draw, lines
 
 ENTRIES = ac.gallery.ENTRIES
+PLAIN = {id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.Problem)}
+VISITED = {
+    id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.ContextualProblem)
+}
 
 
 def test_ids_are_stable():
@@ -24,7 +28,8 @@ def test_ids_are_stable():
         "setting1", "playlist", "late-best", "lump", "sparse", "k100", "w5000-early", "w5000-even",
         "w5000-late", "caps4", "equal", "k2", "k1000", "late-surprise", "at-cap", "near-cap", "jackpot",
         "hidden-jackpot", "lure", "mixed-caps", "bimodal", "two-speeds", "needle", "heavy-tails", "delay-2",
-        "delay-10", "beyond-early", "beyond-late",
+        "delay-10", "beyond-early", "beyond-late", "ctx-same", "ctx-cross", "ctx-sparse", "ctx-big",
+        "ctx-context", "ctx-arm", "ctx-logistic", "ctx-useless", "ctx-wide", "ctx-arms", "ctx-visitors",
     ]  # fmt: skip
 
 
@@ -51,39 +56,39 @@ def test_entries_are_well_formed(id):
     assert entry.stresses
     assert entry.horizon >= 2 * len(entry.problem.caps)
     assert (entry.horizon >= 2 * entry.problem.window) != id.startswith("beyond-")
-    assert (entry.problem.means > 0).all()
+    assert id not in PLAIN or (PLAIN[id].means > 0).all()
     assert ac.gallery.policies(entry.problem)  # each fits the window
 
 
 def test_sizes():
     arms = {id: len(entry.problem.caps) for id, entry in ENTRIES.items()}
     assert (arms["playlist"], arms["k2"], arms["k100"], arms["k1000"]) == (6, 2, 100, 1000)
-    assert (ENTRIES["playlist"].problem.window, ENTRIES["playlist"].problem.groups) == (80, 20)
+    assert (PLAIN["playlist"].window, PLAIN["playlist"].groups) == (80, 20)
     for spread in ("early", "even", "late"):
         entry = ENTRIES[f"w5000-{spread}"]
         assert (entry.problem.window, entry.horizon) == (5000, 20_000)
 
 
 def test_loose_caps_change_nothing_but_what_a_learner_is_told():
-    true, loose = ENTRIES["setting1"].problem, ENTRIES["caps4"].problem
+    true, loose = PLAIN["setting1"], PLAIN["caps4"]
     np.testing.assert_allclose(loose.group_means, true.group_means)
     np.testing.assert_allclose(loose.caps, 4 * np.array(true.caps))
 
 
 def test_sparse_pays_about_one_decision_in_a_hundred():
-    means = ENTRIES["sparse"].problem.means  # caps are 1 and pay is all or nothing: the chance to pay
+    means = PLAIN["sparse"].means  # caps are 1 and pay is all or nothing: the chance to pay
     assert 0.005 < means.mean() < 0.01
     assert means.max() == pytest.approx(0.015)
 
 
 def test_equal_arms_are_equal_and_others_have_one_level_that_is_best():
-    for id, entry in ENTRIES.items():
-        best = int((entry.problem.gaps < 1e-12).sum())
+    for id, problem in PLAIN.items():
+        best = int((problem.gaps < 1e-12).sum())
         assert best == {"equal": 10, "k1000": 10}.get(id, 1), id
 
 
 def test_late_best_is_late():
-    problem = ENTRIES["late-best"].problem
+    problem = PLAIN["late-best"]
     half = problem.groups // 2
     early = problem.group_means[:, :half].sum(axis=1) / problem.means
     assert early[problem.means.argmax()] < 0.1
@@ -91,23 +96,23 @@ def test_late_best_is_late():
 
 
 def test_long_windows_differ_in_nothing_but_their_spread():
-    early, even, late = (ENTRIES[f"w5000-{name}"].problem for name in ("early", "even", "late"))
+    early, even, late = (PLAIN[f"w5000-{name}"] for name in ("early", "even", "late"))
     np.testing.assert_allclose(early.means, even.means)
     np.testing.assert_allclose(late.means, even.means)
     np.testing.assert_allclose(early.group_means, late.group_means[:, ::-1])
 
 
 def test_late_surprise_is_late_and_the_lure_lures():
-    means = ENTRIES["late-surprise"].problem.group_means
+    means = PLAIN["late-surprise"].group_means
     assert np.ptp(means[:, :-1], axis=0).max() < 1e-12
     assert np.ptp(means[:, -1]) > 0.1
-    lure = ENTRIES["lure"].problem
+    lure = PLAIN["lure"]
     assert lure.group_means[:, :5].sum(axis=1).argmax() != lure.means.argmax()
 
 
 def test_jackpots_are_best_by_rare_large_totals():
     for id in ("jackpot", "hidden-jackpot"):
-        problem = ENTRIES[id].problem
+        problem = PLAIN[id]
         assert problem.means.argmax() == len(problem.caps) - 1
         assert problem.means.max() < 0.06
 
