@@ -73,7 +73,8 @@ def test_every_named_setting_is_a_problem():
     assert len(NAMED_PROBLEMS) == 13
     for name in NAMED_PROBLEMS:
         assert len(named_problem(name).caps) == 10
-    assert named_problem("setting2/c4/late").groups == 100
+    assert NAMED_PROBLEMS["setting2/c4/late"]().groups == 100
+    assert named_problem("ctx-same") is ac.gallery.ENTRIES["ctx-same"].problem
 
 
 KEYS = "caps, window, groups, division, arms, law, laws, spread"
