@@ -12,6 +12,7 @@ import pytest
 import accrual as ac
 from accrual.cli import app
 from accrual.engine.result import Result
+from accrual.environment.contextual import ContextualSource, pack
 from accrual.experiments.listening import listening
 from accrual.report.gallery import draw, lines
 
@@ -117,6 +118,27 @@ def test_jackpots_are_best_by_rare_large_totals():
         assert problem.means.max() < 0.06
 
 
+def test_contexts_do_what_the_entries_say():
+    speeds = {id: np.asarray(problem.speeds) for id, problem in VISITED.items()}
+    assert not speeds["ctx-same"].any()
+    assert np.ptp(speeds["ctx-context"], axis=0).max() == 0
+    assert not speeds["ctx-arm"][:, 1:].any()
+    for id in ("ctx-context", "ctx-cross", "ctx-logistic", "ctx-visitors"):
+        assert np.abs(speeds[id][:, 1:]).max() > 0.1
+    assert np.ptp(speeds["ctx-cross"][:, 1:], axis=0).min() > 0
+    assert np.count_nonzero(np.asarray(VISITED["ctx-sparse"].effects)[0]) == 1 + 3
+    assert VISITED["ctx-logistic"].link == "logistic"
+    assert np.asarray(VISITED["ctx-big"].effects).shape == (50, 30)
+    assert np.asarray(VISITED["ctx-arms"].effects).shape == (50, 4)
+
+
+@pytest.mark.parametrize("id", VISITED)
+def test_the_best_arm_depends_on_the_context_unless_contexts_are_useless(id):
+    problem = VISITED[id]
+    visits = ContextualSource(pack(problem), (1, 0), 512).read(512)
+    assert (len(set(visits.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
+
+
 def test_development_and_final_problems_have_nothing_in_common(monkeypatch):
     """But for the gallery's older problems, and those with other seeds."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
@@ -142,6 +164,7 @@ def test_lines_by_hand():
     floor, age, best = lines("x", given)
     assert (floor.policy, floor.variant, floor.mean, floor.over_floor) == ("no delay", "TS", 3.0, 1.0)
     assert (age.mean, age.over_floor, age.worst) == (6.0, 2.0, 1.5)
+    assert age.q95 == pytest.approx(8.7 / 6)  # nineteen twentieths of the way from 3 to 9
     assert age.se == pytest.approx(3.0)  # of 3 and 9: deviation sqrt(18), over sqrt(2)
     assert (best.policy, best.variant, best.over_floor) == ("G", "b", 2.0)
     assert best.worst == pytest.approx(10 / 6)
@@ -165,6 +188,30 @@ def test_chosen_policies():
         ac.gallery.policies(problem, ["AgeTS", "AgeTS"])
     with pytest.raises(ac.InputError, match="unknown policy 'AgeTZ'; did you mean 'AgeTS'"):
         ac.gallery.policies(problem, ["AgeTZ"])
+
+
+def test_on_problems_with_contexts_no_delay_and_no_context_are_always_there():
+    problem = ENTRIES["ctx-same"].problem
+    labels = list(ac.gallery.policies(problem, ["LinUCB(alpha=0.2)", "AgeLinTS"]))
+    assert labels[0] == "no delay: AgeLinTS"
+    assert labels[-3:] == ["LinUCB(alpha=0.2)", "AgeLinTS", "no context"]
+    assert ac.gallery.policies(problem)["no context"] == ac.AgePrior()
+    with pytest.raises(ac.InputError, match="no context is always there"):
+        ac.gallery.policies(problem, ["no context"])
+
+
+def test_a_policy_plays_only_where_it_can():
+    entries = ac.gallery.select(["k2", "ctx-same"])
+    found = ac.gallery.choose(entries, ["TPUCBFR", "AgeLinTS", "DelayedUCB1", "TPUCBFR(5)"])
+    assert [label for label in found["k2"] if "delay" not in label] == [
+        "TPUCBFR",
+        "DelayedUCB1",
+        "TPUCBFR(5)",
+    ]
+    assert [label for label in found["ctx-same"] if "delay" not in label] == ["AgeLinTS", "no context"]
+    assert list(ac.gallery.choose(entries, ["AgeTS"])) == ["k2"]
+    with pytest.raises(ac.InputError, match="AgeLinTS can play none of these problems: k2"):
+        ac.gallery.choose(entries[:1], ["AgeIMED", "AgeLinTS"])
 
 
 def test_unknown_problem_suggests_one():
@@ -203,6 +250,37 @@ def test_command(tmp_path, capsys):
     assert 0.1 <= float(rows["equal", "AgeIMED"]["share"]) <= 1.0
     assert "regret over the floor's" in printed
     assert "share of the most chosen arm" in printed
+
+
+def test_command_with_contexts(tmp_path, capsys):
+    """Problems of both kinds in one file and one picture; what was computed is not computed again."""
+    words = [
+        "gallery", "--only", "k2", "--only", "ctx-visitors", "--policy", "AgeLinTS", "--policy", "AgeIMED",
+        "--runs", "2", "--horizon", "2500", "--jobs", "1", "--out", str(tmp_path),
+    ]  # fmt: skip
+    assert app.run(words) == 0
+    first = capsys.readouterr()
+    assert "the better of IMED and Thompson sampling without delay" in first.out
+    assert "the better of AgeLinTS and LinTS without delay" in first.out
+    with open(tmp_path / "gallery.csv", newline="") as file:
+        rows = {(row["problem"], row["policy"]): row for row in csv.DictReader(file)}
+    assert [row for problem, row in rows if problem == "ctx-visitors"] == [
+        "no delay",
+        "AgeLinTS",
+        "no context",
+    ]
+    stored = Result.load(tmp_path / "ctx-visitors.parquet")
+    entry = ENTRIES["ctx-visitors"]
+    alone = ac.simulate(entry.problem, {"no context": ac.AgePrior()}, 2500, 2, entry.seed)
+    regret = stored.final_regret[stored.labels.index("no context")]
+    np.testing.assert_array_equal(regret, alone.final_regret[0])
+    assert float(rows["ctx-visitors", "no context"]["q95"]) == pytest.approx(
+        np.quantile(regret, 0.95) / regret.mean()
+    )
+    assert app.run(words) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert "0 cells to compute, 2 already done" in again.err
 
 
 def test_command_refuses_what_does_not_fit(tmp_path, capsys):

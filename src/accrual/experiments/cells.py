@@ -33,6 +33,7 @@ import accrual
 from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST
+from accrual.engine.contextual import ContextualPlan
 from accrual.engine.result import Result
 from accrual.engine.simulate import DEVICES
 from accrual.experiments import rows
@@ -91,11 +92,30 @@ def cost(problem: AnyProblem) -> float:
     --------
     >>> import accrual as ac
     >>> cost(ac.paper.setting1()), cost(ac.gallery["ctx-same"])
-    (2.0, 13.5)
+    (2.0, 22.5)
     """
     if isinstance(problem, ContextualProblem):
-        return 1 + len(problem.caps) * problem.contexts.width**2 / 40
+        return 10 + len(problem.caps) * problem.contexts.width**2 / 40
     return 1 + problem.groups / 20
+
+
+def check_plays(policy: Policy, problem: AnyProblem) -> None:
+    """Refuse a policy that cannot play a problem, before any work is done.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> check_plays(ac.TPUCBFR(alpha=7), ac.paper.setting1())
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: alpha must divide the window: 7 does not divide 100 (nearest: 5 and 10)
+    """
+    if isinstance(problem, ContextualProblem):
+        ContextualPlan(policy, problem)
+    elif policy.contextual:
+        raise InputError(f"{policy.label} chooses by contexts, and the problem has none")
+    else:
+        policy.params(np.array(problem.caps), problem.window)
 
 
 def checkpoints(horizon: int) -> list[int]:

@@ -11,14 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-import numpy as np
-
 from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
 from accrual.experiments import families
-from accrual.experiments.cells import AnyProblem, Cell, cut, on_device
+from accrual.experiments.cells import AnyProblem, Cell, check_plays, cut, on_device
 from accrual.experiments.contextual_problems import BESIDE, CASES, FLOOR, NO_CONTEXT
 from accrual.experiments.families import lumps, plain
 from accrual.experiments.listening import listening_by_decision
@@ -32,7 +30,6 @@ from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
 from accrual.policy.base import Policy
 from accrual.policy.catalog import parse
-from accrual.policy.contextual import params_of
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.habits import EarlyReward, PiecesAsPulls
 from accrual.policy.habits_lin import EarlyLinTS, PiecesLinTS
@@ -352,8 +349,8 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
     """Give policies by label, ``row: variant`` where a row has several.
 
     The floor always comes first, and "no context" always last on a problem with contexts. What does not
-    go with the problem is left out: a policy that chooses by contexts where there are none, and on a
-    problem with contexts a row of the others, and the other way round.
+    go with the problem is left out: where there are no contexts, policies that choose by them; where there
+    are, policies that learn from single pieces and rows of the problems without.
 
     Parameters
     ----------
@@ -377,7 +374,8 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
             rows[name] = usual[name]
         elif name not in _rows_elsewhere(problem):
             policy = parse(name)
-            if not policy.contextual or isinstance(problem, ContextualProblem):
+            with_contexts = isinstance(problem, ContextualProblem)
+            if not (policy.feedback == "pieces" if with_contexts else policy.contextual):
                 rows[name] = {"": policy}
     if NO_CONTEXT in usual:
         rows[NO_CONTEXT] = usual[NO_CONTEXT]
@@ -386,9 +384,8 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
         for row, variants in rows.items()
         for variant, policy in variants.items()
     }
-    width = problem.contexts.width if isinstance(problem, ContextualProblem) else 1
-    for policy in labelled.values():  # one that does not fit says so before any problem is played
-        params_of(policy, np.array(problem.caps), problem.window, width)
+    for policy in labelled.values():
+        check_plays(policy, problem)
     return labelled
 
 

@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
-from accrual.experiments.cells import AnyProblem, Cell, cost, cut, on_device
+from accrual.experiments.cells import AnyProblem, Cell, check_plays, cost, cut, on_device
 from accrual.experiments.named_problems import with_yardsticks
 from accrual.experiments.toml_files import anything, listed, number, policy_of, problem_of, read_toml, table
 from accrual.policy.base import Policy
-from accrual.policy.contextual import params_of
 
 HORIZON, RUNS = 100_000, 20
 POINTS_MOST = 100_000
@@ -176,13 +174,7 @@ class _Made:
         label, policy = policy_of(f"policy[{row}]", said)
         if self.policies[block].setdefault(label, policy) != policy:
             raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
-        problem = self.problems[block]
-        if isinstance(problem, ContextualProblem):  # one that does not fit says so before any work
-            params_of(policy, np.array(problem.caps), problem.window, problem.contexts.width)
-        elif policy.contextual:
-            raise InputError(f"{label} chooses by contexts, which the problem has not")
-        else:
-            policy.params(np.array(problem.caps), problem.window)
+        check_plays(policy, self.problems[block])
         return label
 
     def yardsticks(self, block: str) -> list[str]:
