@@ -17,16 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 import accrual as ac
-from accrual.contextual import PIECE, ContextualProblem
+from accrual.contextual import PIECE, PIECES_MOST, ContextualProblem
 from accrual.core.errors import MissingExtra, need
-from accrual.environment.contextual import ContextualSource, age_of, count_pieces, pack, power_of
+from accrual.core.jit import kernel
+from accrual.environment.contextual import (
+    ContextualSource,
+    ContextualWorld,
+    Visits,
+    age_of,
+    count_pieces,
+    pack,
+    power_of,
+)
 from accrual.experiments.contextual_problems import PROBLEMS
 
 NAMES = ("ctx-same", "ctx-cross", "ctx-sparse")
-HORIZON, RUNS, SEED = 20_000, 10, 17
+HORIZON, RUNS, SEED = 20_000, 5, 17
 CLOSED, PIECES = "after the window", "each piece a reward"
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Peer(Protocol):
@@ -78,32 +88,45 @@ class VowpalWabbit:
         return [f"shared |U {features}", *(f"{text}|A arm{k}" for k, text in enumerate(chosen))]
 
 
+@kernel
+def pieces_of(world: ContextualWorld, visits: Visits, length: int, counts: Ints, ages: Ints) -> None:
+    """Write how many pieces each arm would pay in each round, and their ages."""
+    for i in range(length):
+        x, luck = visits.x[world.window + i], visits.luck[i]
+        for arm in range(len(world.effects)):
+            counts[i, arm] = count_pieces(world, visits.means[i, arm], luck)
+            power = power_of(world, arm, x)
+            for j in range(counts[i, arm]):
+                ages[i, arm, j] = age_of(world.window, power, luck[2 + j])
+
+
 def play(
     peer: Peer, problem: ContextualProblem, horizon: int, key: tuple[int, int], each_piece: bool
 ) -> float:
     """Play one run, (seed, number), as `accrual.simulate` plays it; the regret."""
-    world, window = pack(problem), problem.window
-    source, span = ContextualSource(world, key, max(512, window)), max(512, window)
+    world, window, arms = pack(problem), problem.window, len(problem.caps)
+    source = ContextualSource(world, key, max(512, window))
+    counts = np.zeros((source.span, arms), np.int64)
+    ages = np.zeros((source.span, arms, PIECES_MOST), np.int64)
     size = 1.0 if world.once else PIECE
     arriving: list[list[tuple[Floats, int, float, float]]] = [[] for _ in range(horizon + window)]
     regret = 0.0
-    for start in range(0, horizon, span):
-        visits = source.read(min(span, horizon - start))
-        for i in range(min(span, horizon - start)):
-            x = visits.x[window + i].copy()
+    for start in range(0, horizon, source.span):
+        length = min(source.span, horizon - start)
+        visits = source.read(length)
+        pieces_of(world, visits, length, counts, ages)
+        for i in range(length):
+            x, now = visits.x[window + i].copy(), start + i
             arm, chance = peer.choose(x)
-            mean = visits.means[i, arm]
-            regret += float(visits.best[i] - mean)
-            count, power = count_pieces(world, mean, visits.luck[i]), power_of(world, arm, x)
+            regret += float(visits.best[i] - visits.means[i, arm])
             if each_piece:
-                for j in range(count):
-                    at = start + i + age_of(window, power, visits.luck[i, 2 + j])
-                    arriving[at].append((x, arm, chance, size))
+                for age in ages[i, arm, : counts[i, arm]]:
+                    arriving[now + age].append((x, arm, chance, size))
             else:
-                arriving[start + i + window - 1].append((x, arm, chance, count * size))
-            for told in arriving[start + i]:
+                arriving[now + window - 1].append((x, arm, chance, float(counts[i, arm] * size)))
+            for told in arriving[now]:
                 peer.learn(*told)
-            arriving[start + i] = []
+            arriving[now] = []
     return regret
 
 
