@@ -113,6 +113,7 @@ release: venv
 bench-peers: venv
 	$(PIP) -e '.[peers]'
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peer_contexts.py
 
 # One line for a Python that is too old, before anything is made.
 OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON) --version 2>&1),not there): say make PYTHON=python3.12, or where a newer one is
