@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.random import REWARDS, uniforms
-from accrual.engine.cuda_kernels import cuda, device_kernel
+from accrual.engine.cuda_jit import cuda, device_kernel
 from accrual.engine.cuda_parts import GpuFeed, Span
 
 _FLOAT = np.dtype(np.float64)

@@ -8,14 +8,12 @@ memory are the same thing of the next chain or run, so that threads side by side
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from accrual.core.errors import need
 from accrual.core.jit import njit
+from accrual.engine.cuda_jit import cuda, device_kernel
 from accrual.engine.cuda_parts import (
     AHEAD,
     GpuCheckpoints,
@@ -35,32 +33,14 @@ from accrual.engine.cuda_parts import (
 )
 from accrual.policy.base import Function, Moment, no_refresh, no_survey
 
-# Simulations side by side in threads have a queue each, up to the most a GPU has.
-os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
-need("numba_cuda", "cuda")  # numba has a cuda of its own, older and without upkeep
-if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that numpy 2.5 has dropped
-    np.row_stack = np.vstack
-cuda: Any = need("numba.cuda", "cuda")
-# Few chains in small blocks are what is wanted here, so no warning of them.
-_config: Any = need("numba.cuda.core.config", "cuda")
-_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 _FLOAT = np.dtype(np.float64)
-
-
-def device_kernel(function: F, registers: int | None = None) -> F:
-    """Compile a kernel, when it is first launched; with fewer registers more threads run at a time."""
-    options = {} if _config.ENABLE_CUDASIM else {"max_registers": registers}  # the simulator has none
-    return cuda.jit(**options)(function)  # type: ignore[no-any-return]
 
 
 # A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
 # at places known when compiling. So tuples are put together one field at a time, by closures.
 
 
-def _enter(fields: tuple[Any, ...]) -> Function:
+def enter_into(fields: tuple[Any, ...]) -> Function:
     """Make ``enter(arrays, starts, block, lane)``, which gives a chain's statistics.
 
     Those that are kept in shared memory are copied there."""
@@ -85,7 +65,7 @@ def _enter(fields: tuple[Any, ...]) -> Function:
 
     if last == 0:
         return enter
-    before = _enter(fields[:last])
+    before = enter_into(fields[:last])
 
     @njit
     def enters(arrays: Any, starts: Any, block: int, lane: int) -> Any:
@@ -130,7 +110,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
     make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
-    pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
+    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
 
     @device_kernel
     def advance(
@@ -327,7 +307,7 @@ def wide_kernel(spec: KernelSpec) -> Any:
     refreshed = refresh is not no_refresh
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
-    pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
+    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
 
     @device_kernel
     def advance(
