@@ -99,8 +99,9 @@ def fingerprint(device, names=("every law", "one law", "first", "contexts", "num
 
 
 # In the simulator every thread is one of Python's, which take turns at every barrier: a few must be
-# enough, and short turns. First a block for each chain; then several chains in a block; then with
-# short spans, a run at a time, and nothing in shared memory.
+# enough, and short turns. First a block for each chain; then blocks of teams, some without a chain of
+# their own; then several chains in a block, each with a thread; then with short spans, a run at a time, and nothing in
+# shared memory.
 SIMULATE = """
 import json, sys
 import test_cuda
@@ -111,7 +112,9 @@ sys.setswitchinterval(1e-5)
 cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2
 contextual._GRID, contextual._BLOCK = 1, 2
 found = {"plain": test_cuda.fingerprint("cpu"), "alone": test_cuda.fingerprint("cuda", ["every law"])}
-cuda._TABLE_MOST = 0
+cuda._WARP, cuda._THREADS, cuda._TEAM_LEAST, cuda._WIDE_MOST = 8, 0, 2, 0
+found["teams"] = test_cuda.fingerprint("cuda", ["one law"])
+cuda._WARP, cuda._TABLE_MOST = 2, 0
 found["many to a block"] = test_cuda.fingerprint("cuda")
 cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST = 3, 7, 0
 sizes = cuda._sizes

@@ -34,13 +34,15 @@ Ints = npt.NDArray[np.int64]
 
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
-# A chain that learns from groups gets a block to itself where the block's threads share out all of its
-# work but the choice; where one of them does more alone, a survey say, only up to so many chains ...
+# A chain that learns from groups is played by a team of threads where they share out all of its work but the
+# choice; where one of them does more alone, a survey without steps say, only up to so many chains ...
 _WIDE_MOST = 2048
 _TABLE_MOST = 2048  # ... and in any case only if there are at most so many arms
 _SIDE_BY_SIDE_MOST = (
     128  # arms up to which groups are learned from side by side: each sum looks at all of them
 )
+_TEAM_LEAST = 4  # threads that play a chain, at least, if several do
+_THREADS = 640  # on each processor, up to which more threads for each chain pay
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
 _SPAN_LEAST, _SPAN_MOST = 128, 8192
@@ -274,16 +276,19 @@ class Team(Chains):
         first = [plan.policy.stats(plan.params) for plan in plans]
         named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
-        warps = min(-(-len(plans[0].times.ages) // _WARP), _WARPS_MOST) if sums else 1
-        table = max(arms, (1 + max(len(sums), 2)) * warps * _WARP)
-        pays = (bool(sums) and policy.functions.survey is no_survey) or self.chains <= _WIDE_MOST
-        wide = policy.feedback == "groups" and pays and table <= _TABLE_MOST
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        lanes = 1 if wide else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
+        shared_out = policy.functions.survey is no_survey or policy.functions.survey_steps
+        width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors)
+        table = max(arms, (1 + max(len(sums), 2)) * width)
+        pays = (sums and shared_out) or self.chains <= _WIDE_MOST
+        teams = policy.feedback == "groups" and bool(pays) and table <= _TABLE_MOST
+        lanes = (
+            max(_WARP // width, 1) if teams else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
+        )
         blocks = -(-self.chains // lanes)
         rates, slots = arms * (policy.feedback == "pieces"), problem.window + 1
         arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
-        near = _near(first[0], (table * wide, rates, slots), lanes, arm)
+        near = _near(first[0], (table * teams, rates, slots), lanes, arm)
         self.stats = self._started(first, (blocks, lanes))
         self._times = parts.GpuLearningTimes(*self._stacked([plan.times for plan in plans]))
         self._work = parts.Work(
@@ -297,8 +302,8 @@ class Team(Chains):
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
             source.one_law, near.rate, near.arms, arm, sums,
         )  # fmt: skip
-        self._kernel = (kernels.wide_kernel if wide else kernels.chain_kernel)(kind)
-        self._grid = (blocks, _WARP * warps if wide else lanes, self.stream, near.size)
+        self._kernel = (kernels.team_kernel if teams else kernels.chain_kernel)(kind)
+        self._grid = (blocks, (width, lanes) if teams else lanes, self.stream, near.size)
 
     def advance(self, feed: parts.GpuFeed, span: parts.Span) -> None:
         """Play a span."""
@@ -343,6 +348,19 @@ def _wait(event: Any) -> None:
         time.sleep(_NAP)
 
 
+def _team_width(groups: int, chains: float) -> int:
+    """Return how many threads play a chain, for so many chains on each processor.
+
+    Few chains get a thread for each group that may finish in a round. Of many, several share a warp.
+    """
+    if chains * _WARP * _WARPS_MOST <= _THREADS:
+        return _WARP * min(-(-groups // _WARP), _WARPS_MOST)
+    width = _WARP
+    while width > _TEAM_LEAST and chains * width > _THREADS:
+        width //= 2
+    return width
+
+
 class _Near(NamedTuple):
     """What a block keeps in shared memory."""
 
@@ -356,7 +374,7 @@ class _Near(NamedTuple):
 def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any]) -> _Near:
     """Place in shared memory the table and what else fits: rates, the ring of arms, flat statistics."""
     table, arms, slots = sizes
-    size = 8 * table
+    size = 8 * table * lanes
 
     def place(width: int, item: int) -> int | None:
         nonlocal size
@@ -374,5 +392,5 @@ def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any
         for field, width in zip(stats, widths, strict=True)
     ]
     fields = tuple(None if at is None else field.dtype for field, at in zip(stats, places, strict=True))
-    starts = parts.Starts(rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
+    starts = parts.Starts(table, rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
     return _Near(size, starts, fields, rate is not None, ring is not None)

@@ -96,10 +96,9 @@ def fill_kernel() -> Any:
         _, things, lanes = out.shape
         for item in range(cuda.grid(1), out.size, cuda.gridsize(1)):
             block = item // (things * lanes)
-            chain = block * lanes + item % lanes
-            if chain < chains:
-                thing = (item // lanes) % things
-                out[block, thing, item % lanes] = first[chain // runs, thing]
+            chain = min(block * lanes + item % lanes, chains - 1)  # a place that has none gets the last one
+            thing = (item // lanes) % things
+            out[block, thing, item % lanes] = first[chain // runs, thing]
 
     return fill
 
