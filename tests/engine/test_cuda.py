@@ -100,8 +100,8 @@ def fingerprint(device, names=("every law", "one law", "first", "contexts", "num
 
 # In the simulator every thread is one of Python's, which take turns at every barrier: a few must be
 # enough, and short turns. First a block for each chain; then blocks of teams, some without a chain of
-# their own; then several chains in a block, each with a thread; then with short spans, a run at a time, and nothing in
-# shared memory.
+# their own; then several chains in a block, each with a thread; then with short spans, a run at a time,
+# and nothing in shared memory.
 SIMULATE = """
 import json, sys
 import test_cuda

@@ -66,6 +66,8 @@ def _disk_cache(function: Callable[..., Any], code: str) -> Any:
                 return None
 
         def save_overload(self, sig: Any, data: Any) -> None:
+            # The machine code is all that is needed: what it was made of is a hundred times as large.
+            data.library._llvm_strs, data.library._ptx_cache = [], {}
             try:
                 super().save_overload(sig, data)
             except Exception:  # a full or read-only disk costs the cache, not the result
