@@ -141,6 +141,7 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
     refreshed = refresh is not no_refresh
+    numbered = functions.numbered
 
     @kernel
     def advance(
@@ -221,6 +222,8 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
                         low, high = feed.paid[made, law, c], feed.paid[made, law, d]
                         before = low + times.part[g] * (feed.paid[made, law, c + _ONE] - low)
                         after = high + times.part[g + 1] * (feed.paid[made, law, d + _ONE] - high)
+                        if numbered:
+                            stats.finishing[g] = start + i - times.ages[g]
                         finished(params, stats, a, g, problem.caps[a] * before, problem.caps[a] * after)
 
                 if start + i == due_mark:

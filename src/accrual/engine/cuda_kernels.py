@@ -126,7 +126,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     totals = spec.feedback == "totals"
     pieces = spec.feedback == "pieces"
     grouped = spec.feedback == "groups"
-    refreshed = refresh is not no_refresh
+    refreshed, numbered = refresh is not no_refresh, functions.numbered
     one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
     make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
@@ -272,6 +272,8 @@ def chain_kernel(spec: KernelSpec) -> Any:
                         a, before, after = ahead
                         if a < 0:
                             break
+                        if numbered:
+                            stats.finishing[g] = t - times.ages[policy, g]
                         ahead = group(
                             problem,
                             times,
@@ -324,7 +326,7 @@ def wide_kernel(spec: KernelSpec) -> Any:
     side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
     get, put, add = adder_of(spec.sums or (0,))
     surveyed = survey is not no_survey
-    refreshed = refresh is not no_refresh
+    refreshed, numbered = refresh is not no_refresh, functions.numbered
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
     pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
@@ -409,6 +411,8 @@ def wide_kernel(spec: KernelSpec) -> Any:
                     step = np.uint64(threads)
                     table[u] = a
                     u += step
+                    if numbered and a >= 0:
+                        stats.finishing[start + thread] = t - times.ages[policy, start + thread]
                     if side_by_side:
                         if a >= 0:
                             arm = np.int64(np.uint16(a))

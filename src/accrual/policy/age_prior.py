@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
+from accrual.policy import age_forgetting as forgetting
 from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policy.age_learning import refresh
 from accrual.policy.age_model import (
@@ -27,11 +28,12 @@ from accrual.policy.age_model import (
     Stats,
     amended,
     cell_update,
+    decided,
     estimate,
     finished,
     payments,
 )
-from accrual.policy.base import Floats, Functions, Moment
+from accrual.policy.base import Floats, Functions, Moment, positive
 from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
@@ -72,10 +74,10 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     mean, own, variance, weight = stats.mean[arm], stats.own[arm], stats.variance[arm], stats.weight[arm]
     # All decisions count, those in flight as well, and so does the prior.
     prior = variance / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
-    count = stats.pulls[arm] + min(prior, params.most)
-    alone = stats.pulls[arm] + 1.0
+    count = stats.counted[arm] + min(prior, params.most)
+    alone = stats.counted[arm] + 1.0
     stats.log_count[arm], stats.log_alone[arm] = math.log(count), math.log(alone)
-    stats.costed[arm] = stats.pulls[arm]
+    stats.costed[arm] = stats.counted[arm]
     # Where arms pay differently at the ages known, they will at those that no decision has reached.
     unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
     count /= 1.0 + count * unseen
@@ -113,7 +115,7 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
     sh[TARGET] = target
     for arm in range(len(params.cap)):
         a = np.uint64(arm)
-        if moved or stats.costed[a] != stats.pulls[a]:
+        if moved or stats.costed[a] != stats.counted[a]:
             weigh(params, stats, arm)
     sh[LOG_LEAD] = stats.log_count[lead]
 
@@ -137,7 +139,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     sh = stats.shared
     a = np.uint64(arm)
     if sh[READY] == 0.0:
-        return -float(stats.pulls[a])
+        return -float(stats.counted[a])
     behind, behind_alone = sh[LOG_LEAD] - stats.log_count[a], sh[LOG_LEAD] - stats.log_alone[a]
     cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
     # The leader's index is 0, and a try is never worth more than this: most arms are out of reach.
@@ -152,6 +154,35 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
         alone - _worth(params.share, behind_alone),
         hidden - behind_alone,
     )
+
+
+class _ByHalfLife:
+    """The functions of an `AgePrior`: of one that has a half-life, those that forget."""
+
+    remembering = Functions(
+        index=index,
+        survey=survey,
+        decided=decided,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        cell_update=cell_update,
+        summed_fields=("news",),
+    )
+    forgetting = Functions(
+        index=index,
+        survey=survey,
+        decided=forgetting.decided,
+        finished=forgetting.finished,
+        amended=forgetting.amended,
+        refresh=forgetting.refresh,
+        cell_update=forgetting.cell_update,
+        summed_fields=("news",),
+        numbered=True,
+    )
+
+    def __get__(self, policy: AgePrior | None, owner: type) -> Functions:
+        return self.remembering if policy is None or policy.half_life is None else self.forgetting
 
 
 @dataclass(frozen=True)
@@ -173,6 +204,9 @@ class AgePrior(CellPolicy):
     history : sequence of float
         What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
         variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
+    half_life : float, optional
+        After how many later decisions a decision counts half. For rewards that change; none is forgotten
+        unless given, for where nothing changes it costs regret.
 
     Examples
     --------
@@ -184,16 +218,9 @@ class AgePrior(CellPolicy):
     surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
+    half_life: float | None = None
 
-    functions: ClassVar[Functions] = Functions(
-        index=index,
-        survey=survey,
-        finished=finished,
-        amended=amended,
-        refresh=refresh,
-        cell_update=cell_update,
-        summed_fields=("news",),
-    )
+    functions: ClassVar[Functions] = cast(Functions, _ByHalfLife())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", checked_buckets(self.buckets))
@@ -207,10 +234,13 @@ class AgePrior(CellPolicy):
                 f"tilts, number of arms; not {self.history!r}"
             )
         object.__setattr__(self, "history", history)
+        if self.half_life is not None:
+            object.__setattr__(self, "half_life", positive("half_life", self.half_life))
 
     @property
     def label(self) -> str:
-        return type(self).__name__
+        forgets = "" if self.half_life is None else f"(half_life={self.half_life:g})"
+        return type(self).__name__ + forgets
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         if stats.shared[READY] == 0.0:
@@ -238,15 +268,17 @@ class AgePrior(CellPolicy):
             outlier=math.log(arms + 1.0),
             surprise=float(self.surprise) + arms / 6.0,
             few=_FEW / arms,
+            decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
-    def stats(self, params: Params) -> Stats:
+    def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells = (arms, buckets)
         shared = np.zeros(12)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
-        return Stats(
+        stats = Stats(
             pulls=np.zeros(arms, np.int64),
+            counted=np.zeros(arms),
             seen=np.zeros(cells),
             paid=np.zeros(cells),
             growth=np.zeros(cells),
@@ -275,4 +307,9 @@ class AgePrior(CellPolicy):
             scratch=np.zeros((3, buckets)),
             due=np.array([min(8, buckets)], np.int64),
             shared=shared,
+        )
+        if self.half_life is None:
+            return stats
+        return forgetting.ForgettingStats(
+            *stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64)
         )
