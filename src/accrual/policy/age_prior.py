@@ -310,6 +310,4 @@ class AgePrior(CellPolicy):
         )
         if self.half_life is None:
             return stats
-        return forgetting.ForgettingStats(
-            *stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64)
-        )
+        return forgetting.ForgettingStats(*stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64))
