@@ -4,9 +4,9 @@
     python benchmarks/drift.py alarm
 
 Ten arms whose decisions pay 1 or nothing, at one time within a window of 100 rounds; their chances to pay
-are uniform from 0.05 to 0.5. `redealt`: all chances are drawn anew every 5,000 of 40,000 rounds. `halfway`: once,
-after 20,000. `still`: never. Regret is against the best arm of each decision's own round. "Restarted" is
-AgePrior that is told of every change and begins again.
+are uniform from 0.05 to 0.5. `redealt`: all chances are drawn anew every 5,000 of 40,000 rounds. `halfway`:
+once, after 20,000. `still`: never. Regret is against the best arm of each decision's own round. "Restarted"
+is AgePrior that is told of every change and begins again.
 """
 
 from __future__ import annotations
@@ -56,16 +56,12 @@ def forgetting() -> None:
             rows.setdefault("restarted", []).extend(restarted(problems, changes, deal))
         for label, regret in rows.items():
             error = np.std(regret, ddof=1) / math.sqrt(len(regret))
-            print(
-                f"{name:8} {label:28} {np.mean(regret):8,.0f} ± {error:.0f}, worst {max(regret):,.0f}",
-                flush=True,
-            )
+            shown = f"{np.mean(regret):8,.0f} ± {error:.0f}, worst {max(regret):,.0f}"
+            print(f"{name:8} {label:28} {shown}", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("what", choices=["forgetting"])
     {"forgetting": forgetting}[parser.parse_args().what]()
 

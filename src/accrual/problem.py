@@ -183,8 +183,8 @@ class ChangingProblem:
         changes = tuple(whole("a change's round", change, 2) for change in self.changes)
         if len(changes) != len(self.problems) - 1 or sorted(set(changes)) != list(changes):
             raise InputError(
-                f"{len(self.problems)} problems need {len(self.problems) - 1} rounds of change, each after the "
-                f"one before, not {self.changes!r}"
+                f"{len(self.problems)} problems need {len(self.problems) - 1} rounds of change, each after "
+                f"the one before, not {self.changes!r}"
             )
         object.__setattr__(self, "changes", changes)
 

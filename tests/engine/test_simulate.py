@@ -263,7 +263,7 @@ def test_regret_is_against_the_best_arm_of_the_decisions_own_round():
 
 
 def simulate_pulls(problem, horizon):
-    """Which arm each round chose, as rows of 0 and 1: runs of one round more each, which see the same draws."""
+    """Which arm each round chose, as rows of 0 and 1: from runs of one round more each, on the same draws."""
     pulls = [ac.simulate(problem, [ac.UCB1()], t, runs=1).pulls[0, 0] for t in range(3, horizon + 1)]
     return np.concatenate([np.eye(3), np.diff(pulls, axis=0)])
 

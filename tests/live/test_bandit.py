@@ -529,7 +529,7 @@ def test_what_differs_is_said_in_one_line(store):
         ({"groups": 40}, "groups is 20, not 40"),
         (
             {"policy": ac.AgeTS()},
-            "policy is AgePrior(buckets=20, surprise=1.5, spread=uniform, history=()), not AgeTS(",
+            "spread=uniform, history=(), half_life=None), not AgeTS(",
         ),
         (
             {"arms": ["jazz", "rock"]},
@@ -1092,7 +1092,7 @@ def test_refunds_that_outweigh_a_whole_bucket(seed):
 
 
 def test_a_policy_stored_without_a_newer_setting_is_the_same(store):
-    """The text of a policy names all its settings, so one that was added since is missing in an older store."""
+    """A policy's text names all its settings; one that was added since is missing in an older store."""
     bandit = ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(), store=store)
     store.amend(bandit._row.number, {"policy": "AgeIMED(buckets=32)"})
     ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(), store=store)

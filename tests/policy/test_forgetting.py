@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def check_weights(recording):
     edges = [0, *POLICY.edges(WINDOW)]
     for arm in range(3):
         np.testing.assert_allclose(stats.counted[arm], weights[arms == arm].sum(), rtol=1e-9)
-        for g, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+        for g, (low, high) in enumerate(pairwise(edges)):
             done = (arms == arm) & (np.arange(ROUNDS) <= ROUNDS - high)
             pay = recording.pieces[done, low:high].sum(axis=1) / caps[arm]
             np.testing.assert_allclose(stats.seen[arm, g], weights[done].sum(), rtol=1e-9)
@@ -57,7 +58,7 @@ def check_live(recording):
 
 
 def cells(recording, late):
-    """Every cell of a ledger that is told the pieces of ages 0 and 1 when their decision is `late` rounds old."""
+    """The cells of a ledger that is told the pieces of ages 0 and 1 when their decision is so old."""
     ledger = Ledger(POLICY, problem().caps, WINDOW)
     for t in range(ROUNDS + WINDOW):
         if t < ROUNDS:
@@ -96,8 +97,8 @@ def test_half_life_in_words():
     policy = parse("AgePrior(half_life=1000)")
     assert policy == ac.AgePrior(half_life=1000.0)
     assert policy.label == "AgePrior(half_life=1000)"
-    assert parse(policy_text(policy)) == policy
-    for wrong in (0, -3, float("nan"), "soon"):
+    assert parse(policy_text(policy) or "") == policy
+    for wrong in (0.0, -3.0, float("nan")):
         with pytest.raises(ac.InputError, match="half_life must be a positive number"):
             ac.AgePrior(half_life=wrong)
 

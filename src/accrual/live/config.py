@@ -268,9 +268,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
     if list(given.arms) == list(now):  # arms that were added since, or left out because they retired
         wanted["arms"] = written["arms"]
     if not written["own_policy"] and parse(written["policy"]) == given.policy:
-        wanted["policy"] = written[
-            "policy"
-        ]  # a policy may have got settings since, which are at their default
+        wanted["policy"] = written["policy"]  # which may lack settings that the policy has got since
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
         for key in (

@@ -9,6 +9,7 @@ down together.
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +33,8 @@ class Times(NamedTuple):
     finishing: Ints  # buckets: the number of the decision that finishes it
 
 
-ForgettingStats: Any = NamedTuple(  # type: ignore[misc]
-    "ForgettingStats", [(name, Any) for name in (*Stats._fields, *Times._fields)]
-)
+_make: Any = namedtuple  # the type checker takes no fields that are not written out
+ForgettingStats = _make("ForgettingStats", (*Stats._fields, *Times._fields), module=__name__)
 
 
 @njit
