@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from accrual.policy.clusters import Cluster as Cluster
     from accrual.policy.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
     from accrual.policy.clusters import find_clusters as find_clusters
+    from accrual.problem import ChangingProblem as ChangingProblem
     from accrual.problem import Problem as Problem
 
 _WHERE = {
@@ -55,6 +56,7 @@ _WHERE = {
     "Guardrail": "accrual.live.guardrails",
     "BernoulliLaw": "accrual.laws",
     "BetaLaw": "accrual.laws",
+    "ChangingProblem": "accrual.problem",
     "Cluster": "accrual.policy.clusters",
     "ClusteredTPUCBFRG": "accrual.policy.clusters",
     "EmpiricalLaw": "accrual.laws",

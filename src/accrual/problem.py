@@ -148,6 +148,62 @@ class Problem:
         return float(counts @ self.gaps)
 
 
+@dataclass(frozen=True)
+class ChangingProblem:
+    """Problems that follow one another: the same arms pay something else from given rounds on.
+
+    A decision pays as the problem of its own round says. Regret is what the best arm of each decision's own
+    round would have paid more.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        With the same caps, window, groups, division and arms.
+    changes : sequence of int
+        The rounds, rising, at which the second problem begins, and the third, ...
+
+    Examples
+    --------
+    >>> from accrual.laws import BernoulliLaw
+    >>> before, after = [Problem([1, 1], 6, 3, [BernoulliLaw(p), BernoulliLaw(0.5)]) for p in (0.6, 0.4)]
+    >>> ChangingProblem([before, after], changes=[1001]).caps
+    (1.0, 1.0)
+    """
+
+    problems: Sequence[Problem]
+    changes: Sequence[int]
+
+    def __post_init__(self) -> None:
+        if not self.problems or not all(isinstance(problem, Problem) for problem in self.problems):
+            raise InputError(f"problems must be a list of Problem, not {self.problems!r}")
+        object.__setattr__(self, "problems", tuple(self.problems))
+        for name in ("caps", "window", "groups", "division", "arms"):
+            if any(getattr(problem, name) != getattr(self.problems[0], name) for problem in self.problems):
+                raise InputError(f"problems that follow one another must have the same {name}")
+        changes = tuple(whole("a change's round", change, 2) for change in self.changes)
+        if len(changes) != len(self.problems) - 1 or sorted(set(changes)) != list(changes):
+            raise InputError(
+                f"{len(self.problems)} problems need {len(self.problems) - 1} rounds of change, each after "
+                f"the one before, not {self.changes!r}"
+            )
+        object.__setattr__(self, "changes", changes)
+
+    @property
+    def caps(self) -> Sequence[float]:
+        """The caps of the arms."""
+        return self.problems[0].caps
+
+    @property
+    def window(self) -> int:
+        """The window of all decisions."""
+        return self.problems[0].window
+
+    @property
+    def arms(self) -> Sequence[str]:
+        """The names of the arms."""
+        return self.problems[0].arms
+
+
 def _numbers(caps: Any) -> tuple[float, ...]:
     """Check that caps are a list of numbers."""
     wrong = InputError(f"caps must be a list of numbers, one for each arm, such as [1.0, 1.0], not {caps!r}")

@@ -236,3 +236,53 @@ def test_bad_input_gets_one_clear_line(call, message):
     with pytest.raises(ac.InputError, match=re.escape(message)) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+def coins(*chances):
+    return ac.Problem([1.0] * len(chances), 12, 4, [ac.BernoulliLaw(p) for p in chances])
+
+
+def test_a_change_to_the_same_problem_changes_nothing():
+    still, policies = coins(0.2, 0.5, 0.7), [ac.UCB1(), ac.TPUCBFR(alpha=4)]
+    changing = ac.ChangingProblem([still, coins(0.2, 0.5, 0.7), still], changes=[78, 501])
+    for given in ("regret", "pulls"):
+        one, other = (
+            getattr(ac.simulate(p, policies, 900, runs=2, checkpoints=50), given) for p in (still, changing)
+        )
+        np.testing.assert_array_equal(one, other)
+
+
+def test_regret_is_against_the_best_arm_of_the_decisions_own_round():
+    """Round by round: what the arm chosen then falls short of the best one then."""
+    before, after = coins(0.2, 0.5, 0.7), coins(0.9, 0.5, 0.1)
+    changing = ac.ChangingProblem([before, after], changes=[41])
+    result = ac.simulate(changing, [ac.UCB1()], 80, runs=1, checkpoints=80)
+    short = simulate_pulls(changing, 80)
+    gaps = np.where((np.arange(80) < 40)[:, None], before.gaps, after.gaps)
+    np.testing.assert_allclose(result.regret[0, 0], np.cumsum((short * gaps).sum(axis=1)), atol=1e-12)
+
+
+def simulate_pulls(problem, horizon):
+    """Which arm each round chose, as rows of 0 and 1: from runs of one round more each, on the same draws."""
+    pulls = [ac.simulate(problem, [ac.UCB1()], t, runs=1).pulls[0, 0] for t in range(3, horizon + 1)]
+    return np.concatenate([np.eye(3), np.diff(pulls, axis=0)])
+
+
+@pytest.mark.parametrize(
+    ("problems", "changes", "says"),
+    [
+        ([], [], "a list of Problem"),
+        ([coins(0.1, 0.2), coins(0.1, 0.2, 0.3)], [5], "the same caps"),
+        ([coins(0.1), coins(0.2)], [], "2 problems need 1 rounds of change"),
+        ([coins(0.1)] * 3, [9, 5], "each after the one before"),
+        ([coins(0.1)] * 2, [1], "a change's round must be"),
+    ],
+)
+def test_what_cannot_change_says_so(problems, changes, says):
+    with pytest.raises(ac.InputError, match=says):
+        ac.ChangingProblem(problems, changes)
+
+
+def test_a_changing_problem_is_not_for_a_gpu():
+    with pytest.raises(ac.InputError, match="that changes is played on the CPU"):
+        ac.simulate(ac.ChangingProblem([coins(0.1, 0.2)], []), [ac.UCB1()], 9, device="cuda")

@@ -529,7 +529,7 @@ def test_what_differs_is_said_in_one_line(store):
         ({"groups": 40}, "groups is 20, not 40"),
         (
             {"policy": ac.AgeTS()},
-            "policy is AgePrior(buckets=20, surprise=1.5, spread=uniform, history=()), not AgeTS(",
+            "spread=uniform, history=(), half_life=None), not AgeTS(",
         ),
         (
             {"arms": ["jazz", "rock"]},
@@ -1089,3 +1089,12 @@ def test_refunds_that_outweigh_a_whole_bucket(seed):
             if arm.estimate is not None and arm.interval is not None:
                 assert arm.interval[0] <= arm.estimate <= arm.interval[1]
                 assert min(arm.spread) >= 0.0
+
+
+def test_a_policy_stored_without_a_newer_setting_is_the_same(store):
+    """A policy's text names all its settings; one that was added since is missing in an older store."""
+    bandit = ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(), store=store)
+    store.amend(bandit._row.number, {"policy": "AgeIMED(buckets=32)"})
+    ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(), store=store)
+    with pytest.raises(ac.InputError, match="policy is AgeIMED"):
+        ac.Bandit(["a", "b"], window=80, policy=ac.AgeIMED(k0=2.0), store=store)

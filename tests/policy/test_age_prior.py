@@ -26,6 +26,7 @@ def two_buckets(decisions: Sequence[Sequence[tuple[float, float | None]]]):
     for arm, made in enumerate(decisions):
         for first, last in made:
             stats.pulls[arm] += 1
+            model.decided(params, stats, arm)
             model.finished(params, stats, arm, 0, 0.0, first)
             if last is not None:
                 model.finished(params, stats, arm, 1, first, last)

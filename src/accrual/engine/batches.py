@@ -84,7 +84,8 @@ class PolicyPlayer:
         return chosen
 
     def learn(self, arms: Ints, age: int, paid: Floats) -> None:
-        self._learn(self._params, self.stats, arms, age, paid, self._ages, self._lag)
+        first = self._made - age * len(arms)  # the number of the first of these decisions
+        self._learn(self._params, self.stats, arms, age, paid, self._ages, self._lag, first)
 
 
 @functools.cache
@@ -94,6 +95,7 @@ def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     refreshed = refresh is not no_refresh
     grouped = feedback == "groups"
+    numbered = functions.numbered
 
     @kernel
     def choose(
@@ -126,12 +128,16 @@ def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]
             decided(params, stats, choice)
 
     @kernel
-    def learn(params: Any, stats: Any, arms: Ints, age: int, paid: Floats, ages: Ints, lag: int) -> None:
+    def learn(
+        params: Any, stats: Any, arms: Ints, age: int, paid: Floats, ages: Ints, lag: int, number: int
+    ) -> None:
         if grouped:
             for g in range(len(ages)):
                 if ages[g] == age:
                     first = ages[g - 1] if g > 0 else 0
                     for i in range(len(arms)):
+                        if numbered:
+                            stats.finishing[g] = number + i
                         finished(params, stats, arms[i], g, paid[i, first], paid[i, age])
         elif age == lag:
             for i in range(len(arms)):

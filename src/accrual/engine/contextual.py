@@ -140,6 +140,7 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
     refresh = functions.refresh
     refreshed = refresh is not no_refresh
     grouped = feedback == "groups"
+    numbered = functions.numbered
     taking = with_contexts(functions, contextual)
     index, survey, decided = taking.index, taking.survey, taking.decided
     closed, finished = taking.closed, taking.finished
@@ -202,6 +203,8 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
                 arm = np.int64(memory.arms[earlier])
                 before = memory.done[earlier]
                 after = before + memory.paid[earlier, g]
+                if numbered:
+                    stats.finishing[g] = start + i - edges[g]
                 if grouped:
                     finished(params, stats, arm, g, before, after, visits.x[earlier])
                 else:

@@ -96,6 +96,7 @@ class Chain:
 
     def __init__(self, plan: PolicyPlan, span: int, key: tuple[int, int]) -> None:
         self._plan = plan
+        self.problem = plan.problem
         self._key = key  # seed and run
         self.stats = plan.policy.stats(plan.params)
         arms, window = len(plan.problem.caps), plan.problem.window
@@ -110,7 +111,7 @@ class Chain:
         plan, arms, window = self._plan, self._memory.arms, self._plan.problem.window
         arms[:window] = arms[self._last : self._last + window]
         self._loop(
-            plan.params, self.stats, plan.problem, plan.times, self._memory, feed,
+            plan.params, self.stats, self.problem, plan.times, self._memory, feed,
             (start, length, *self._key), marks,
         )  # fmt: skip
         self._loop = machine_code(self._loop)
@@ -141,6 +142,7 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
     refreshed = refresh is not no_refresh
+    numbered = functions.numbered
 
     @kernel
     def advance(
@@ -221,6 +223,8 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
                         low, high = feed.paid[made, law, c], feed.paid[made, law, d]
                         before = low + times.part[g] * (feed.paid[made, law, c + _ONE] - low)
                         after = high + times.part[g + 1] * (feed.paid[made, law, d + _ONE] - high)
+                        if numbered:
+                            stats.finishing[g] = start + i - times.ages[g]
                         finished(params, stats, a, g, problem.caps[a] * before, problem.caps[a] * after)
 
                 if start + i == due_mark:

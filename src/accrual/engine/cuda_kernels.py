@@ -107,7 +107,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     totals = spec.feedback == "totals"
     pieces = spec.feedback == "pieces"
     grouped = spec.feedback == "groups"
-    refreshed = refresh is not no_refresh
+    refreshed, numbered = refresh is not no_refresh, functions.numbered
     one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
     make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
@@ -253,6 +253,8 @@ def chain_kernel(spec: KernelSpec) -> Any:
                         a, before, after = ahead
                         if a < 0:
                             break
+                        if numbered:
+                            stats.finishing[g] = t - times.ages[policy, g]
                         ahead = group(
                             problem,
                             times,
@@ -334,7 +336,7 @@ def team_kernel(spec: KernelSpec) -> Any:
     get, put, add = adder_of(spec.sums or (0,))
     take_steps, stepped = _in_steps(functions.survey_steps), bool(functions.survey_steps)
     surveyed = survey is not no_survey and not stepped
-    refreshed = refresh is not no_refresh
+    refreshed, numbered = refresh is not no_refresh, functions.numbered
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
     pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
@@ -422,6 +424,8 @@ def team_kernel(spec: KernelSpec) -> Any:
                 next_ = np.uint64(threads)
                 table[u] = a
                 u += next_
+                if numbered and a >= 0:
+                    stats.finishing[start + thread] = t - times.ages[policy, start + thread]
                 if side_by_side:
                     if a >= 0:
                         arm = np.int64(np.uint16(a))

@@ -14,11 +14,11 @@ from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import contextual, cpu
+from accrual.engine import changing, contextual, cpu
 from accrual.engine.result import Result
-from accrual.environment.laws import pack
+from accrual.environment.laws import pack, pack_each
 from accrual.policy.base import Policy, as_policy
-from accrual.problem import Problem
+from accrual.problem import ChangingProblem, Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ DEVICES = ("cpu", "cuda")
 
 
 def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
-    problem: Problem | ContextualProblem,
+    problem: Problem | ChangingProblem | ContextualProblem,
     policies: Policies,
     horizon: int,
     runs: int | range = 100,
@@ -46,7 +46,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     Parameters
     ----------
-    problem : Problem or ContextualProblem
+    problem : Problem, ChangingProblem or ContextualProblem
     policies : sequence of Policy, or dict of label to Policy
         On a problem with contexts also those that choose by contexts.
     horizon : int
@@ -99,6 +99,14 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
                 regret, pulls = play_contexts(job, shown)
             else:
                 regret, pulls = cpu.play(job, contextual.ContextualRun, workers, shown)
+        elif isinstance(problem, ChangingProblem):
+            if device == "cuda":
+                raise InputError("a problem that changes is played on the CPU; leave out device='cuda'")
+            _refuse_contextual(labelled)
+            each = pack_each(problem.problems)
+            plans = [cpu.PolicyPlan(policy, problem.problems[0], each[0]) for policy in labelled.values()]
+            work = changing.ChangingTask(problem, each, plans, rounds, horizon, seed, numbers)
+            regret, pulls = cpu.play(work, changing.ChangingRun, workers, shown)
         else:
             _refuse_contextual(labelled)
             laws = pack(problem)

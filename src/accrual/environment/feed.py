@@ -68,6 +68,10 @@ class RunFeed:
         self._next = 1
         self._length = 0
 
+    def change(self, arrays: LawArrays) -> None:
+        """Draw from as many other laws from now on; what was drawn stays."""
+        self._arrays = arrays
+
     def read(self, length: int) -> Feed:
         """Draw the feed of the next `length` rounds (at most `span`)."""
         # What earlier decisions still owe moves to the front; the rest is written afresh.

@@ -77,6 +77,20 @@ def pack(problem: Problem) -> PackedLaws:
     return PackedLaws(_drawing(tuple(ordered)), arrays, of_arm, len(distinct))
 
 
+def pack_each(problems: Sequence[Problem]) -> list[PackedLaws]:
+    """Make the laws of several problems ready for the same kernels: one law for each arm."""
+    first = problems[0]
+    every = [law for problem in problems for law in problem.arm_laws]
+    joint = pack(Problem([1.0] * len(every), first.window, first.groups, every))
+    arms = len(first.caps)
+    each = []
+    for at in range(0, len(every), arms):
+        own = joint.of_arm[at : at + arms]
+        arrays = joint.arrays._replace(kind=joint.arrays.kind[own], ends=joint.arrays.ends[own])
+        each.append(PackedLaws(joint.draw, arrays, np.arange(arms), arms))
+    return each
+
+
 def _params(law: Law, groups: int) -> Any:
     """Give a law's parameters, checked to be what kernels can read."""
     params, kind = law.params(groups, 1.0), type(law).__name__

@@ -37,6 +37,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
     totals = feedback == "totals"
     pieces = feedback == "pieces"
     grouped = feedback == "groups"
+    numbered = functions.numbered
 
     @njit
     def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:
@@ -48,6 +49,8 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
             after = before
             if row["source"] != NONE:
                 after += state.pending.paid[row["source"], group]
+            if numbered:
+                stats.finishing[group] = row["id"]
             finished(params, stats, row["arm"], group, before, after, x)
             row["done"] = after
             row["group"] = group + 1
@@ -95,6 +98,8 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
             after = before + paid[g]
             if g >= group:
                 earlier = value if g > group else 0.0
+                if numbered:
+                    stats.finishing[g] = row["id"]
                 amended(params, stats, row["arm"], g, before, after, earlier, value, x)
             before = after
         row["done"] += value

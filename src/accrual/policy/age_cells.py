@@ -58,9 +58,9 @@ def spread_over_buckets(spread: SpreadLike, edges: Ints, window: int) -> Floats:
 
 
 @njit
-def amend_cell(
+def amend_cell(  # noqa: PLR0913, PLR0917  (what `amended` is given, and the weight)
     params: Any, stats: Any, arm: int, group: int,
-    before: float, after: float, more_before: float, more_after: float,
+    before: float, after: float, more_before: float, more_after: float, weight: float = 1.0,
 ) -> tuple[float, float]:  # fmt: skip
     """Correct a cell for a piece out of order; return by how much its pay and its growth have changed."""
     unit = params.inverse_cap[arm]
@@ -68,9 +68,9 @@ def amend_cell(
     more = (more_after - more_before) * unit
     # By how much (after^2 - before^2) grows, with no difference of squares.
     growth = (more_after * (2.0 * after + more_after) - more_before * (2.0 * before + more_before)) * unit**2
-    stats.paid[arm, group] += more
-    stats.growth[arm, group] += growth
-    stats.square[arm, group] += more * (2.0 * x + more)
+    stats.paid[arm, group] += weight * more
+    stats.growth[arm, group] += weight * growth
+    stats.square[arm, group] += weight * (more * (2.0 * x + more))
     return more, growth
 
 

@@ -41,10 +41,12 @@ class Params(NamedTuple):
     outlier: float  # what it costs to hold that an arm is like no other, in nats
     surprise: float  # what it costs to hold that an arm hides totals near the cap
     few: float  # n decisions of an arm count as n^2 / (n + few)
+    decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
 
 
 class Stats(NamedTuple):
     pulls: Ints
+    counted: Floats  # arms: decisions, those in flight as well; where they are forgotten, their weights
     seen: Floats  # arms x buckets: decisions that have finished the bucket
     paid: Floats  # arms x buckets: what they paid in it
     growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
@@ -80,6 +82,11 @@ READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, 
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
 # the leader's mean, in rewards. LEAD: the leader.
+
+
+@njit
+def decided(params: Params, stats: Stats, arm: int) -> None:
+    stats.counted[arm] += 1.0
 
 
 @njit

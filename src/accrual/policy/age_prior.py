@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
+from accrual.policy import age_forgetting as forgetting
 from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policy.age_learning import refresh
 from accrual.policy.age_model import (
@@ -27,11 +28,12 @@ from accrual.policy.age_model import (
     Stats,
     amended,
     cell_update,
+    decided,
     estimate,
     finished,
     payments,
 )
-from accrual.policy.base import Floats, Functions, Moment
+from accrual.policy.base import Floats, Functions, Moment, positive
 from accrual.policy.estimate import kl
 from accrual.spread import SpreadLike, as_spread
 
@@ -72,10 +74,10 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     mean, own, variance, weight = stats.mean[arm], stats.own[arm], stats.variance[arm], stats.weight[arm]
     # All decisions count, those in flight as well, and so does the prior.
     prior = variance / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
-    count = stats.pulls[arm] + min(prior, params.most)
-    alone = stats.pulls[arm] + 1.0
+    count = stats.counted[arm] + min(prior, params.most)
+    alone = stats.counted[arm] + 1.0
     stats.log_count[arm], stats.log_alone[arm] = math.log(count), math.log(alone)
-    stats.costed[arm] = stats.pulls[arm]
+    stats.costed[arm] = stats.counted[arm]
     # Where arms pay differently at the ages known, they will at those that no decision has reached.
     unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
     count /= 1.0 + count * unseen
@@ -125,7 +127,7 @@ def find_leader(params: Params, stats: Stats) -> None:
 def weigh_anew(params: Params, stats: Stats, arm: int) -> None:
     """Weigh the arm, if it or the leader has changed."""
     a = np.uint64(arm)
-    if stats.costed[a] != stats.pulls[a] and stats.shared[READY] > 0.0:
+    if stats.costed[a] != stats.counted[a] and stats.shared[READY] > 0.0:
         weigh(params, stats, arm)
 
 
@@ -158,7 +160,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     sh = stats.shared
     a = np.uint64(arm)
     if sh[READY] == 0.0:
-        return -float(stats.pulls[a])
+        return -float(stats.counted[a])
     lead = stats.log_count[np.uint64(sh[LEAD])]
     behind, behind_alone = lead - stats.log_count[a], lead - stats.log_alone[a]
     cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
@@ -174,6 +176,40 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
         alone - _worth(params.share, behind_alone),
         hidden - behind_alone,
     )
+
+
+_STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
+
+
+class _ByHalfLife:
+    """The functions of an `AgePrior`: of one that has a half-life, those that forget."""
+
+    remembering = Functions(
+        index=index,
+        survey=survey,
+        decided=decided,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        cell_update=cell_update,
+        summed_fields=("news",),
+        survey_steps=_STEPS,
+    )
+    forgetting = Functions(
+        index=index,
+        survey=survey,
+        decided=forgetting.decided,
+        finished=forgetting.finished,
+        amended=forgetting.amended,
+        refresh=forgetting.refresh,
+        cell_update=forgetting.cell_update,
+        summed_fields=("news",),
+        survey_steps=_STEPS,
+        numbered=True,
+    )
+
+    def __get__(self, policy: AgePrior | None, owner: type) -> Functions:
+        return self.remembering if policy is None or policy.half_life is None else self.forgetting
 
 
 @dataclass(frozen=True)
@@ -195,6 +231,9 @@ class AgePrior(CellPolicy):
     history : sequence of float
         What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
         variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
+    half_life : float, optional
+        After how many later decisions a decision counts half. For rewards that change; none is forgotten
+        unless given, for where nothing changes it costs regret.
 
     Examples
     --------
@@ -206,17 +245,9 @@ class AgePrior(CellPolicy):
     surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
+    half_life: float | None = None
 
-    functions: ClassVar[Functions] = Functions(
-        index=index,
-        survey=survey,
-        finished=finished,
-        amended=amended,
-        refresh=refresh,
-        cell_update=cell_update,
-        summed_fields=("news",),
-        survey_steps=((True, estimate_anew), (False, find_leader), (True, weigh_anew)),
-    )
+    functions: ClassVar[Functions] = cast(Functions, _ByHalfLife())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", checked_buckets(self.buckets))
@@ -230,10 +261,13 @@ class AgePrior(CellPolicy):
                 f"tilts, number of arms; not {self.history!r}"
             )
         object.__setattr__(self, "history", history)
+        if self.half_life is not None:
+            object.__setattr__(self, "half_life", positive("half_life", self.half_life))
 
     @property
     def label(self) -> str:
-        return type(self).__name__
+        forgets = "" if self.half_life is None else f"(half_life={self.half_life:g})"
+        return type(self).__name__ + forgets
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         if stats.shared[READY] == 0.0:
@@ -261,15 +295,17 @@ class AgePrior(CellPolicy):
             outlier=math.log(arms + 1.0),
             surprise=float(self.surprise) + arms / 6.0,
             few=_FEW / arms,
+            decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
-    def stats(self, params: Params) -> Stats:
+    def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells = (arms, buckets)
         shared = np.zeros(12)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
-        return Stats(
+        stats = Stats(
             pulls=np.zeros(arms, np.int64),
+            counted=np.zeros(arms),
             seen=np.zeros(cells),
             paid=np.zeros(cells),
             growth=np.zeros(cells),
@@ -299,3 +335,6 @@ class AgePrior(CellPolicy):
             due=np.array([min(8, buckets)], np.int64),
             shared=shared,
         )
+        if self.half_life is None:
+            return stats
+        return forgetting.ForgettingStats(*stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64))

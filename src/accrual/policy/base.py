@@ -30,10 +30,12 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
     `after`; these are now `before` + `more_before` and `after` + `more_after` (feedback
     ``"groups"``; only the live side has pieces out of order).
 
-`stats` is the policy's own named tuple of arrays. Three fields belong to the engine: ``pulls``
+`stats` is the policy's own named tuple of arrays. Four fields belong to the engine: ``pulls``
 (decisions of each arm, always), ``observed`` (sum of the pieces that have arrived for each arm,
-with feedback ``"pieces"``) and ``due`` (counted down by every decision, with `refresh`). An
-array's first axis is the arms, or the array is shared by all.
+with feedback ``"pieces"``), ``due`` (counted down by every decision, with `refresh`) and, where the
+functions are `numbered`, ``finishing`` (for each group the number, from 0 on, of the decision that
+`finished`, `cell_update` or `amended` is called for). An array's first axis is the arms, or the
+array is shared by all.
 
 On the live side arms may retire. In the params that `survey` and `index` get, a retired arm's cap
 is 0, so that it leads nothing; its index is not asked for.
@@ -122,6 +124,7 @@ class Functions(NamedTuple):
     cell_update: Function = no_cell_update
     summed_fields: tuple[str, ...] = ()
     survey_steps: tuple[tuple[bool, Function], ...] = ()
+    numbered: bool = False
 
 
 class Policy(ABC):
@@ -139,12 +142,15 @@ class Policy(ABC):
         The names of the last fields of `stats`, where `survey` and `index` read none of them and
         `decided`, `closed`, `finished` and `amended` touch nothing else. A choice between two refreshes
         then depends on none of them, so that trying something out copies none of them.
+    half_life : float or None
+        After how many later decisions a decision counts half; None where all count alike.
     """
 
     feedback: ClassVar[Feedback]
     functions: ClassVar[Functions]
     contextual: ClassVar[bool] = False
     kept: ClassVar[tuple[str, ...]] = ()
+    half_life: float | None = None
 
     @classmethod
     def example(cls, groups: int = 4) -> Policy:
