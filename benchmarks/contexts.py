@@ -3,8 +3,8 @@
 ``make contexts``: four problems with contexts, T = 20,000, 40 runs (20 of the big one), on seeds that no
 constant was chosen by: regret of AgeLinTS beside the same learner without delay, the same learner waiting,
 LinTS and LinUCB waiting, two habits, and a policy without contexts. Then ten problems of each of the four
-kinds, problems without contexts, problems whose contexts are useless, and the cost of a decision. Exits 1
-where a claim does not hold.
+kinds, problems without contexts, problems whose contexts are useless, what alpha does, and the cost of a
+decision. Exits 1 where a claim does not hold.
 ``python benchmarks/contexts.py picture`` draws the picture of docs/contexts.md.
 """
 
@@ -100,6 +100,28 @@ def kinds(runs: int) -> bool:
         held &= bool(age.mean() <= WAITING_MOST * waiting.mean())
         held &= all(part.max() <= WORST_MOST * part.mean() for part in found["AgeLinTS"])
     return held
+
+
+def alphas(runs: int) -> None:
+    """Print what alpha does to the mean and to the worst run, where contexts have two features."""
+    for window in (100, 2000):
+        policies = {f"alpha {alpha:g}": ac.AgeLinTS(alpha=alpha) for alpha in (0.5, 0.7, 1.0)} | {
+            "waiting": ac.AgeLinTS(buckets=1)
+        }
+        found = []
+        for seed in range(DRAWN_FROM, DRAWN_FROM + 4):
+            problem = generate(2, 5, "both", seed=seed, window=window)
+            found.append(
+                ac.simulate(problem, policies, HORIZON, runs, SEED + seed, checkpoints=1).final_regret
+            )
+        print(f"\ntwo features, window {window}: {len(found)} problems, {runs} runs each")
+        for row, label in enumerate(policies):
+            means = [part[row].mean() for part in found]
+            worst = max(part[row].max() / part[row].mean() for part in found)
+            print(
+                f"  {label:10} {np.mean(means):6.0f}   worst run over its problem's mean {worst:.2f}",
+                flush=True,
+            )
 
 
 def without(runs: int) -> bool:
@@ -215,6 +237,7 @@ def main(runs: int) -> bool:
     """Measure everything; whether all claims hold."""
     held = costs()
     held &= without(max(2, runs // 2))
+    alphas(runs)
     held &= worth(runs)
     return held & kinds(max(2, runs // DRAWS))
 
