@@ -351,11 +351,12 @@ def _wait(event: Any) -> None:
 def _team_width(groups: int, chains: float) -> int:
     """Return how many threads play a chain, for so many chains on each processor.
 
-    Few chains get a thread for each group that may finish in a round. Of many, several share a warp.
+    Few chains get a thread for each group that may finish in a round. Of many, several share a warp. It is a
+    power of two, by which arms are shared out.
     """
-    if chains * _WARP * _WARPS_MOST <= _THREADS:
-        return _WARP * min(-(-groups // _WARP), _WARPS_MOST)
     width = _WARP
+    while width < min(groups, _WARP * _WARPS_MOST) and 2 * chains * width <= _THREADS:
+        width *= 2
     while width > _TEAM_LEAST and chains * width > _THREADS:
         width //= 2
     return width
