@@ -34,7 +34,8 @@ from accrual.engine.cuda_parts import (
 from accrual.policy.base import Function, Moment, no_decided, no_refresh, no_refresh_stage, no_survey
 
 _FLOAT = np.dtype(np.float64)
-_TEAM_REGISTERS = 128  # with fewer for each thread, more threads run at a time
+# With fewer registers for each thread, more threads run at a time.
+_TEAM_REGISTERS, _CHAIN_REGISTERS = 104, None
 
 
 # A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
@@ -113,7 +114,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     group = group_reader(one_law)
     pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
 
-    @device_kernel
+    @functools.partial(device_kernel, registers=_CHAIN_REGISTERS)
     def advance(
         all_params: Any, all_stats: Any, problem: GpuProblem, times: GpuLearningTimes, work: Work,
         feed: GpuFeed, span: Span, marks: GpuCheckpoints,
@@ -450,11 +451,19 @@ def team_kernel(spec: KernelSpec) -> Any:
                     # Each arm's sums are one thread's, which adds up group after group as the CPU does.
                     found = here + np.uint64(min(threads, times.ages.shape[1] - start))
                     u = here
-                    while u < found:
-                        k = np.int64(table[u])
-                        if k >= 0 and k & (threads - 1) == thread:
-                            put(stats, k, add(get(stats, k), table, u + next_, next_))
-                        u += one
+                    if thread < count <= threads:
+                        totals = get(stats, thread)
+                        while u < found:
+                            more = add(totals, table, u + next_, next_)
+                            totals = more if table[u] == thread else totals
+                            u += one
+                        put(stats, thread, totals)
+                    elif count > threads:
+                        while u < found:
+                            k = np.int64(table[u])
+                            if k >= 0 and k & (threads - 1) == thread:
+                                put(stats, k, add(get(stats, k), table, u + next_, next_))
+                            u += one
                 else:
                     table[u], table[u + next_] = before, after
                     cuda.syncthreads()
