@@ -35,16 +35,17 @@ Ints = npt.NDArray[np.int64]
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
 # A chain that learns from groups is played by a team of threads where they share out all of its work but the
-# choice; where one of them does more alone, a survey without steps say, only up to so many chains ...
+# choice; where one of them does more alone, a survey without steps say, only up to so many chains;
 _WIDE_MOST = 2048
-_TABLE_MOST = 2048  # ... and in any case only if there are at most so many arms
-_SIDE_BY_SIDE_MOST = (
-    128  # arms up to which groups are learned from side by side: each sum looks at all of them
-)
-_TEAM_LEAST = 4  # threads that play a chain, at least, if several do
-_THREADS = 640  # on each processor, up to which more threads for each chain pay
+# where a survey has steps, up to so many, for beyond a thread for each chain is quicker: none is idle;
+_TEAMS_MOST = 20_000
+_TABLE_MOST = 2048  # and in any case only if there are at most so many arms.
+# Arms up to which groups are learned from side by side: each thread that adds up looks at all groups.
+_SIDE_BY_SIDE_MOST = 128
+_TEAM_LEAST = 4  # threads that play a chain, at least, where a survey has steps
+_THREADS = 320  # on each processor, up to which more of them for each chain pay
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
-_NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
+_NEAR_MOST = 22 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
 _SPAN_LEAST, _SPAN_MOST = 128, 8192
 _FEED = 2e9  # bytes of feed at which longer spans stop paying
 _SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the next longer or shorter
@@ -277,14 +278,15 @@ class Team(Chains):
         named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        shared_out = policy.functions.survey is no_survey or policy.functions.survey_steps
-        width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors)
+        steps = bool(policy.functions.survey_steps)
+        width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors, steps)
         table = max(arms, (1 + max(len(sums), 2)) * width)
-        pays = (sums and shared_out) or self.chains <= _WIDE_MOST
+        most = _TEAMS_MOST if sums and steps else _WIDE_MOST
+        pays = self.chains <= most or (sums and policy.functions.survey is no_survey)
         teams = policy.feedback == "groups" and bool(pays) and table <= _TABLE_MOST
-        lanes = (
-            max(_WARP // width, 1) if teams else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
-        )
+        lanes = max(_WARP // width, 1)
+        if not teams:
+            lanes = min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
         blocks = -(-self.chains // lanes)
         rates, slots = arms * (policy.feedback == "pieces"), problem.window + 1
         arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
@@ -348,15 +350,16 @@ def _wait(event: Any) -> None:
         time.sleep(_NAP)
 
 
-def _team_width(groups: int, chains: float) -> int:
+def _team_width(groups: int, chains: float, steps: bool) -> int:
     """Return how many threads play a chain, for so many chains on each processor.
 
-    Few chains get a thread for each group that may finish in a round. Of many, several share a warp.
+    Usually there is a thread for each group that may finish in a round. Where a survey has steps, of many
+    chains several share a warp. The number is a power of two, by which arms are shared out.
     """
-    if chains * _WARP * _WARPS_MOST <= _THREADS:
-        return _WARP * min(-(-groups // _WARP), _WARPS_MOST)
     width = _WARP
-    while width > _TEAM_LEAST and chains * width > _THREADS:
+    while width < min(groups, _WARP * _WARPS_MOST):
+        width *= 2
+    while steps and width > _TEAM_LEAST and chains * width > _THREADS:
         width //= 2
     return width
 

@@ -31,10 +31,11 @@ from accrual.engine.cuda_parts import (
     pick_from,
     put_into,
 )
-from accrual.policy.base import Function, Moment, no_refresh, no_survey
+from accrual.policy.base import Function, Moment, no_decided, no_refresh, no_refresh_stage, no_survey
 
 _FLOAT = np.dtype(np.float64)
-_TEAM_REGISTERS = 128  # with fewer for each thread, more threads run at a time
+# With fewer registers for each thread, more threads run at a time.
+_TEAM_REGISTERS, _CHAIN_REGISTERS = 104, None
 
 
 # A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
@@ -113,7 +114,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     group = group_reader(one_law)
     pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
 
-    @device_kernel
+    @functools.partial(device_kernel, registers=_CHAIN_REGISTERS)
     def advance(
         all_params: Any, all_stats: Any, problem: GpuProblem, times: GpuLearningTimes, work: Work,
         feed: GpuFeed, span: Span, marks: GpuCheckpoints,
@@ -334,9 +335,13 @@ def team_kernel(spec: KernelSpec) -> Any:
     finished, refresh, cell_update = functions.finished, functions.refresh, functions.cell_update
     side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
     get, put, add = adder_of(spec.sums or (0,))
-    take_steps, stepped = _in_steps(functions.survey_steps), bool(functions.survey_steps)
+    refresh_stage, staged = functions.refresh_stage, functions.refresh_stage is not no_refresh_stage
+    first_step = functions.survey_steps[0][1] if staged else no_decided
+    take_steps = _in_steps(functions.survey_steps[1 if staged else 0 :])
+    stepped = bool(functions.survey_steps)
     surveyed = survey is not no_survey and not stepped
-    refreshed, numbered = refresh is not no_refresh, functions.numbered
+    refreshed = refresh is not no_refresh and not staged
+    numbered = functions.numbered
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
     pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
@@ -386,6 +391,22 @@ def team_kernel(spec: KernelSpec) -> Any:
                         refresh(params, stats)
                     stats.due[0] -= 1
                 cuda.syncthreads()
+            if staged:
+                # Other chains of the block may need more parts: all wait for them at the same barriers.
+                under_way = thread == 0 and stats.due[0] <= 0
+                again = 1
+                while again:
+                    if thread == 0:
+                        if under_way:
+                            under_way = refresh_stage(params, stats)
+                        table[here] = 1.0 if under_way else 0.0
+                    again = cuda.syncthreads_or(1 if under_way else 0)
+                    if t > count or table[here] > 0.0:
+                        for k in range(thread, count, threads):
+                            first_step(params, stats, np.int64(np.uint16(k)))
+                    cuda.syncthreads()
+                if thread == 0:
+                    stats.due[0] -= 1
             moment = Moment(t, feed.log[i], span.seed, number)
             if t > count:
                 if stepped:
@@ -432,15 +453,22 @@ def team_kernel(spec: KernelSpec) -> Any:
                         more = cell_update(params, stats, arm, start + thread, before, after)
                         note(table, u, next_, more)
                     cuda.syncthreads()
+                    # Each arm's sums are one thread's, which adds up group after group as the CPU does.
                     found = here + np.uint64(min(threads, times.ages.shape[1] - start))
-                    for k in range(thread, count, threads):
-                        totals = get(stats, k)
-                        u = here
+                    u = here
+                    if thread < count <= threads:
+                        totals = get(stats, thread)
                         while u < found:
                             more = add(totals, table, u + next_, next_)
-                            totals = more if table[u] == k else totals
+                            totals = more if table[u] == thread else totals
                             u += one
-                        put(stats, k, totals)
+                        put(stats, thread, totals)
+                    elif count > threads:
+                        while u < found:
+                            k = np.int64(table[u])
+                            if k >= 0 and k & (threads - 1) == thread:
+                                put(stats, k, add(get(stats, k), table, u + next_, next_))
+                            u += one
                 else:
                     table[u], table[u + next_] = before, after
                     cuda.syncthreads()

@@ -148,45 +148,61 @@ def amended(
 
 
 @njit
-def survey(params: Params, stats: Stats, moment: Moment) -> None:
-    """Estimate every arm that has news, and find the leader.
-
-    Until a window has closed it is not known how much is still to come, and what has been seen so
-    far may look like more than the cap. Then all arms are scaled down together, the highest to
-    as far below the cap as it was above, and to half the cap at most: their order is kept, where
-    cutting each off at its cap would make them tie, and the leader keeps a distance from the cap,
-    at which no other arm could ever be tried.
-    """
-    highest = 1.0
-    for arm in range(len(params.cap)):
-        if stats.stale[arm] and stats.known[arm] > 0.0:
-            stats.weight[arm] = stats.counted[arm] / stats.known[arm]
-            stats.raw[arm] = max(stats.sum[arm] / stats.known[arm], 0.0)
-            stats.raw2[arm] = max(stats.sum2[arm] / stats.known2[arm], 0.0)
-        highest = max(highest, stats.raw[arm])
-    highest *= 1.0 + min(highest - 1.0, 1.0)  # continuous: a rounding above the cap changes nothing
-    rescaled = highest != stats.shared[SCALE]
-    stats.shared[SCALE] = highest
-    best = 0.0
-    stats.leader[0] = 0
-    for arm in range(len(params.cap)):
-        if rescaled or stats.stale[arm]:
-            stats.stale[arm] = False
-            m = stats.raw[arm] / highest
-            second = min(max(stats.raw2[arm] / (highest * highest), m * m), m)
-            stats.mean[arm] = m
-            top = top_of(stats, arm)
-            _, stats.variance[arm] = regularised(stats.weight[arm], m, second, params.k0, top)
-        reward = stats.mean[arm] * params.cap[arm]
-        if reward > best:
-            best = reward
-            stats.leader[0] = arm
+def top_of(stats: Stats, arm: int) -> float:
+    """Return how large the large totals of the prior are: for an arm that has paid nothing, the cap."""
+    return stats.shared[RANGE] if stats.raw2[np.uint64(arm)] > 0.0 else 1.0
 
 
 @njit
-def top_of(stats: Stats, arm: int) -> float:
-    """Return how large the large totals of the prior are: for an arm that has paid nothing, the cap."""
-    return stats.shared[RANGE] if stats.raw2[arm] > 0.0 else 1.0
+def nothing_more(stats: Stats, arm: int) -> None:
+    """Do nothing: for a policy that keeps nothing that follows from an arm's estimate."""
+
+
+def surveying(estimated: Function) -> Function:
+    """Make a survey that calls ``estimated(stats, arm)`` after each arm that it has estimated anew."""
+
+    @njit
+    def survey(params: Params, stats: Stats, moment: Moment) -> None:
+        """Estimate every arm that has news, and find the leader.
+
+        Until a window has closed it is not known how much is still to come, and what has been seen so
+        far may look like more than the cap. Then all arms are scaled down together, the highest to
+        as far below the cap as it was above, and to half the cap at most: their order is kept, where
+        cutting each off at its cap would make them tie, and the leader keeps a distance from the cap,
+        at which no other arm could ever be tried.
+        """
+        highest = 1.0
+        for arm in range(len(params.cap)):
+            k = np.uint64(arm)
+            if stats.stale[k] and stats.known[k] > 0.0:
+                stats.weight[k] = stats.counted[k] / stats.known[k]
+                stats.raw[k] = max(stats.sum[k] / stats.known[k], 0.0)
+                stats.raw2[k] = max(stats.sum2[k] / stats.known2[k], 0.0)
+            highest = max(highest, stats.raw[k])
+        highest *= 1.0 + min(highest - 1.0, 1.0)  # continuous: a rounding above the cap changes nothing
+        rescaled = highest != stats.shared[SCALE]
+        stats.shared[SCALE] = highest
+        best = 0.0
+        stats.leader[0] = 0
+        for arm in range(len(params.cap)):
+            k = np.uint64(arm)
+            if rescaled or stats.stale[k]:
+                stats.stale[k] = False
+                m = stats.raw[k] / highest
+                second = min(max(stats.raw2[k] / (highest * highest), m * m), m)
+                stats.mean[k] = m
+                top = top_of(stats, arm)
+                _, stats.variance[k] = regularised(stats.weight[k], m, second, params.k0, top)
+                estimated(stats, arm)
+            reward = stats.mean[k] * params.cap[k]
+            if reward > best:
+                best = reward
+                stats.leader[0] = arm
+
+    return survey
+
+
+survey = surveying(nothing_more)
 
 
 @njit_noinline

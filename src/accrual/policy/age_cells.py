@@ -86,9 +86,11 @@ def empty_pool(stats: Any) -> None:
 def add_to_pool(stats: Any, paid: Floats, arm: int, mean: float, buckets: int) -> None:
     """Add an arm of this mean to a sweep's two sums: what was paid, and what a full share would have paid."""
     top, bottom = stats.scratch[0], stats.scratch[1]
-    for g in range(buckets):
-        top[g] += paid[arm, g]
-        bottom[g] += stats.seen[arm, g] * mean
+    a = np.uint64(arm)  # unsigned: numba then drops its tests for indices below 0
+    for bucket in range(buckets):
+        g = np.uint64(bucket)
+        top[g] += paid[a, g]
+        bottom[g] += stats.seen[a, g] * mean
 
 
 @njit

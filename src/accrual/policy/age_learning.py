@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_cells import (
     KAPPA_LEAST,
@@ -17,6 +19,7 @@ from accrual.policy.age_cells import (
 )
 from accrual.policy.age_model import (
     BETWEEN,
+    GROWN,
     KAPPA,
     LEVEL,
     PART,
@@ -25,7 +28,9 @@ from accrual.policy.age_model import (
     SCALE,
     SCALED,
     SIGMA2,
+    STAGE,
     TILT,
+    USUAL,
     Params,
     Stats,
     estimate,
@@ -43,14 +48,58 @@ _EM = 2
 @njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
     """Learn what the arms share anew, then estimate every arm."""
-    buckets = len(params.spread)
+    while refresh_stage(params, stats):
+        for a in range(len(stats.pulls)):
+            estimate(params, stats, a)
+
+
+@njit
+def refresh_stage(params: Params, stats: Stats) -> bool:
+    """Do the next part of a refresh; return whether another follows, after every arm has been estimated."""
     sh = stats.shared
+    stage = sh[STAGE]
+    sh[STAGE] = 0.0
+    if stage == 0.0:
+        _set_pace(params, stats)
+        reach = _look_further(params, stats)
+        if reach == 0:
+            return False
+        for twin in range(2):
+            _pool(params, stats, twin == 1, reach)
+        _learn_kappa(stats, reach)
+    elif stage == 1.0:
+        if not _learn_noise(stats):
+            return False
+        if sh[SCALED] != sh[REACH]:  # more ages, more pay
+            _rescale(stats)
+        else:
+            stage = 2.0
+    if stage > _EM + 1.0:
+        return False
+    if stage > 1.0:
+        _maximise(params, stats, sh[USUAL])
+    for a in range(len(stats.pulls)):
+        stats.news[a] = stats.wait[a]
+    sh[STAGE] = stage + 1.0
+    return True
+
+
+@njit
+def _set_pace(params: Params, stats: Stats) -> None:
+    """Set how many decisions there are until the next refresh."""
+    buckets = len(params.spread)
     made = stats.pulls.sum()
     stats.due[0] = min(max(made // 4, 4), buckets)
     if stats.seen[:, buckets - 1].sum() > buckets:  # until then, new ages are reached all the time
         stats.due[0] = max(made // PACE, buckets)
+
+
+@njit
+def _look_further(params: Params, stats: Stats) -> int:
+    """Let the spread reach the buckets that enough decisions have finished; return how many these are."""
+    sh = stats.shared
     reach = int(sh[REACH])
-    while reach < buckets and stats.seen[:, reach].sum() >= _REACHED:
+    while reach < len(params.spread) and stats.seen[:, reach].sum() >= _REACHED:
         stats.spread[reach] = params.spread[reach] / (sh[PART] + params.spread[reach])
         stats.spread2[reach] = stats.spread[reach]
         for g in range(reach):
@@ -59,26 +108,15 @@ def refresh(params: Params, stats: Stats) -> None:
         sh[PART] += params.spread[reach]
         reach += 1
     sh[REACH] = reach
-    if reach == 0:
-        return
-    _pool(stats, stats.paid, stats.spread, params.spread, reach)
-    arrived = 0.0
-    for g in range(reach):
-        p = stats.spread[g]
-        stats.late[g] = 2.0 * arrived + p - 1.0
-        # Were every decision's pay in proportion to the spread, the squared cumulative reward would
-        # grow like the squared cumulative spread.
-        stats.scratch[2, g] = (2.0 * arrived + p) * p
-        arrived += p
-    _pool(stats, stats.growth, stats.spread2, stats.scratch[2], reach)
-    _learn_kappa(stats, reach)
-    _learn_prior(params, stats)
+    return reach
 
 
 @njit
-def _level(stats: Stats, paid: Floats, spread: Floats, a: int, reach: int) -> float:
+def _level(stats: Stats, paid: Floats, spread: Floats, arm: int, reach: int) -> float:
+    a = np.uint64(arm)
     top = known = 0.0
-    for g in range(reach):
+    for bucket in range(reach):
+        g = np.uint64(bucket)
         n = stats.seen[a, g]
         inverse = 1.0 / (n + stats.shared[KAPPA] * stats.noise[g])
         top += paid[a, g] * inverse
@@ -87,9 +125,15 @@ def _level(stats: Stats, paid: Floats, spread: Floats, a: int, reach: int) -> fl
 
 
 @njit
-def _pool(stats: Stats, paid: Floats, spread: Floats, before: Floats, reach: int) -> None:
-    """Learn the spread that arms share: a few sweeps between it and the arms' levels."""
+def _pool(params: Params, stats: Stats, second: bool, reach: int) -> None:
+    """Learn the spread that arms share, or its twin for the second moment.
+
+    It takes a few sweeps between the spread and the arms' levels.
+    """
     arms = len(stats.pulls)
+    paid, spread, before = stats.paid, stats.spread, params.spread
+    if second:
+        paid, spread, before = stats.growth, stats.spread2, stats.scratch[2]
     for _ in range(SWEEPS):
         empty_pool(stats)
         average = 0.0
@@ -99,8 +143,17 @@ def _pool(stats: Stats, paid: Floats, spread: Floats, before: Floats, reach: int
                 average += level / arms
                 add_to_pool(stats, paid, a, level, reach)
         if average <= 0.0:
-            return
+            break
         pool_spread(stats, spread, average, before, reach)
+    if not second:
+        arrived = 0.0
+        for g in range(reach):
+            p = stats.spread[g]
+            stats.late[g] = 2.0 * arrived + p - 1.0
+            # Were every decision's pay in proportion to the spread, the squared cumulative reward would
+            # grow like the squared cumulative spread.
+            stats.scratch[2, g] = (2.0 * arrived + p) * p
+            arrived += p
 
 
 @njit
@@ -119,10 +172,12 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
         tried += stats.seen[a, 0] > 0.0
     statistic = scale = average = mass = last = 0.0
     cells = used = 0
-    for g in range(reach):
+    for bucket in range(reach):
+        g = np.uint64(bucket)
         spare = paid = misfit = total = weighted = squared = 0.0
         here = 0
-        for a in range(arms):
+        for arm in range(arms):
+            a = np.uint64(arm)
             n = stats.seen[a, g]
             expected = (level[a] + stats.tilt[a] * stats.late[g]) * stats.spread[g]
             if n >= 2.0 and expected > 0.0:
@@ -156,12 +211,10 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
 
 
 @njit
-def _learn_prior(params: Params, stats: Stats) -> None:
-    """Learn the variance of totals, and mean and variance of the arms' levels and tilts."""
+def _learn_noise(stats: Stats) -> bool:
+    """Learn the variance of totals, and how far levels usually differ; return whether anything was paid."""
     arms = len(stats.pulls)
     sh = stats.shared
-    for a in range(arms):
-        estimate(params, stats, a)
     heft = first = second = inside = freedom = average = 0.0
     tried = 0
     for a in range(arms):
@@ -176,28 +229,31 @@ def _learn_prior(params: Params, stats: Stats) -> None:
                 inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
                 freedom += weight - 1.0
     if second <= 0.0:
-        return
+        return False
     first /= heft
     second /= heft
     average /= tried
     inside += 5.0 * max(second - first * first, 0.0)
     sh[SIGMA2] = max(inside / (freedom + 5.0), 1e-4 * first * first + 1e-14)
     level = max(average, first, 1e-9)
-    usual = max((_DIFFER * level) ** 2, _LEAST * sh[SIGMA2])
-    if sh[SCALED] != sh[REACH]:  # more ages, more pay
-        grown = level / sh[SCALE] if sh[READY] > 0.0 else 1.0
-        if sh[READY] == 0.0:
-            sh[LEVEL], sh[BETWEEN], sh[TILT] = average, usual, _TILTED * usual
-        sh[LEVEL] *= grown
-        sh[BETWEEN] *= grown * grown
-        sh[TILT] *= grown * grown
-        for a in range(arms):
-            estimate(params, stats, a)
-    sh[READY], sh[SCALED], sh[SCALE] = 1.0, sh[REACH], level
-    for _ in range(_EM):
-        _maximise(params, stats, usual)
-        for a in range(arms):
-            estimate(params, stats, a)
+    sh[USUAL] = max((_DIFFER * level) ** 2, _LEAST * sh[SIGMA2])
+    if sh[READY] == 0.0:
+        sh[LEVEL], sh[BETWEEN], sh[TILT] = average, sh[USUAL], _TILTED * sh[USUAL]
+        sh[SCALE] = level
+    sh[READY] = 1.0
+    sh[GROWN], sh[SCALE] = level / sh[SCALE], level
+    return True
+
+
+@njit
+def _rescale(stats: Stats) -> None:
+    """Let the prior over arms grow as the pay of the ages reached has."""
+    sh = stats.shared
+    grown = sh[GROWN]
+    sh[LEVEL] *= grown
+    sh[BETWEEN] *= grown * grown
+    sh[TILT] *= grown * grown
+    sh[SCALED] = sh[REACH]
 
 
 @njit

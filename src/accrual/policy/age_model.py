@@ -74,14 +74,16 @@ class Stats(NamedTuple):
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # twelve numbers, whose places and meanings follow
+    shared: Floats  # fifteen numbers, whose places and meanings follow
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
+STAGE, USUAL, GROWN = range(12, 15)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
-# the leader's mean, in rewards. LEAD: the leader.
+# the leader's mean, in rewards. LEAD: the leader. While a refresh is under way, STAGE: which part of it
+# is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before.
 
 
 @njit
@@ -132,21 +134,23 @@ def untried(stats: Stats, a: int) -> None:
 
 
 @njit_noinline
-def estimate(params: Params, stats: Stats, a: int) -> None:
+def estimate(params: Params, stats: Stats, arm: int) -> None:
     """Estimate one arm anew, from its cells."""
     sh = stats.shared
+    a = np.uint64(arm)
     begun = stats.seen[a, 0]  # decisions that have finished the first bucket
     stats.news[a] = 0.0
     stats.costed[a] = -1.0
     if begun <= 0.0:
-        untried(stats, a)
+        untried(stats, arm)
         return
     reach, kappa = int(sh[REACH]), sh[KAPPA]
     stats.wait[a] = begun * reach * _NEWS
     # Sums for the level and the tilt (h, y), for the model's mean (t), for what is filled in (f).
     h00 = h01 = h11 = y0 = y1 = t0 = t1 = f0 = f1 = 0.0
     total = total2 = filled2 = level2 = known2 = error = 0.0
-    for g in range(reach):
+    for bucket in range(reach):
+        g = np.uint64(bucket)
         n = stats.seen[a, g]
         p = stats.spread[g]
         z = stats.late[g]
@@ -192,7 +196,7 @@ def estimate(params: Params, stats: Stats, a: int) -> None:
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance; one that has paid nothing, or hardly anything, may still pay as much as the cap.
     usual = min(sh[SIGMA2], second) if second > 0.0 else sh[SIGMA2]
-    open_end = 0.25 * sh[PART] ** 4 * weight / ((1.0 + weight) * (1.0 + payments(stats, a)) ** 2)
+    open_end = 0.25 * sh[PART] ** 4 * weight / ((1.0 + weight) * (1.0 + payments(stats, arm)) ** 2)
     spare = weight * max(second - own * own, 0.0)
     stats.variance[a] = (spare + _WORTH * usual + open_end) / (weight + _WORTH)
     most = params.pull * math.sqrt(stats.variance[a] / weight)
@@ -200,8 +204,9 @@ def estimate(params: Params, stats: Stats, a: int) -> None:
 
 
 @njit
-def payments(stats: Stats, a: int) -> float:
+def payments(stats: Stats, arm: int) -> float:
     """Return how many equal payments the arm's totals are worth: its full decisions where all pay alike."""
+    a = np.uint64(arm)
     if stats.second[a] <= 0.0:
         return 0.0
     return float(stats.weight[a] * stats.own[a] ** 2 / stats.second[a])

@@ -13,7 +13,7 @@ from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
 from accrual.policy import age_forgetting as forgetting
 from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
-from accrual.policy.age_learning import refresh
+from accrual.policy.age_learning import refresh, refresh_stage
 from accrual.policy.age_model import (
     BETWEEN,
     KAPPA,
@@ -22,6 +22,7 @@ from accrual.policy.age_model import (
     REACH,
     READY,
     SIGMA2,
+    STAGE,
     TARGET,
     TILT,
     Params,
@@ -70,33 +71,35 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     totals near the cap. The last two begin with what it takes to believe them.
     """
     sh = stats.shared
-    target = sh[TARGET] * params.inverse_cap[arm]
-    mean, own, variance, weight = stats.mean[arm], stats.own[arm], stats.variance[arm], stats.weight[arm]
+    a = np.uint64(arm)
+    target = sh[TARGET] * params.inverse_cap[a]
+    mean, own, variance, weight = stats.mean[a], stats.own[a], stats.variance[a], stats.weight[a]
     # All decisions count, those in flight as well, and so does the prior.
     prior = variance / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
-    count = stats.counted[arm] + min(prior, params.most)
-    alone = stats.counted[arm] + 1.0
-    stats.log_count[arm], stats.log_alone[arm] = math.log(count), math.log(alone)
-    stats.costed[arm] = stats.counted[arm]
+    count = stats.counted[a] + min(prior, params.most)
+    alone = stats.counted[a] + 1.0
+    stats.log_count[a], stats.log_alone[a] = math.log(count), math.log(alone)
+    stats.costed[a] = stats.counted[a]
     # Where arms pay differently at the ages known, they will at those that no decision has reached.
     unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
     count /= 1.0 + count * unseen
     alone /= 1.0 + alone * unseen
     count *= count / (count + params.few)
     alone *= alone / (alone + params.few)
-    stats.cost[arm] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
+    stats.cost[a] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
     gap = max(target - own, 0.0)
-    stats.cost_alone[arm] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
+    stats.cost_alone[a] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
     room = gap / max(sh[PART] ** 4 - own, 1e-9)
     hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
-    stats.cost_hidden[arm] = hidden - alone * math.log(1.0 - room) if room < 1.0 else math.inf
+    stats.cost_hidden[a] = hidden - alone * math.log(1.0 - room) if room < 1.0 else math.inf
 
 
 @njit
 def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
-    """Estimate the arm, if it has enough news."""
+    """Estimate the arm, if it has enough news, or if a refresh asks for it."""
     a = np.uint64(arm)
-    if stats.news[a] >= stats.wait[a] and stats.shared[READY] > 0.0:
+    sh = stats.shared
+    if stats.news[a] >= stats.wait[a] and (sh[READY] > 0.0 or sh[STAGE] > 0.0):
         estimate(params, stats, arm)
 
 
@@ -193,6 +196,7 @@ class _ByHalfLife:
         refresh=refresh,
         cell_update=cell_update,
         summed_fields=("news",),
+        refresh_stage=refresh_stage,
         survey_steps=_STEPS,
     )
     forgetting = Functions(
@@ -301,7 +305,7 @@ class AgePrior(CellPolicy):
     def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells = (arms, buckets)
-        shared = np.zeros(12)
+        shared = np.zeros(15)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
         stats = Stats(
             pulls=np.zeros(arms, np.int64),

@@ -16,6 +16,9 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
 ``refresh(params, stats)``
     For work that is done seldom: called before a decision once ``stats.due[0]`` more have been
     made, which it then sets anew.
+``refresh_stage(params, stats)``
+    If given, with `survey_steps`: the next part of a refresh, which returns whether another is to follow
+    after the first of the survey's steps has been done for each arm. `refresh` is all of that.
 ``closed(params, stats, arm, total)``
     A decision's window has closed with this total (feedback ``"totals"``).
 ``finished(params, stats, arm, group, before, after)``
@@ -86,6 +89,12 @@ def no_refresh(params: Any, stats: Any) -> None:
 
 
 @njit
+def no_refresh_stage(params: Any, stats: Any) -> bool:
+    """Do nothing: for a policy whose refresh has no parts."""
+    return False
+
+
+@njit
 def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
     """Do nothing: for a policy that learns from something else than totals."""
 
@@ -124,6 +133,7 @@ class Functions(NamedTuple):
     cell_update: Function = no_cell_update
     summed_fields: tuple[str, ...] = ()
     survey_steps: tuple[tuple[bool, Function], ...] = ()
+    refresh_stage: Function = no_refresh_stage
     numbered: bool = False
 
 
