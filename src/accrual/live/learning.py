@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
+from accrual.live.alarms import watch
 from accrual.live.guards import REWARD
 from accrual.live.kernel_state import OVER, Book, Floats, KernelState, visit_of
 from accrual.live.pending import CLOSED, LATE, find, leave
@@ -88,6 +89,11 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 if book.trial:
                     give_back(queues, number)
                 else:
+                    row, rules = queues.rows[number], state.rules
+                    arm = row["arm"]
+                    # An arm's decisions close in the order of their making, but for windows of their own.
+                    if len(state.alarms.raised) > 0 and row["window"] == rules.windows[arm]:
+                        watch(state.alarms, arm, row["id"], row["total"], rules.caps[arm], rules.seed)
                     leave(state.pending, state.evidence, state.guards, state.rules.playing, number)
 
     @njit
