@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from accrual.core.figures import figure
-from accrual.live.alarms import FALSE_ALARM, KNOWN, Alarms
+from accrual.live.alarms import FALSE_ALARM, Alarms
 
 
 class ChangedArm(NamedTuple):
@@ -49,7 +49,7 @@ def alarm_state(alarms: Alarms, contextual: bool, name_of: Callable[[int], str])
         for arm, raised in enumerate(alarms.raised)
         if raised
     ]
-    closed = int(alarms.counts[:, KNOWN].sum())
+    closed = int(alarms.counts.sum())
     reason = ""
     if contextual:
         reason = "the policy chooses by contexts, so whom an arm is for changes with what is learned"

@@ -51,15 +51,13 @@ _BETS = 2 * len(SIZES) + 2 * len(TAILS) * len(TIMES)
 
 _ELSEWHERE = np.array([[(1.0 - times * tail) / (1.0 - tail) for times in TIMES] for tail in TAILS])
 
-KNOWN, BET = range(2)
-
 
 class Alarms(NamedTuple):
     """What is known of the arms' closed decisions."""
 
-    counts: Ints  # arms x 2: closed decisions; those of them that were bet on
+    counts: Ints  # arms: closed decisions
     raised: Ints  # arms: 1 and the id of the decision that raised the alarm; 0 before
-    first: Ints  # one number: the id of the first decision to bet on; those before come from an old log
+    first: Ints  # one number: the id of the first decision to look at; those before come from an old log
     bins: Ints  # arms x bins: closed decisions with such a total
     stakes: Floats  # arms x bets: what is on each
     bounds: Floats  # arms: the wealth at which the alarm is raised
@@ -84,7 +82,7 @@ def no_alarms(founding: int, arms: int, first: int = 0) -> Alarms:
     later = np.arange(founding, arms)
     bounds = np.append(np.full(min(founding, arms), float(founding)), later * (later + 1) / max(founding, 1))
     return Alarms(
-        np.zeros((arms, 2), np.int64),
+        np.zeros(arms, np.int64),
         np.zeros(arms, np.int64),
         np.array([first], np.int64),
         np.zeros((arms, BINS), np.int64),
@@ -118,22 +116,20 @@ def bin_of(x: float) -> int:
 @njit_noinline
 def watch(alarms: Alarms, arm: int, id_: int, total: float, cap: float, seed: int) -> None:
     """Take an arm's next closed decision, in the order in which decisions were made."""
-    counts, bins = alarms.counts[arm], alarms.bins[arm]
-    if alarms.raised[arm] > 0:
+    if alarms.raised[arm] > 0 or id_ < alarms.first[0]:
         return
-    counts[KNOWN] += 1
-    n = counts[KNOWN]
+    bins = alarms.bins[arm]
+    alarms.counts[arm] += 1
+    n = alarms.counts[arm]
     own = bin_of(total / cap)
     bins[own] += 1
     alarms.sums[arm] += total
     alarms.last[arm, n % LAST] = total
-    if id_ < alarms.first[0]:
-        return
     larger = 0
     for b in range(own + 1, BINS):
         larger += bins[b]
     p = (larger + coin(seed, 0, id_, ALARM) * bins[own]) / n
-    if bet(alarms.stakes[arm], counts, p) >= alarms.bounds[arm]:
+    if bet(alarms.stakes[arm], float(n), p) >= alarms.bounds[arm]:
         alarms.raised[arm] = id_ + 1
         lately = min(n // 2, LAST)
         paid = 0.0
@@ -144,10 +140,11 @@ def watch(alarms: Alarms, arm: int, id_: int, total: float, cap: float, seed: in
 
 
 @njit
-def bet(stakes: Floats, counts: Ints, p: float) -> float:
-    """Begin a bet of each kind, let all of them go on; return the wealth, with what is not yet bet."""
-    counts[BET] += 1
-    k = float(counts[BET])
+def bet(stakes: Floats, k: float, p: float) -> float:
+    """Begin a bet of each kind, let all of them go on; return the wealth, with what is not yet bet.
+
+    `p` is the place of the arm's closed decision number `k`, from 1 on.
+    """
     left = 1.0 / math.log(math.e + k)
     more = (1.0 / math.log(math.e + k - 1.0) - left) / _BETS
     total = left
