@@ -34,7 +34,7 @@ test: venv lint
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
-# bytes than 20,000.
+# bytes than 20,000, EXAMPLES=100 fewer histories than 2,000.
 proof: venv
 	$(BIN)/pytest -m slow tests/proof tests/live tests/policy tests/service/test_attacks_service.py
 
@@ -113,6 +113,7 @@ release: venv
 bench-peers: venv
 	$(PIP) -e '.[peers]'
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peer_contexts.py
 
 # One line for a Python that is too old, before anything is made.
 OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON) --version 2>&1),not there): say make PYTHON=python3.12, or where a newer one is

@@ -2,8 +2,9 @@
 
 ``make contexts``: four problems with contexts, T = 20,000, 40 runs (20 of the big one), on seeds that no
 constant was chosen by: regret of AgeLinTS beside the same learner without delay, the same learner waiting,
-LinTS and LinUCB waiting, two habits, and a policy without contexts. Then problems without contexts, problems
-whose contexts are useless, and the cost of a decision. Exits 1 where a claim does not hold.
+LinTS and LinUCB waiting, two habits, and a policy without contexts. Then ten problems of each of the four
+kinds, problems without contexts, problems whose contexts are useless, and the cost of a decision. Exits 1
+where a claim does not hold.
 ``python benchmarks/contexts.py picture`` draws the picture of docs/contexts.md.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,19 @@ import numpy as np
 import accrual as ac
 from accrual.contextual import Contexts, ContextualProblem
 from accrual.core.jit import kernel
-from accrual.experiments.contextual_problems import PROBLEMS, usual_policies
+from accrual.experiments.contextual_problems import BESIDE, PROBLEMS, generate
+from accrual.experiments.gallery import usual_rows
 from accrual.policy.base import Floats, Moment
 from accrual.policy.habits_lin import EarlyLinTS
 
+MEASURED = ("ctx-same", "ctx-cross", "ctx-sparse", "ctx-big")
+KINDS: dict[str, Callable[[int], ContextualProblem]] = {
+    "ctx-same": lambda seed: generate(9, 5, seed=seed),
+    "ctx-cross": lambda seed: generate(9, 5, spread="both", seed=seed),
+    "ctx-sparse": lambda seed: generate(9, 5, pay="once", active=3, strength=0.05, seed=seed),
+    "ctx-big": lambda seed: generate(29, 50, spread="context", strength=0.05, seed=seed),
+}
+DRAWS, DRAWN_FROM = 10, 7001
 HORIZON, RUNS, SEED = 20_000, 40, 17
 WAITING_MOST, WORST_MOST, CONSTANT_MOST, USELESS_MOST = 0.75, 2.5, 1.1, 1.5
 DECIDE_MOST = {(10, 10): 3.0, (30, 50): 40.0}  # microseconds, by (numbers in a context, arms)
@@ -32,8 +43,9 @@ LEARN_LEAST = 1e6  # bucket ends a second, for contexts of 10 numbers
 def worth(runs: int) -> bool:
     """Print the regret of all policies on the four problems; whether the claims hold."""
     held = True
-    for name, problem in PROBLEMS.items():
-        rows = usual_policies()
+    for name in MEASURED:
+        problem = PROBLEMS[name]
+        rows = usual_rows(problem)
         count = max(2, runs // 2) if name == "ctx-big" else runs
         policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}
         final = ac.simulate(problem, policies, HORIZON, count, SEED, checkpoints=1).final_regret
@@ -52,6 +64,41 @@ def worth(runs: int) -> bool:
         ratio = age.mean() / shown["AgeLinTS(waiting)"].mean()
         print(f"  AgeLinTS over the same learner waiting: {ratio:.2f}")
         held &= bool(ratio <= WAITING_MOST and age.max() <= WORST_MOST * age.mean())
+    return held
+
+
+def kinds(runs: int) -> bool:
+    """Print the same for several problems of each of the four kinds; whether the claims hold.
+
+    One problem may be a lucky or an unlucky one of its kind.
+    """
+    held = True
+    for kind, make in KINDS.items():
+        found: dict[str, list[Floats]] = {}
+        draws = DRAWS // 2 if kind == "ctx-big" else DRAWS
+        for seed in range(DRAWN_FROM, DRAWN_FROM + draws):
+            policies = {
+                "AgeLinTS": ac.AgeLinTS(), "AgeLinTS(waiting)": ac.AgeLinTS(buckets=1), **BESIDE,
+            }  # fmt: skip
+            final = ac.simulate(make(seed), policies, HORIZON, runs, SEED + seed, checkpoints=1).final_regret
+            for row, regret in zip(policies, final, strict=True):
+                found.setdefault(row, []).append(regret)
+        print(f"\n{kind}: {draws} problems of this kind, {runs} runs each")
+        for row, parts in found.items():
+            means = np.array([part.mean() for part in parts])
+            print(
+                f"  {row:20} {means.mean():8.0f} ± {means.std(ddof=1) / np.sqrt(draws):4.0f}"
+                f"   worst run over its problem's mean {max(part.max() / part.mean() for part in parts):.2f}"
+            )
+        age, waiting = (np.array([part.mean() for part in found[row]]) for row in list(found)[:2])
+        each = age / waiting
+        print(
+            f"  AgeLinTS over the same learner waiting: {age.mean() / waiting.mean():.2f}"
+            f" (from {each.min():.2f} to {each.max():.2f})",
+            flush=True,
+        )
+        held &= bool(age.mean() <= WAITING_MOST * waiting.mean())
+        held &= all(part.max() <= WORST_MOST * part.mean() for part in found["AgeLinTS"])
     return held
 
 
@@ -168,7 +215,8 @@ def main(runs: int) -> bool:
     """Measure everything; whether all claims hold."""
     held = costs()
     held &= without(max(2, runs // 2))
-    return held & worth(runs)
+    held &= worth(runs)
+    return held & kinds(max(2, runs // DRAWS))
 
 
 if __name__ == "__main__":

@@ -105,14 +105,15 @@ def check() -> None:
 def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 16) -> None:
     """How far the indices are apart when both sides have the very same statistics."""
     from accrual.engine import cuda_kernels as kernels
+    from accrual.engine.cuda_jit import cuda
     from accrual.engine.cuda_parts import pick_from
 
-    cuda, laws = kernels.cuda, pack(problem)
+    laws = pack(problem)
     plan = PolicyPlan(policy, problem, laws)
     first = policy.stats(plan.params)
     make_params, make_stats = type(plan.params), type(first)
     pick = pick_from(len(plan.params))
-    enter = kernels._enter((None,) * len(first))
+    enter = kernels.enter_into((None,) * len(first))
     index, survey = policy.functions.index, policy.functions.survey
 
     @cuda.jit

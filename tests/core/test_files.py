@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.experiments.named_problems import NAMED_PROBLEMS, named_problem
+from accrual.experiments.contextual_problems import generate
+from accrual.experiments.named_problems import NAMED_PROBLEMS, named_problem, with_yardsticks
 from accrual.experiments.toml_files import load, read
 from accrual.laws import LAWS
 
@@ -73,7 +75,36 @@ def test_every_named_setting_is_a_problem():
     assert len(NAMED_PROBLEMS) == 13
     for name in NAMED_PROBLEMS:
         assert len(named_problem(name).caps) == 10
-    assert named_problem("setting2/c4/late").groups == 100
+    assert NAMED_PROBLEMS["setting2/c4/late"]().groups == 100
+    assert named_problem("ctx-same") is ac.gallery.ENTRIES["ctx-same"].problem
+
+
+def test_problems_with_contexts(setup, tmp_path):
+    made = setup("problem = {features = 3, arms = 2, window = 40, spread = 'context', speed = 0.3, seed = 5}")
+    expected = generate(3, 2, "context", seed=5, window=40, speed=0.3)
+    np.testing.assert_array_equal(made.problem.effects, expected.effects)
+    np.testing.assert_array_equal(made.problem.speeds, expected.speeds)
+    assert (made.problem.window, made.problem.contexts.width) == (40, 4)
+    text = """[problem]
+    contexts = {numbers = 1, flags = [0.5]}
+    effects = [[1, 0.5, 0], [1, 0, 0.5]]
+    window = 20
+    pay = "pieces"
+    arms = ["short", "long"]
+    """
+    given = setup(text).problem
+    assert given.contexts == ac.Contexts(numbers=1, flags=[0.5])
+    assert given.means([[1, 1, 1]]).tolist() == [[1.5, 1.5]]
+    assert given.arms == ("short", "long")
+    assert load("ctx-visitors").problem is ac.gallery.ENTRIES["ctx-visitors"].problem
+
+
+def test_what_stands_beside_others_on_problems_with_contexts():
+    problem = named_problem("ctx-same")
+    assert list(with_yardsticks(problem, {"mine": ac.LinTS()})) == ["mine", "no delay", "no context"]
+    assert list(with_yardsticks(named_problem("setting1"), {"mine": ac.UCB1()})) == ["mine"]
+    with pytest.raises(ac.InputError, match="'no delay' is always there"):
+        with_yardsticks(problem, {"no delay": ac.LinTS()})
 
 
 KEYS = "caps, window, groups, division, arms, law, laws, spread"
@@ -122,6 +153,24 @@ BAD = {
     ),
     PROBLEM + "laws = ['uniform']": "p.toml: 2 arms need 2 laws (or one for all), not 1",
     PROBLEM + "spread = [0.5, 0.6]": "p.toml: a spread must sum to 1; it sums to 1.1 (divide by that)",
+    "problem = {features = 3}": "p.toml: problem needs arms",
+    "problem = {features = 3, arms = 2, caps = [1]}": (
+        "p.toml: unknown key of problem 'caps'; did you mean 'arms'? (one of: features, arms, window, "
+        "active, strength, speed, seed, spread, link, pay)"
+    ),
+    "problem = {features = 3, arms = 2, speed = -1}": "p.toml: speed must be a number from 0 on, not -1",
+    "problem = {features = 3, arms = 2, link = 'logit'}": (
+        "p.toml: unknown link 'logit'; did you mean 'logistic'? (one of: linear, logistic)"
+    ),
+    "problem = {features = 3, arms = 2, active = 4}": (
+        "p.toml: active must be a whole number from 0 to 3, not 4"
+    ),
+    "problem = {contexts = {numbers = 1}, effects = [[1]], window = 3}": (
+        "p.toml: effects must be one row of 2 finite numbers for each arm"
+    ),
+    "problem = {contexts = {number = 1}, effects = [[1]], window = 3}": (
+        "p.toml: unknown key of contexts 'number'; did you mean 'numbers'? (one of: numbers, flags, levels)"
+    ),
     PROBLEM + "[policy]\nname = 'UCB1'": "p.toml: policy must be a list, not {{'name': 'UCB1'}}",
     PROBLEM + "[[policy]]\nalpha = 2": "p.toml: policy[0] needs a name, as in: name = 'UCB1'",
     PROBLEM + "[[policy]]\nname = 'TPUCBFR'\nalpa = 2": (

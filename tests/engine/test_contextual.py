@@ -98,8 +98,6 @@ def test_what_does_not_fit_is_refused():
         ac.simulate(ac.paper.setting1(), [ac.AgeLinTS()], 100)
     with pytest.raises(InputError, match="single pieces"):
         ac.simulate(PROBLEM, [ac.TPUCBFR(10)], 100)
-    with pytest.raises(InputError, match="CPU"):
-        ac.simulate(PROBLEM, [ac.AgeLinTS()], 100, device="cuda")
     with pytest.raises(InputError, match="one row of 7"):
         ac.ContextualProblem(PROBLEM.contexts, [[1.0, 2.0]], 10)
     with pytest.raises(InputError, match="add up to 1"):

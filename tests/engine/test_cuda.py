@@ -58,13 +58,39 @@ def policies(arms):
     }
 
 
-def fingerprint(device, names=("every law", "one law", "first")):
+def contextual_problems():
+    """Every kind of feature with pay in pieces; and no features but numbers, with pay all at once."""
+    contexts = ac.Contexts(numbers=1, flags=[0.4], levels=[[0.5, 0.3, 0.2]])
+    effects = [[0.6, 0.1, 0.2, 0.1, 0.0, -0.1], [0.5, 0.0, 0.0, 0.3, 0.1, 0.0]]
+    speeds = [[-0.5, 0.2, 0.0, 0.0, 0.3, 0.0], [0.5, 0.0, 0.2, 0.0, 0.0, 0.0]]
+    return {
+        "contexts": ac.ContextualProblem(contexts, effects, 12, speeds),
+        "numbers alone": ac.ContextualProblem(
+            ac.Contexts(numbers=2), [[0.0, 0.1, 0.2], [0.1, 0.3, 0.0]], 12, link="logistic", pay="once"
+        ),
+    }
+
+
+def contextual_policies(arms):
+    """Every policy that chooses by contexts, waiting and not, and one that does not."""
+    learners = [
+        ac.AgeLinTS(), ac.AgeLinTS(buckets=1), ac.AgeLinTS(immediate=True), ac.LinTS(), ac.LinUCB(alpha=0.3),
+        ac.LinUCB(immediate=True), ac.AgeTS(buckets=3),
+    ]  # fmt: skip
+    return {policy.label: policy for policy in learners}
+
+
+def fingerprint(device, names=("every law", "one law", "first", "contexts", "numbers alone")):
     """Regret at some rounds and decisions of each arm, in text that keeps every bit."""
     found = {}
+    contextual = contextual_problems()
     for name in names:
-        problem = problems()[name]
+        problem, learners = (
+            (problems() | contextual)[name],
+            contextual_policies if name in contextual else policies,
+        )
         result = ac.simulate(
-            problem, policies(len(problem.caps)), ROUNDS, range(5, 7), seed=2, device=device, checkpoints=7
+            problem, learners(len(problem.caps)), ROUNDS, range(5, 7), seed=2, device=device, checkpoints=7
         )
         found[name] = {
             label: [regret.tobytes().hex(), pulls.tolist()]
@@ -74,21 +100,29 @@ def fingerprint(device, names=("every law", "one law", "first")):
 
 
 # In the simulator every thread is one of Python's, which take turns at every barrier: a few must be
-# enough, and short turns. First a block for each chain; then several chains in a block; then with
-# short spans, a run at a time, and nothing in shared memory.
+# enough, and short turns. First a block for each chain; then blocks of teams, some without a chain of
+# their own; then several chains in a block, each with a thread; then with short spans, a run at a time,
+# and nothing in shared memory.
 SIMULATE = """
 import json, sys
 import test_cuda
 from accrual.engine import cuda
+from accrual.engine import cuda_contextual as contextual
 
 sys.setswitchinterval(1e-5)
 cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2
+contextual._GRID, contextual._BLOCK = 1, 2
 found = {"plain": test_cuda.fingerprint("cpu"), "alone": test_cuda.fingerprint("cuda", ["every law"])}
-cuda._TABLE_MOST = 0
+cuda._WARP, cuda._THREADS, cuda._TEAM_LEAST, cuda._WIDE_MOST = 8, 0, 2, 0
+found["teams"] = test_cuda.fingerprint("cuda", ["one law"])
+cuda._WARP, cuda._TABLE_MOST = 2, 0
 found["many to a block"] = test_cuda.fingerprint("cuda")
 cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST = 3, 7, 0
 sizes = cuda._sizes
 cuda._sizes = lambda *given: sizes(*given)._replace(runs=1)
+contextual._SPAN_LEAST, contextual._SPAN_MOST, contextual._LANES = 3, 7, 3
+others = contextual._sizes
+contextual._sizes = lambda *given: others(*given)._replace(runs=1)
 found["in parts"] = test_cuda.fingerprint("cuda")
 print(json.dumps(found))
 """
@@ -111,7 +145,7 @@ def test_simulator_plain_python_and_compiled_code_agree_to_the_bit():
 
 
 def has_gpu():
-    from accrual.engine.cuda_kernels import cuda
+    from accrual.engine.cuda_jit import cuda
 
     return cuda.is_available()
 
@@ -139,7 +173,7 @@ def test_commands_say_so_too_and_compute_nothing(words, tmp_path, capsys):
 def test_with_a_driver_and_no_toolkit_one_line_names_it(monkeypatch):
     if has_gpu():
         pytest.skip("there is a GPU")
-    from accrual.engine.cuda_kernels import cuda
+    from accrual.engine.cuda_jit import cuda
 
     monkeypatch.setattr(cuda, "is_available", lambda: False)
     monkeypatch.setattr(cuda, "cuda_error", lambda: None)
@@ -151,7 +185,7 @@ def test_where_no_kernel_runs_one_line_says_what_it_needs(monkeypatch):
     """What numba raises without a driver stands in for its many other complaints, of a toolkit say."""
     if has_gpu():
         pytest.skip("there is a GPU")
-    from accrual.engine.cuda_kernels import cuda
+    from accrual.engine.cuda_jit import cuda
 
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     with pytest.raises(
@@ -162,7 +196,7 @@ def test_where_no_kernel_runs_one_line_says_what_it_needs(monkeypatch):
 
 def test_without_the_extra_one_line_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba_cuda", None)
-    for name in ("accrual.engine.cuda", "accrual.engine.cuda_kernels"):
+    for name in ("accrual.engine.cuda", "accrual.engine.cuda_kernels", "accrual.engine.cuda_jit"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(MissingExtra, match=r"numba_cuda.*pip install 'accrual\[cuda\]'$"):
         ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")

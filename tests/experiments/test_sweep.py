@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from accrual.cli import app
 from accrual.engine.result import Result
 from accrual.experiments import sweep
 from accrual.experiments.cells import gather_results
+from accrual.experiments.contextual_problems import generate
 from accrual.experiments.runner import Local, run_cells
 from accrual.report.sweep import best, draw, lines
 
@@ -191,6 +193,76 @@ def test_lines_are_what_simulate_gives(file, tmp_path):
     assert line.mean == pytest.approx(alone.final_regret.mean(), rel=1e-12)
 
 
+WITH_CONTEXTS = """
+horizon = 300
+runs = 2
+each = {d = [1, 2]}
+grid = {w = [40, 80], alpha = [0.1, 0.5]}
+[problem]
+features = "{d}"
+arms = 2
+window = "{w}"
+[[policy]]
+name = "AgeLinTS"
+alpha = "{alpha}"
+label = "AgeLinTS {alpha}"
+"""
+
+
+def test_problems_with_contexts_have_no_delay_and_no_context_beside(file):
+    found = file(WITH_CONTEXTS)
+    assert [problem.window for problem in found.problems.values()] == [40, 80, 40, 80]
+    assert list(found.policies["s/1"]) == ["AgeLinTS 0.1", "AgeLinTS 0.5", "no delay", "no context"]
+    beside = [point for point in found.points if point.yardstick]
+    assert [(point.label, point.case["d"], point.place) for point in beside[:3]] == [
+        ("no delay", 1, {"w": 40}), ("no context", 1, {"w": 40}), ("no delay", 1, {"w": 80}),
+    ]  # fmt: skip
+    assert (len(beside), len(found.points)) == (2 * 2 * 2, 2 * 2 * 4)
+    longer = file(WITH_CONTEXTS, horizon=100_000, runs=1000).cells()
+    usual = file(TWO, horizon=100_000, runs=1000).cells()
+    assert len(longer["s/1"][0].runs) < len(usual["s/1"][0].runs)  # contexts take longer
+
+
+def test_yardsticks_are_never_the_best():
+    point = sweep.Point({}, {"a": 1}, 1, "x", "no delay", yardstick=True)
+    found, _ = by_hand(p=[10, 20], q=[13, 21])
+    final = np.array([[10.0, 20.0], [13.0, 21.0], [1.0, 2.0]])[:, :, None]
+    result = Result(("p", "q", "no delay"), np.array([10]), final, np.zeros((3, 2, 1), np.int64), range(2))
+    [case] = lines(replace(found, points=[*found.points, point]), {"x": result})
+    assert (case[0].point.label, best(case).point.label) == ("no delay", "p")
+    assert case[0].over_best == -13.5
+
+
+def test_policies_that_cannot_play_are_refused_before_any_work(file):
+    for policy, said in {
+        'name = "TPUCBFR"\nalpha = 2': r"TPUCBFR\(2\) learns from single pieces",
+        'name = "LinTS"\nlabel = "no delay"': "'no delay' is always there on a problem with contexts",
+    }.items():
+        with pytest.raises(ac.InputError, match=said):
+            file(f"{WITH_CONTEXTS}\n[[policy]]\n{policy}")
+    with pytest.raises(ac.InputError, match=r"LinTS.waiting. chooses by contexts, and the problem has none"):
+        file(f'{TWO}\n[[policy]]\nname = "LinTS"')
+
+
+def test_command_with_contexts(file, capsys, tmp_path):
+    file(WITH_CONTEXTS)
+    words = ["sweep", "s.toml", "--jobs", "1", "--show", "1", "--out", "here"]
+    assert app.run(words) == 0
+    first = capsys.readouterr()
+    assert "d = 1: 4 points, 2 runs" in first.out
+    assert first.out.count("AgeLinTS 0.") == 2  # the best one of each case
+    assert (first.out.count("no delay"), first.out.count("no context")) == (4, 4)
+    with open(tmp_path / "here" / "sweep.csv", newline="") as table:
+        rows = {(row["d"], row["w"], row["policy"]): row for row in csv.DictReader(table)}
+    alone = ac.simulate(generate(2, 2, window=40), {"x": ac.AgeLinTS(alpha=0.1)}, 300, 2)
+    assert float(rows["2", "40", "AgeLinTS 0.1"]["mean"]) == pytest.approx(
+        alone.final_regret.mean(), rel=1e-12
+    )
+    assert app.run(words) == 0
+    second = capsys.readouterr()
+    assert (second.out, "0 cells to compute, 4 already done" in second.err) == (first.out, True)
+
+
 def point(label: str, place: dict[str, int]) -> sweep.Point:
     return sweep.Point({}, place, 0 if place else 1, "x", label)
 
@@ -268,7 +340,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(file, capsys, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["best-spread", "best-spread-fine", "window"])
+@pytest.mark.parametrize("name", ["best-spread", "best-spread-fine", "contexts", "window"])
 def test_the_examples_are_sweeps(name, request):
     found = sweep.read(request.config.rootpath / "examples" / f"{name}.toml")
     assert found.points

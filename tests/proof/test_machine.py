@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -31,7 +32,8 @@ from accrual.store.migrate import upgrade
 
 WINDOW = 6
 POLICIES = ["AgeIMED", "ThompsonSampling", "TPUCBFR(alpha=3)"]  # groups, totals and pieces
-EXAMPLES = [pytest.param(8, id="quick"), pytest.param(2000, id="long", marks=pytest.mark.slow)]
+LONG = int(os.environ.get("EXAMPLES", "2000"))  # fewer, where there is less time
+EXAMPLES = [pytest.param(8, id="quick"), pytest.param(LONG, id="long", marks=pytest.mark.slow)]
 
 halves = st.integers(0, 2 * WINDOW + 2).map(lambda n: n / 2)
 keys = st.none() | st.sampled_from("abc")

@@ -10,14 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 
 import httpx
 import pytest
 from tests.postgres import server
 from tests.service.test_service_keys import bearer, made, url
-from tests.serving import BODY, problem, serving, wait_until
+from tests.serving import BODY, Process, problem, serving, wait_until
 
 import accrual as ac
 from accrual.cli.app import run
@@ -56,27 +56,21 @@ def test_nobody_gets_in_while_keys_cannot_be_read(tmp_path, capsys, monkeypatch)
         wait_until(lambda: service.get(STATE, headers=bearer(key)).status_code == 401, 20)
 
 
-@pytest.mark.slow  # all descriptors of this process are used up, which other tests beside it may need
-def test_keys_are_read_without_a_file_descriptor(tmp_path, capsys, monkeypatch):
+@pytest.mark.slow  # longer than keys may go unread
+def test_keys_are_read_without_a_file_descriptor(tmp_path, capsys):
     """Whoever used up all of them kept revoked keys good."""
-    monkeypatch.setattr(app, "_READ_KEYS", 0.1)
-    monkeypatch.setattr(keyring, "STALE", 1.0)
     key = made(tmp_path, capsys, "read", "admin")
-    with serving(tmp_path) as service:
+    with Process(tmp_path) as process:
+        service = process.ready()
         assert service.post("/v1/bandits", BODY, headers=bearer(key)).status_code == 201
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
-        files: list[int] = []
-        try:
-            with suppress(OSError):  # too many open files
-                while True:
-                    files.append(os.open(os.devnull, os.O_RDONLY))
-            time.sleep(1.5)  # longer than keys may go unread; a busy machine may be late to read them
-            wait_until(lambda: service.get(STATE, headers=bearer(key)).status_code == 200)
-        finally:
-            for file in files:
-                os.close(file)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        number = process.process.pid
+        _, hard = resource.prlimit(number, resource.RLIMIT_NOFILE)
+        resource.prlimit(number, resource.RLIMIT_NOFILE, (3, hard))  # it has more than three open already
+        for _ in range(int(2 * keyring.STALE) + 4):  # over the connection that there is
+            assert service.get(STATE, headers=bearer(key)).status_code == 200
+            time.sleep(0.5)
+        assert run(["keys", "revoke", key.split("_")[1], "--store", url(tmp_path)]) == 0
+        wait_until(lambda: service.get(STATE, headers=bearer(key)).status_code == 401, 20)
 
 
 def test_connections_leave_descriptors_for_the_rest():

@@ -671,6 +671,7 @@ def test_stopped_in_order_with_requests_under_way(tmp_path):
         stop.set()
         for thread in threads:
             thread.join()
+    assert not [name for name in ("s.db-wal", "s.db-shm") if (tmp_path / name).exists()]
     with ac.Bandit.open(f"sqlite:///{tmp_path}/s.db", "plays") as bandit:
         assert bandit.state().decisions >= len(set(stored)) == len(stored) >= 100
 

@@ -321,6 +321,23 @@ def test_damage_is_refused_in_one_line_that_says_where(tmp_path, what):
     assert run(["db", "verify", f"sqlite:///{tmp_path}/plays.db"]) == 1
 
 
+def test_what_a_power_cut_left_half_made_is_undone(tmp_path):
+    """Before a file has a write-ahead log it has a journal, which only a connection that may write undoes."""
+    filled(tmp_path / "plays.db")
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA cache_size = 1")  # so that pages are written before the commit
+        connection.execute("UPDATE piece SET key = hex(zeroblob(5000))")
+        for name in ("plays.db", "plays.db-journal"):
+            shutil.copyfile(tmp_path / name, cut / name)
+    for readonly in (True, False):
+        shutil.copytree(cut, again := tmp_path / f"{readonly}")
+        with closing(SQLiteStore(str(again / "plays.db"), readonly=readonly)) as store:
+            assert len(store.read(1, 0, 1000).seq) == 62
+
+
 def test_one_damaged_bandit_leaves_the_others(tmp_path):
     filled(tmp_path / "plays.db")
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
@@ -528,6 +545,17 @@ def test_every_row_has_a_checksum_of_all_its_columns(table):
     for place, value in enumerate(row):
         for changed in ({other[type(value)]} if value is not None else {11.5}) - {value}:
             assert checksums.SUMS[table]((*row[:place], changed, *row[place + 1 :])) != expected, place
+
+
+@pytest.mark.parametrize("table", checksums.SUMS)
+def test_a_type_that_was_never_stored_is_damage(table):
+    """One wrong byte makes a number a text; in a column that was added later too."""
+    row, _ = SUMS[table]
+    row = (*row, *[None] * (len(TABLES[table]._fields) - len(row)))
+    for place in range(len(row)):
+        for wrong in ("text", b"bytes", 7, 0.5):
+            with pytest.raises(StoreDamaged, match="damaged"):
+                checksums.check_row(table, [*row[:place], wrong, *row[place + 1 :], -1], "here")
 
 
 def test_a_column_added_later_is_in_the_checksum_unless_it_is_null(monkeypatch):

@@ -32,12 +32,15 @@ def bounds(
 ) -> None:
     """Print upper and lower bounds on the regret."""
     from accrual.bounds import theorem1_factor
+    from accrual.contextual import ContextualProblem
     from accrual.core.errors import InputError
     from accrual.core.random import ROUND_MOST
     from accrual.experiments.toml_files import load
     from accrual.spread import parse
 
     problem = load(setting).problem
+    if isinstance(problem, ContextualProblem):
+        raise InputError(f"{setting} has contexts, and no bound is known for such problems")
     groups = problem.groups if alpha is None else alpha
     assumed = parse(spread)
     whole("horizon", horizon, 1, ROUND_MOST)

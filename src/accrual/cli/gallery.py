@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from accrual.experiments.runner import Executor
     from accrual.report.gallery import GalleryLine
 
+_FLOORS = {  # by whether a problem has contexts
+    False: "the better of IMED and Thompson sampling",
+    True: "the better of AgeLinTS and LinTS",
+}
+
 
 @with_executor
 def gallery(
@@ -48,12 +53,12 @@ def gallery(
     need("matplotlib", "plot")
     need("pyarrow", "frames")
     from accrual.experiments.cells import gather_results
-    from accrual.experiments.gallery import cut_entry, policies, select
+    from accrual.experiments.gallery import choose, cut_entry, select
     from accrual.experiments.runner import run_cells
     from accrual.report.gallery import GalleryLine, draw, lines
 
-    entries = select(only or ())
-    compared = {entry.id: policies(entry.problem, policy or ()) for entry in entries}
+    compared = choose(select(only or ()), policy or ())
+    entries = select([*compared])
     picture, figures = out / "gallery.png", out / "gallery.csv"
     for path in (picture, figures):
         writable(path, [path.suffix], new_folder=True)
@@ -65,7 +70,9 @@ def gallery(
         result = gather_results(part, out)
         result.save(out / f"{id}.parquet")
         table += lines(id, result)
-    _show(table)
+    for with_contexts, floor in _FLOORS.items():
+        chosen = {entry.id for entry in entries if entry.with_contexts == with_contexts}
+        _show([line for line in table if line.problem in chosen], floor)
     write_csv(figures, [GalleryLine._fields, *table])
     typer.echo(f"figures: {figures}")
     if any(line.mean > 0 for line in table):
@@ -73,10 +80,11 @@ def gallery(
         typer.echo(f"picture: {picture}")
 
 
-def _show(table: Sequence[GalleryLine]) -> None:
+def _show(table: Sequence[GalleryLine], floor: str) -> None:
     learning = [line for line in table if line.over_floor > 0]
-    _matrix("regret over the floor's (the better of IMED and Thompson sampling without delay)", learning,
-            lambda line: _ratio(line.over_floor))  # fmt: skip
+    title = f"regret over the floor's ({floor} without delay)"
+    _matrix(title, learning, lambda line: _ratio(line.over_floor))
+    _matrix("the 95 % quantile of the runs' regret over the mean", learning, lambda line: _ratio(line.q95))
     _matrix("the worst run's regret over the mean", learning, lambda line: _ratio(line.worst))
     _matrix("mean regret", learning, lambda line: figure(line.mean))
     _matrix(

@@ -46,11 +46,11 @@ def simulate(
 ) -> None:
     """Play policies on a problem."""
     from accrual.engine.simulate import simulate as play
-    from accrual.experiments.named_problems import usual_policies
+    from accrual.experiments.named_problems import usual_policies, with_yardsticks
     from accrual.experiments.toml_files import load
 
     setup = load(setting)
-    policies = _parsed(policy) if policy else setup.policies
+    policies = _parsed(policy) if policy else setup.policies or usual_policies(setup.problem)
     if plot is not None:
         writable(plot, PICTURES)
         need("matplotlib", "plot")
@@ -60,7 +60,7 @@ def simulate(
             need("pyarrow", "frames")
     result = play(
         setup.problem,
-        policies or usual_policies(setup.problem),
+        with_yardsticks(setup.problem, policies),
         horizon=extent.horizon,
         runs=extent.runs,
         seed=seed,

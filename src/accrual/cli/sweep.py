@@ -64,24 +64,24 @@ def sweep(
 
 
 def _show(case: Sequence[SweepLine], grid: Sequence[str], most: int) -> None:
-    """Print the best few of a case, and the policies that use no parameter of the grid."""
-    from accrual.report.sweep import best, title
+    """Print the best few of a case, and all that stands there to compare with."""
+    from accrual.report.sweep import best, ranked, title
 
     first = best(case)
-    ranked = [line for line in case if line.point.place]
-    shown = [line for line in case if not line.point.place or line in ranked[:most]]
+    tried = [line for line in case if ranked(line.point)]
+    shown = [line for line in case if not ranked(line.point) or line in tried[:most]]
     rows = []
     for line in shown:
         over = ["", ""] if line is first else [figure(line.over_best), figure(line.over_best_se)]
         places = [str(line.point.place.get(key, "")) for key in grid]
         rows.append([line.point.label, *places, figure(line.mean), figure(line.se), *over])
     alike = sum(
-        line.over_best <= 2 * line.over_best_se for line in ranked if not math.isnan(line.over_best_se)
+        line.over_best <= 2 * line.over_best_se for line in tried if not math.isnan(line.over_best_se)
     )
     where = title(first.point.case)
     show_table(
         ["policy", *grid, "regret", "s.e.", "over the best", "s.e."],
         rows,
-        f"{where + ': ' if where else ''}{len(ranked):,} points, {first.runs:,} runs; "
+        f"{where + ': ' if where else ''}{len(tried):,} points, {first.runs:,} runs; "
         f"{alike:,} within two standard errors of the best",
     )

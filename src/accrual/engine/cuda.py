@@ -12,7 +12,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from accrual.engine import cuda_feed as feeds
 from accrual.engine import cuda_kernels as kernels
 from accrual.engine import cuda_parts as parts
 from accrual.engine.cpu import PolicyPlan, Task
-from accrual.engine.cuda_kernels import cuda
+from accrual.engine.cuda_jit import cuda
 from accrual.environment.laws import LawArrays, PackedLaws
 from accrual.policy.base import no_survey
 from accrual.problem import Problem
@@ -34,13 +34,15 @@ Ints = npt.NDArray[np.int64]
 
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
-# A chain that learns from groups gets a block to itself where the block's threads share out all of its
-# work but the choice; where one of them does more alone, a survey say, only up to so many chains ...
+# A chain that learns from groups is played by a team of threads where they share out all of its work but the
+# choice; where one of them does more alone, a survey without steps say, only up to so many chains ...
 _WIDE_MOST = 2048
 _TABLE_MOST = 2048  # ... and in any case only if there are at most so many arms
 _SIDE_BY_SIDE_MOST = (
     128  # arms up to which groups are learned from side by side: each sum looks at all of them
 )
+_TEAM_LEAST = 4  # threads that play a chain, at least, if several do
+_THREADS = 640  # on each processor, up to which more threads for each chain pay
 _BLOCKS = 1  # for each multiprocessor: only where there are more chains do several share a block
 _NEAR_MOST = 20 * 1024  # bytes of shared memory for a block: with more, too few blocks run at a time
 _SPAN_LEAST, _SPAN_MOST = 128, 8192
@@ -59,25 +61,40 @@ _turn = threading.Lock()
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
     """Play on the GPU; what is returned is described in `accrual.engine.cpu.play`."""
+    problem, laws, plans, rounds, _, seed, _ = task
+    kinds = alike(plans, lambda plan: len(plan.times.ages))
+
+    def prepare(runs: range) -> tuple[GpuRunFeeds, list[Team]]:
+        sizes = _sizes(problem, laws, plans, rounds, len(runs))
+        source = GpuRunFeeds(problem, laws, sizes, (seed, runs[: sizes.runs]))
+        return source, [Team([plans[p] for p in kind], rounds, source) for kind in kinds]
+
+    return in_passes(task, kinds, prepare, progress)
+
+
+def in_passes(
+    task: Any, kinds: Sequence[list[int]], prepare: Callable[[range], tuple[Any, Any]], progress: Progress
+) -> tuple[Floats, Ints]:
+    """Play all runs of a task, as many at a time as fit the GPU.
+
+    `prepare` takes the runs that are left; it makes a source of as many as fit, and a team of each kind.
+    """
     with _turn:
         _ready()
-    problem, laws, plans, rounds, horizon, seed, runs = task
-    regret = np.zeros((len(plans), len(runs), len(rounds)))
-    pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
+    plans, runs = task.plans, task.runs
+    regret = np.zeros((len(plans), len(runs), len(task.rounds)))
+    pulls = np.zeros((len(plans), len(runs), len(task.problem.caps)), np.int64)
     done = 0
     # To free memory is to wait for the whole GPU, so it is put off while simulations run side by side.
     with cuda.defer_cleanup():
         while done < len(runs):
             with _turn:
-                sizes = _sizes(problem, laws, plans, rounds, len(runs) - done)
-                part = runs[done : done + sizes.runs]
-                source = GpuRunFeeds(problem, laws, sizes, (seed, part))
-                teams = [Team([plans[p] for p in alike], rounds, source) for alike in _alike(plans)]
-            finish(source, teams, horizon, progress)
-            rows = slice(done, done + len(part))
-            for alike, team in zip(_alike(plans), teams, strict=True):
-                regret[alike, rows], pulls[alike, rows] = team.results()
-            done += len(part)
+                source, teams = prepare(runs[done:])
+            finish(source, teams, task.horizon, progress)
+            rows = slice(done, done + len(source.runs))
+            for kind, team in zip(kinds, teams, strict=True):
+                regret[kind, rows], pulls[kind, rows] = team.results()
+            done += len(source.runs)
     return regret, pulls
 
 
@@ -119,7 +136,7 @@ def _sizes(
     a_round = 8 * laws.count * (changes + paid)
     a_chain = 8 * len(rounds) + 2 * (problem.window + 1) + 32 * len(problem.caps)
     stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
-    free = _SHARE * cuda.current_context().get_memory_info()[0] - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
+    free = free_memory() - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
     most = min(_SPAN_MOST, rounds[-1])
     span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
     a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
@@ -128,25 +145,32 @@ def _sizes(
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
-def _alike(plans: Sequence[PolicyPlan]) -> list[list[int]]:
-    """Group the plans that one kernel can play together; gives their places in the list."""
+def free_memory() -> float:
+    """Return how many bytes of the GPU's memory one simulation may take."""
+    return _SHARE * float(cuda.current_context().get_memory_info()[0])
+
+
+def alike(plans: Sequence[Any], more: Callable[[Any], Any]) -> list[list[int]]:
+    """Group the plans that one kernel can play together; gives their places in the list.
+
+    `more` gives what else they must have in common.
+    """
     found: dict[Any, list[int]] = {}
     for p, plan in enumerate(plans):
         stats = plan.policy.stats(plan.params)
         shapes = tuple((np.shape(field), np.asarray(field).dtype) for field in (*plan.params, *stats))
-        key = (plan.policy.functions, plan.policy.feedback, type(plan.params), type(stats), shapes,
-               len(plan.times.ages))  # fmt: skip
-        found.setdefault(key, []).append(p)
+        kind = (plan.policy.functions, plan.policy.feedback, type(plan.params), type(stats))
+        found.setdefault((*kind, shapes, more(plan)), []).append(p)
     return list(found.values())
 
 
-def _zeros(size: int, dtype: Any, stream: Any) -> Any:
+def zeros_on_gpu(size: int, dtype: Any, stream: Any) -> Any:
     array = cuda.device_array(max(size, 1), dtype, stream=stream)
     feeds.clear_kernel()[_GRID, _BLOCK, stream](array)
     return array
 
 
-def _to_device(array: Any, stream: Any) -> Any:
+def to_gpu(array: Any, stream: Any) -> Any:
     """Copy `array` to the GPU, which takes no empty ones."""
     given = np.ascontiguousarray(array)
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
@@ -163,16 +187,16 @@ class GpuRunFeeds:
         groups, rows, count = problem.groups, problem.window + sizes.span, laws.count
         self.one_law = count == 1
         kind, ends, params = laws.arrays
-        joined = tuple(type(kind)(*(_to_device(each, self.stream) for each in kind)) for kind in params)
-        self._laws = LawArrays(_to_device(kind, self.stream), _to_device(ends, self.stream), joined)
+        joined = tuple(type(kind)(*(to_gpu(each, self.stream) for each in kind)) for kind in params)
+        self._laws = LawArrays(to_gpu(kind, self.stream), to_gpu(ends, self.stream), joined)
         each = (groups + groups % 2) * (1 if self.one_law else 2)  # what a thread draws at a time
         block = next((size for size in (_BLOCK, _BLOCK // 2) if 8 * each * size <= _DRAW_NEAR), 0)
         near = (_GRID * _BLOCK // block, block, self.stream, 8 * each * block) if block else None
         self._scratch = cuda.device_array(1 if near else each * _GRID * _BLOCK, stream=self.stream)
         self._draw = feeds.draw_kernel(laws.draw, near is not None)[near or (_GRID, _BLOCK, self.stream)]
         cells = rows * count * sizes.changes + 2 * parts.AHEAD
-        self._changes = _zeros(cells * len(self.runs), np.float64, self.stream)
-        self._paid = _zeros(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
+        self._changes = zeros_on_gpu(cells * len(self.runs), np.float64, self.stream)
+        self._paid = zeros_on_gpu(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
         self._shape = (rows, count, sizes.changes, sizes.paid)
         self._log = cuda.device_array(sizes.span, stream=self.stream)
         # Only from pinned memory does a copy not wait for the work before it; two, for two spans.
@@ -195,74 +219,39 @@ class GpuRunFeeds:
         return feed, span
 
 
-class Team:
-    """Chains that one kernel plays: policies of one kind, in every run."""
+class Chains:
+    """Policies of one kind, in every run: their params, statistics and regret."""
 
-    def __init__(self, plans: Sequence[PolicyPlan], rounds: Ints, source: GpuRunFeeds) -> None:
-        policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
+    stats: Any
+
+    def __init__(self, plans: Sequence[Any], rounds: Ints, source: Any) -> None:
         self.stream = source.stream
         self.policies, self._runs = len(plans), len(source.runs)
         self.chains = self.policies * self._runs
         self._rounds = rounds
-        arms = len(problem.caps)
-        first = [plan.policy.stats(plan.params) for plan in plans]
-        named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
-        sums = tuple(type(first[0])._fields.index(name) for name in named)
-        warps = min(-(-len(plans[0].times.ages) // _WARP), _WARPS_MOST) if sums else 1
-        table = max(arms, (1 + max(len(sums), 2)) * warps * _WARP)
-        pays = (bool(sums) and policy.functions.survey is no_survey) or self.chains <= _WIDE_MOST
-        wide = policy.feedback == "groups" and pays and table <= _TABLE_MOST
-        processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        lanes = 1 if wide else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
-        blocks = -(-self.chains // lanes)
-        rates, slots = arms * (policy.feedback == "pieces"), problem.window + 1
-        arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
-        near = _near(first[0], (table * wide, rates, slots), lanes, arm)
         self._params = self._stacked([plan.params for plan in plans])
-        self.stats = type(first[0])(
-            *(self._started(fields, (blocks, lanes)) for fields in zip(*first, strict=True))
-        )
-        self._times = parts.GpuLearningTimes(*self._stacked([plan.times for plan in plans]))
-        self._work = parts.Work(
-            _zeros(blocks * slots * lanes, arm, self.stream),
-            _zeros(blocks * 4 * rates * lanes, np.float64, self.stream),
-            near.starts,
-        )
-        caps, gaps, law = (
-            _to_device(array, self.stream) for array in (problem.caps, problem.gaps, problem.law)
-        )
-        self._problem = parts.GpuProblem(caps, gaps, law, problem.window, problem.phi, problem.even)
-        self._marks = _to_device(rounds, self.stream)
+        self._marks = to_gpu(rounds, self.stream)
         self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
-        kind = parts.KernelSpec(
-            policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
-            source.one_law, near.rate, near.arms, arm, sums,
-        )  # fmt: skip
-        self._kernel = (kernels.wide_kernel if wide else kernels.chain_kernel)(kind)
-        self._grid = (blocks, _WARP * warps if wide else lanes, self.stream, near.size)
 
     def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
         """Stack each field of all policies' tuples as one array, the policies first."""
-        return tuple(_to_device(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
+        return tuple(to_gpu(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
 
-    def _started(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
+    def _started(self, first: Sequence[Any], grid: tuple[int, int]) -> Any:
+        """Give every chain its policy's first statistics, a tuple of arrays blocks x things x lanes."""
+        return type(first[0])(*(self._filled(fields, grid) for fields in zip(*first, strict=True)))
+
+    def _filled(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
         first, (blocks, lanes) = np.stack(fields), grid
         out = cuda.device_array((blocks, *first.shape[1:], lanes), first.dtype, stream=self.stream)
         feeds.fill_kernel()[_GRID, _BLOCK, self.stream](
-            _to_device(first.reshape(len(first), -1), self.stream),
+            to_gpu(first.reshape(len(first), -1), self.stream),
             out.reshape(blocks, first[0].size, lanes), self._runs, self.chains,
         )  # fmt: skip
         return out
 
-    def advance(self, feed: parts.GpuFeed, span: parts.Span) -> None:
-        """Play a span."""
-        marks = parts.GpuCheckpoints(
-            self._marks, self._regret, int(np.searchsorted(self._rounds, span.start))
-        )
-        self._kernel[self._grid](
-            self._params, tuple(self.stats), self._problem, self._times, self._work, feed,
-            span._replace(chains=self.chains), marks,
-        )  # fmt: skip
+    def _checkpoints(self, span: parts.Span) -> parts.GpuCheckpoints:
+        return parts.GpuCheckpoints(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
 
     def results(self) -> tuple[Floats, Ints]:
         """Regret and decisions of each arm, policies x runs x checkpoints or arms."""
@@ -277,7 +266,54 @@ class Team:
         return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
-def finish(source: GpuRunFeeds, teams: Sequence[Team], horizon: int, progress: Progress) -> None:
+class Team(Chains):
+    """Chains that one kernel plays."""
+
+    def __init__(self, plans: Sequence[PolicyPlan], rounds: Ints, source: GpuRunFeeds) -> None:
+        super().__init__(plans, rounds, source)
+        policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
+        arms = len(problem.caps)
+        first = [plan.policy.stats(plan.params) for plan in plans]
+        named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
+        sums = tuple(type(first[0])._fields.index(name) for name in named)
+        processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
+        shared_out = policy.functions.survey is no_survey or policy.functions.survey_steps
+        width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors)
+        table = max(arms, (1 + max(len(sums), 2)) * width)
+        pays = (sums and shared_out) or self.chains <= _WIDE_MOST
+        teams = policy.feedback == "groups" and bool(pays) and table <= _TABLE_MOST
+        lanes = (
+            max(_WARP // width, 1) if teams else min(max(int(self.chains / (_BLOCKS * processors)), 1), _WARP)
+        )
+        blocks = -(-self.chains // lanes)
+        rates, slots = arms * (policy.feedback == "pieces"), problem.window + 1
+        arm = np.dtype(np.uint8 if arms <= 256 else np.uint16)
+        near = _near(first[0], (table * teams, rates, slots), lanes, arm)
+        self.stats = self._started(first, (blocks, lanes))
+        self._times = parts.GpuLearningTimes(*self._stacked([plan.times for plan in plans]))
+        self._work = parts.Work(
+            zeros_on_gpu(blocks * slots * lanes, arm, self.stream),
+            zeros_on_gpu(blocks * 4 * rates * lanes, np.float64, self.stream),
+            near.starts,
+        )
+        caps, gaps, law = (to_gpu(array, self.stream) for array in (problem.caps, problem.gaps, problem.law))
+        self._problem = parts.GpuProblem(caps, gaps, law, problem.window, problem.phi, problem.even)
+        kind = parts.KernelSpec(
+            policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
+            source.one_law, near.rate, near.arms, arm, sums,
+        )  # fmt: skip
+        self._kernel = (kernels.team_kernel if teams else kernels.chain_kernel)(kind)
+        self._grid = (blocks, (width, lanes) if teams else lanes, self.stream, near.size)
+
+    def advance(self, feed: parts.GpuFeed, span: parts.Span) -> None:
+        """Play a span."""
+        self._kernel[self._grid](
+            self._params, tuple(self.stats), self._problem, self._times, self._work, feed,
+            span._replace(chains=self.chains), self._checkpoints(span),
+        )  # fmt: skip
+
+
+def finish(source: Any, teams: Sequence[Any], horizon: int, progress: Progress) -> None:
     """Play to the horizon; while one span is under way, the next is asked for."""
     under_way: list[tuple[int, Any]] = []
     start, length = 1, min(_SPAN_LEAST, source.sizes.span)
@@ -312,6 +348,19 @@ def _wait(event: Any) -> None:
         time.sleep(_NAP)
 
 
+def _team_width(groups: int, chains: float) -> int:
+    """Return how many threads play a chain, for so many chains on each processor.
+
+    Few chains get a thread for each group that may finish in a round. Of many, several share a warp.
+    """
+    if chains * _WARP * _WARPS_MOST <= _THREADS:
+        return _WARP * min(-(-groups // _WARP), _WARPS_MOST)
+    width = _WARP
+    while width > _TEAM_LEAST and chains * width > _THREADS:
+        width //= 2
+    return width
+
+
 class _Near(NamedTuple):
     """What a block keeps in shared memory."""
 
@@ -325,7 +374,7 @@ class _Near(NamedTuple):
 def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any]) -> _Near:
     """Place in shared memory the table and what else fits: rates, the ring of arms, flat statistics."""
     table, arms, slots = sizes
-    size = 8 * table
+    size = 8 * table * lanes
 
     def place(width: int, item: int) -> int | None:
         nonlocal size
@@ -343,5 +392,5 @@ def _near(stats: Any, sizes: tuple[int, int, int], lanes: int, arm: np.dtype[Any
         for field, width in zip(stats, widths, strict=True)
     ]
     fields = tuple(None if at is None else field.dtype for field, at in zip(stats, places, strict=True))
-    starts = parts.Starts(rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
+    starts = parts.Starts(table, rate or 0, ring or 0, tuple(at or 0 for at in places), tuple(widths))
     return _Near(size, starts, fields, rate is not None, ring is not None)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.random import REWARDS, uniforms
-from accrual.engine.cuda_kernels import cuda, device_kernel
+from accrual.engine.cuda_jit import cuda, device_kernel
 from accrual.engine.cuda_parts import GpuFeed, Span
 
 _FLOAT = np.dtype(np.float64)
@@ -96,10 +96,9 @@ def fill_kernel() -> Any:
         _, things, lanes = out.shape
         for item in range(cuda.grid(1), out.size, cuda.gridsize(1)):
             block = item // (things * lanes)
-            chain = block * lanes + item % lanes
-            if chain < chains:
-                thing = (item // lanes) % things
-                out[block, thing, item % lanes] = first[chain // runs, thing]
+            chain = min(block * lanes + item % lanes, chains - 1)  # a place that has none gets the last one
+            thing = (item // lanes) % things
+            out[block, thing, item % lanes] = first[chain // runs, thing]
 
     return fill
 

@@ -8,14 +8,12 @@ memory are the same thing of the next chain or run, so that threads side by side
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from accrual.core.errors import need
 from accrual.core.jit import njit
+from accrual.engine.cuda_jit import cuda, device_kernel
 from accrual.engine.cuda_parts import (
     AHEAD,
     GpuCheckpoints,
@@ -35,32 +33,15 @@ from accrual.engine.cuda_parts import (
 )
 from accrual.policy.base import Function, Moment, no_refresh, no_survey
 
-# Simulations side by side in threads have a queue each, up to the most a GPU has.
-os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
-need("numba_cuda", "cuda")  # numba has a cuda of its own, older and without upkeep
-if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that numpy 2.5 has dropped
-    np.row_stack = np.vstack
-cuda: Any = need("numba.cuda", "cuda")
-# Few chains in small blocks are what is wanted here, so no warning of them.
-_config: Any = need("numba.cuda.core.config", "cuda")
-_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 _FLOAT = np.dtype(np.float64)
-
-
-def device_kernel(function: F, registers: int | None = None) -> F:
-    """Compile a kernel, when it is first launched; with fewer registers more threads run at a time."""
-    options = {} if _config.ENABLE_CUDASIM else {"max_registers": registers}  # the simulator has none
-    return cuda.jit(**options)(function)  # type: ignore[no-any-return]
+_TEAM_REGISTERS = 128  # with fewer for each thread, more threads run at a time
 
 
 # A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
 # at places known when compiling. So tuples are put together one field at a time, by closures.
 
 
-def _enter(fields: tuple[Any, ...]) -> Function:
+def enter_into(fields: tuple[Any, ...]) -> Function:
     """Make ``enter(arrays, starts, block, lane)``, which gives a chain's statistics.
 
     Those that are kept in shared memory are copied there."""
@@ -85,7 +66,7 @@ def _enter(fields: tuple[Any, ...]) -> Function:
 
     if last == 0:
         return enter
-    before = _enter(fields[:last])
+    before = enter_into(fields[:last])
 
     @njit
     def enters(arrays: Any, starts: Any, block: int, lane: int) -> Any:
@@ -130,7 +111,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
     make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
-    pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
+    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
 
     @device_kernel
     def advance(
@@ -311,159 +292,186 @@ def chain_kernel(spec: KernelSpec) -> Any:
     return advance
 
 
-@functools.cache
-def wide_kernel(spec: KernelSpec) -> Any:
-    """Make the kernel for few chains that learn from groups: each has a block to itself.
+def _in_steps(steps: tuple[tuple[bool, Function], ...]) -> Function:
+    """Make ``survey(params, stats, thread, threads)``: all steps, those for each arm done side by side."""
+    if not steps:
 
-    Its threads share out what they can: the arms, for an index reads and does not write; the groups
-    that finish in a round, where the policy has `cell_update`, after which each arm's sums are one thread's,
-    which adds up group after group as the CPU does; otherwise the reading of the feed alone. What a
-    policy's other functions do, one thread does in order.
+        @njit
+        def nothing(params: Any, stats: Any, thread: int, threads: int) -> None:
+            pass
+
+        return nothing
+    (each, step), rest = steps[0], _in_steps(steps[1:])
+    if each:
+
+        @njit
+        def take(params: Any, stats: Any, thread: int, threads: int) -> None:
+            for k in range(thread, len(params.cap), threads):
+                step(params, stats, np.int64(np.uint16(k)))
+            cuda.syncthreads()
+            rest(params, stats, thread, threads)
+    else:
+
+        @njit
+        def take(params: Any, stats: Any, thread: int, threads: int) -> None:
+            if thread == 0:
+                step(params, stats)
+            cuda.syncthreads()
+            rest(params, stats, thread, threads)
+
+    return take
+
+
+@functools.cache
+def team_kernel(spec: KernelSpec) -> Any:
+    """Make the kernel in which a team of threads plays a chain; a block has one such team, or several.
+
+    A team's threads work side by side on the arms' indices, on the steps of a survey, and on the groups that
+    finish in a round. What has an order, the team's first thread does.
     """
     functions = spec.functions
     index, survey, decided = functions.index, functions.survey, functions.decided
-    finished, cell_update, refresh = functions.finished, functions.cell_update, functions.refresh
+    finished, refresh, cell_update = functions.finished, functions.refresh, functions.cell_update
     side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
     get, put, add = adder_of(spec.sums or (0,))
-    surveyed = survey is not no_survey
+    take_steps, stepped = _in_steps(functions.survey_steps), bool(functions.survey_steps)
+    surveyed = survey is not no_survey and not stepped
     refreshed, numbered = refresh is not no_refresh, functions.numbered
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
-    pick, enter, leave = pick_from(spec.param_count), _enter(spec.fields), _leave(spec.fields)
+    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
 
-    @device_kernel
+    @functools.partial(device_kernel, registers=_TEAM_REGISTERS)
     def advance(
         all_params: Any, all_stats: Any, problem: GpuProblem, times: GpuLearningTimes, work: Work,
         feed: GpuFeed, span: Span, marks: GpuCheckpoints,
     ) -> None:  # fmt: skip
         threads, thread = np.int64(cuda.blockDim.x), np.int64(cuda.threadIdx.x)
-        chain = np.int64(cuda.blockIdx.x)
+        lanes, lane = np.int64(cuda.blockDim.y), np.int64(cuda.threadIdx.y)
+        block = np.int64(cuda.blockIdx.x)
+        # In the last block some teams may have no chain of their own. They play the last chain once more, in
+        # memory of their own, because all threads of a block must meet at every barrier.
+        alive = block * lanes + lane < span.chains
+        chain = min(block * lanes + lane, np.int64(span.chains) - 1)
         policy = chain // span.runs
         run = chain - policy * span.runs
         number: Any = span.run + run
         params = make_params(*pick(all_params, policy))
-        stats = make_stats(*enter(all_stats, work.starts, chain, 0))
+        stats = make_stats(*enter(all_stats, work.starts, block, lane))
         count = len(problem.caps)
-        many, one, ring = np.uint64(count), np.uint64(1), np.uint64(problem.window + 1)
+        many, one, step = np.uint64(count), np.uint64(1), np.uint64(lanes)
+        ring = np.uint64(problem.window + 1) * step
         runs, rows, own = np.uint64(span.runs), np.uint64(feed.rows), np.uint64(run)
         table = cuda.shared.array(0, _FLOAT)
-        here = np.uint64(0)  # the table comes first
+        here = np.uint64(lane * work.starts.table)  # the tables come first
         if ring_near:
             arms = cuda.shared.array(0, arm_type)
-            at = np.uint64(work.starts.arms)
+            at = np.uint64(work.starts.arms + lane)
             for s in range(thread, problem.window + 1, threads):
-                arms[at + np.uint64(s)] = work.arms[chain * (problem.window + 1) + s]
+                arms[at + np.uint64(s) * step] = work.arms[(block * (problem.window + 1) + s) * lanes + lane]
         else:
             arms = work.arms
-            at = np.uint64(chain) * ring
+            at = np.uint64(block) * ring + np.uint64(lane)
 
-        slot = np.uint64(span.start % (problem.window + 1))
+        slot = np.uint64(span.start % (problem.window + 1)) * step
         row = np.uint64(span.start % feed.rows)
         mark = marks.next
         due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
-        stop = 0
         cuda.syncthreads()
-        while stop < span.length:
-            first, stop = stop, span.length
+        for i in range(span.length):
+            t = span.start + i
             if refreshed:
-                if thread == 0 and stats.due[0] <= 0:
-                    refresh(params, stats)
-                cuda.syncthreads()
-                stop = min(span.length, first + stats.due[0])
-                cuda.syncthreads()
                 if thread == 0:
-                    stats.due[0] -= stop - first
-            for i in range(first, stop):
-                t = span.start + i
-                moment = Moment(t, feed.log[i], span.seed, number)
-                if t > count:
-                    if surveyed:
-                        if thread == 0:
-                            survey(params, stats, moment)
-                        cuda.syncthreads()
-                    for k in range(thread, count, threads):
-                        table[here + np.uint64(k)] = index(params, stats, np.int64(np.uint16(k)), moment)
-                    cuda.syncthreads()
-                if thread == 0:
-                    choice: Any = t - 1
-                    if choice >= count:
-                        choice = 0
-                        best = -np.inf
-                        u = here
-                        while u < many:
-                            value = table[u]
-                            if value > best:
-                                best = value
-                                choice = np.int64(np.uint16(u))
-                            u += one
-                    arm = np.int64(np.uint16(choice))
-                    stats.pulls[arm] += 1
-                    arms[at + slot] = arm
-                    decided(params, stats, arm)
+                    if stats.due[0] <= 0:
+                        refresh(params, stats)
+                    stats.due[0] -= 1
                 cuda.syncthreads()
-
-                for start in range(0, times.ages.shape[1], threads):
-                    a, before, after = group(
-                        problem, times, feed, arms, (policy, start + thread, t), (at, slot, one, ring),
-                        (row, own, runs),
-                    )  # fmt: skip
-                    u = here + np.uint64(thread)
-                    step = np.uint64(threads)
-                    table[u] = a
-                    u += step
-                    if numbered and a >= 0:
-                        stats.finishing[start + thread] = t - times.ages[policy, start + thread]
-                    if side_by_side:
-                        if a >= 0:
-                            arm = np.int64(np.uint16(a))
-                            more = cell_update(params, stats, arm, start + thread, before, after)
-                            note(table, u, step, more)
-                        cuda.syncthreads()
-                        found = np.uint64(min(threads, times.ages.shape[1] - start))
-                        for k in range(thread, count, threads):
-                            totals = get(stats, k)
-                            u = here
-                            while u < found:
-                                more = add(totals, table, u + step, step)
-                                totals = more if table[u] == k else totals
-                                u += one
-                            put(stats, k, totals)
-                    else:
-                        table[u], table[u + step] = before, after
-                        cuda.syncthreads()
-                        if thread == 0:
-                            for g in range(threads):
-                                u = here + np.uint64(g)
-                                a = np.int64(table[u])
-                                if a < 0:
-                                    break
-                                u += step
-                                finished(
-                                    params,
-                                    stats,
-                                    np.int64(np.uint16(a)),
-                                    start + g,
-                                    table[u],
-                                    table[u + step],
-                                )
-                    cuda.syncthreads()
-
-                if t == due_mark:
+            moment = Moment(t, feed.log[i], span.seed, number)
+            if t > count:
+                if stepped:
+                    take_steps(params, stats, thread, threads)
+                if surveyed:
                     if thread == 0:
-                        regret = 0.0
-                        for k in range(count):
-                            regret += problem.gaps[k] * stats.pulls[k]
-                        marks.regret[mark, chain] = regret
-                    mark += 1
-                    due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
-                slot = slot + one if slot + one < ring else np.uint64(0)
-                row = row + one if row + one < rows else np.uint64(0)
+                        survey(params, stats, moment)
+                    cuda.syncthreads()
+                for k in range(thread, count, threads):
+                    table[here + np.uint64(k)] = index(params, stats, np.int64(np.uint16(k)), moment)
+                cuda.syncthreads()
+            if thread == 0:
+                choice: Any = t - 1
+                if choice >= count:
+                    choice = 0
+                    best = -np.inf
+                    u = np.uint64(0)
+                    while u < many:
+                        value = table[here + u]
+                        if value > best:
+                            best = value
+                            choice = np.int64(np.uint16(u))
+                        u += one
+                arm = np.int64(np.uint16(choice))
+                stats.pulls[arm] += 1
+                arms[at + slot] = arm
+                decided(params, stats, arm)
+            cuda.syncthreads()
+
+            for start in range(0, times.ages.shape[1], threads):
+                a, before, after = group(
+                    problem, times, feed, arms, (policy, start + thread, t), (at, slot, step, ring),
+                    (row, own, runs),
+                )  # fmt: skip
+                u = here + np.uint64(thread)
+                next_ = np.uint64(threads)
+                table[u] = a
+                u += next_
+                if numbered and a >= 0:
+                    stats.finishing[start + thread] = t - times.ages[policy, start + thread]
+                if side_by_side:
+                    if a >= 0:
+                        arm = np.int64(np.uint16(a))
+                        more = cell_update(params, stats, arm, start + thread, before, after)
+                        note(table, u, next_, more)
+                    cuda.syncthreads()
+                    found = here + np.uint64(min(threads, times.ages.shape[1] - start))
+                    for k in range(thread, count, threads):
+                        totals = get(stats, k)
+                        u = here
+                        while u < found:
+                            more = add(totals, table, u + next_, next_)
+                            totals = more if table[u] == k else totals
+                            u += one
+                        put(stats, k, totals)
+                else:
+                    table[u], table[u + next_] = before, after
+                    cuda.syncthreads()
+                    if thread == 0:
+                        for g in range(threads):
+                            u = here + np.uint64(g)
+                            a = np.int64(table[u])
+                            if a < 0:
+                                break
+                            u += next_
+                            finished(
+                                params, stats, np.int64(np.uint16(a)), start + g, table[u], table[u + next_]
+                            )  # fmt: skip
+                cuda.syncthreads()
+
+            if t == due_mark:
+                if thread == 0 and alive:
+                    regret = 0.0
+                    for k in range(count):
+                        regret += problem.gaps[k] * stats.pulls[k]
+                    marks.regret[mark, chain] = regret
+                mark += 1
+                due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
+            slot = slot + step if slot + step < ring else np.uint64(0)
+            row = row + one if row + one < rows else np.uint64(0)
 
         cuda.syncthreads()
         if thread == 0:
-            leave(all_stats, stats, chain, 0)
+            leave(all_stats, stats, block, lane)
         if ring_near:
             for s in range(thread, problem.window + 1, threads):
-                work.arms[chain * (problem.window + 1) + s] = arms[at + np.uint64(s)]
+                work.arms[(block * (problem.window + 1) + s) * lanes + lane] = arms[at + np.uint64(s) * step]
 
     return advance

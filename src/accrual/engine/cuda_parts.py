@@ -36,6 +36,7 @@ class GpuLearningTimes(NamedTuple):
 class Starts(NamedTuple):
     """Where things begin in shared memory, each counted in things of its own size."""
 
+    table: int  # how many numbers each chain's table has; the tables come first
     rate: int
     arms: int
     stats: tuple[int, ...]

@@ -91,11 +91,14 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
         if isinstance(problem, ContextualProblem):
-            if device == "cuda":
-                raise InputError("a problem with contexts is played on the CPU; leave out device='cuda'")
             visited = [contextual.ContextualPlan(policy, problem) for policy in labelled.values()]
             job = contextual.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
-            regret, pulls = cpu.play(job, contextual.ContextualRun, workers, shown)
+            if device == "cuda":
+                from accrual.engine.cuda_contextual import play as play_contexts
+
+                regret, pulls = play_contexts(job, shown)
+            else:
+                regret, pulls = cpu.play(job, contextual.ContextualRun, workers, shown)
         elif isinstance(problem, ChangingProblem):
             _refuse_contextual(labelled)
             work = changing.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)

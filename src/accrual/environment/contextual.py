@@ -62,6 +62,12 @@ def pack(problem: ContextualProblem) -> ContextualWorld:
     )
 
 
+def uniforms_of_a_round(world: ContextualWorld) -> tuple[int, int]:
+    """Return how many uniforms a round has for its context, and how many for its pay; they come in pairs."""
+    features = world.numbers + len(world.flags) + len(world.level_counts)
+    return features + features % 2, 2 + (2 if world.once else PIECES_MOST)
+
+
 @njit
 def draw_context(world: ContextualWorld, u: Floats, x: Floats) -> None:
     """Make a context of uniforms, one for each feature."""
@@ -130,14 +136,14 @@ class ContextualSource:
 
     def __init__(self, world: ContextualWorld, key: tuple[int, int], span: int) -> None:
         arms, width = world.effects.shape
-        pieces = 2 if world.once else PIECES_MOST  # uniforms come in pairs
+        _, luck = uniforms_of_a_round(world)
         self.span = span
         self._world, self._key = world, key
         self._visits = Visits(
             np.zeros((world.window + span, width)),
             np.zeros((span, arms)),
             np.zeros(span),
-            np.zeros((span, 2 + pieces)),
+            np.zeros((span, luck)),
         )
         self._next, self._last = 1, 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from accrual.experiments import audit, spotify
 from accrual.experiments.cells import Cell, cut
-from accrual.experiments.named_problems import named_problem
+from accrual.experiments.named_problems import NAMED_PROBLEMS
 from accrual.experiments.paper_settings import SEED, PaperBlock, PaperLearner
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make
@@ -21,7 +21,7 @@ def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
         return spotify.load(spotify_path)
     if name.startswith("audit/"):
         return audit.problem(name.removeprefix("audit/"))
-    return named_problem(name)
+    return NAMED_PROBLEMS[name]()
 
 
 def make_policy(learner: PaperLearner) -> Policy:

@@ -27,10 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import accrual
+from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST
+from accrual.engine.contextual import ContextualPlan
 from accrual.engine.result import Result
 from accrual.engine.simulate import DEVICES
 from accrual.experiments import rows
@@ -40,9 +43,12 @@ from accrual.problem import Problem
 
 # The rooms whose source decides what a simulation computes.
 _ROOMS = (
-    "core", "spread", "laws.py", "problem.py", "environment", "policy", "engine", "experiments/audit.py",
+    "core", "spread", "laws.py", "problem.py", "contextual.py", "environment", "policy", "engine",
+    "experiments/audit.py",
 )  # fmt: skip
 _STEM_MOST = 100  # characters of a file's name that are for people
+
+AnyProblem = Problem | ContextualProblem
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Cell:
     """One unit of work, of a few seconds."""
 
     block: str  # what it belongs to, for people: views and file names show it
-    problem: Problem
+    problem: AnyProblem
     policies: dict[str, Policy]
     horizon: int
     runs: range  # the numbers of the runs
@@ -75,8 +81,41 @@ class Cell:
 
     @property
     def work(self) -> float:
-        """Policy-rounds weighted by what they cost, for the time left: more groups take longer."""
-        return self.policy_rounds * (1 + self.problem.groups / 20)
+        """Policy-rounds weighted by what they cost, for the time left."""
+        return self.policy_rounds * cost(self.problem)
+
+
+def cost(problem: AnyProblem) -> float:
+    """Say roughly how long a policy-round takes: more groups take longer, and so do contexts.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> cost(ac.paper.setting1()), cost(ac.gallery["ctx-same"])
+    (2.0, 22.5)
+    """
+    if isinstance(problem, ContextualProblem):
+        return 10 + len(problem.caps) * problem.contexts.width**2 / 40
+    return 1 + problem.groups / 20
+
+
+def check_plays(policy: Policy, problem: AnyProblem) -> None:
+    """Refuse a policy that cannot play a problem, before any work is done.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> check_plays(ac.TPUCBFR(alpha=7), ac.paper.setting1())
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: alpha must divide the window: 7 does not divide 100 (nearest: 5 and 10)
+    """
+    if isinstance(problem, ContextualProblem):
+        ContextualPlan(policy, problem)
+    elif policy.contextual:
+        raise InputError(f"{policy.label} chooses by contexts, and the problem has none")
+    else:
+        policy.params(np.array(problem.caps), problem.window)
 
 
 def checkpoints(horizon: int) -> list[int]:
@@ -88,7 +127,7 @@ def checkpoints(horizon: int) -> list[int]:
 
 def cut(
     block: str,
-    problem: Problem,
+    problem: AnyProblem,
     policies: Mapping[str, Policy],
     horizon: int,
     runs: int,
@@ -104,7 +143,7 @@ def cut(
     ----------
     block : str
         What people should call it.
-    problem : Problem
+    problem : Problem or ContextualProblem
     policies : dict of label to Policy
         They share their draws. A policy of your own is known by its `repr` alone: the hash covers
         the library's source, not yours.
@@ -212,7 +251,17 @@ def versions() -> dict[str, str]:
     return {"accrual": accrual.__version__, **{name: version(name) for name in ("numba", "numpy", "scipy")}}
 
 
-def _describe(problem: Problem) -> dict[str, Any]:
+def _describe(problem: AnyProblem) -> dict[str, Any]:
+    if isinstance(problem, ContextualProblem):
+        return {
+            "contexts": repr(problem.contexts),
+            "effects": _digest(problem.effects),
+            "window": problem.window,
+            "speeds": _digest(problem.speeds),
+            "link": problem.link,
+            "pay": problem.pay,
+            "arms": list(problem.arms),
+        }
     return {
         "caps": list(problem.caps),
         "window": problem.window,
@@ -224,7 +273,9 @@ def _describe(problem: Problem) -> dict[str, Any]:
 
 
 def _describe_law(law: Law) -> str:
-    if isinstance(law, EmpiricalLaw):
-        table = np.ascontiguousarray(law.rows, dtype=np.float64)
-        return f"EmpiricalLaw{table.shape}:{hashlib.sha256(table.tobytes()).hexdigest()}"
-    return repr(law)
+    return f"EmpiricalLaw{_digest(law.rows)}" if isinstance(law, EmpiricalLaw) else repr(law)
+
+
+def _digest(rows: npt.ArrayLike | None) -> str:
+    table = np.ascontiguousarray(rows, dtype=np.float64)
+    return f"{table.shape}:{hashlib.sha256(table.tobytes()).hexdigest()}"

@@ -1,29 +1,29 @@
-"""Problems with contexts: a generator, and the ones that figures are given for."""
+"""Problems with contexts: a generator, and those of the gallery."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from accrual.contextual import Contexts, ContextualProblem, Link, Pay
-from accrual.core.errors import unknown, whole
+from accrual.contextual import ARMS_MOST, WIDTH_MOST, Contexts, ContextualProblem, Link, Pay
+from accrual.core.errors import InputError, unknown, whole
 from accrual.policy.age_lin_ts import AgeLinTS
-from accrual.policy.age_ts import AgeTS
+from accrual.policy.age_prior import AgePrior
 from accrual.policy.base import Policy
-from accrual.policy.catalog import parse
-from accrual.policy.habits_lin import EarlyLinTS, PiecesLinTS
-from accrual.policy.lin_ts import LinTS
-from accrual.policy.lin_ucb import LinUCB
 
 SpreadBy = Literal["same", "context", "arm", "both"]
 SPREADS: tuple[SpreadBy, ...] = ("same", "context", "arm", "both")
-_ALPHAS = (0.02, 0.05, 0.1)  # of LinTS, in caps: the best of three is shown
+WINDOW, SPEED = 2000, 0.6
+
+# What stands beside every result of a problem with contexts: learning from totals at once, and the
+# policy that a bandit plays which knows no context.
+FLOOR, NO_CONTEXT = "no delay", "no context"
+BESIDE: dict[str, Policy] = {FLOOR: AgeLinTS(immediate=True), NO_CONTEXT: AgePrior()}
 
 
-def generate(
+def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     features: int,
     arms: int,
     spread: SpreadBy = "same",
@@ -32,6 +32,9 @@ def generate(
     active: int | None = None,
     strength: float = 0.08,
     seed: int = 0,
+    *,
+    window: int = WINDOW,
+    speed: float = SPEED,
 ) -> ContextualProblem:
     """Make a problem with contexts of uniform numbers, by chance.
 
@@ -47,6 +50,9 @@ def generate(
     strength : float
         Standard deviation of an arm's level and of its effects: in rewards, or in logits.
     seed : int
+    window : int
+    speed : float
+        How much speeds differ: their standard deviation, where they depend on the context and the arm.
 
     Examples
     --------
@@ -56,11 +62,14 @@ def generate(
     """
     if spread not in SPREADS:
         raise unknown("spread", spread, SPREADS)
-    features = whole("features", features, 0, 100)
-    dice = np.random.default_rng(seed)
+    features, arms = whole("features", features, 0, WIDTH_MOST - 1), whole("arms", arms, 1, ARMS_MOST)
+    for name, value in (("strength", strength), ("speed", speed)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise InputError(f"{name} must be a number from 0 on, not {value!r}")
+    dice = np.random.default_rng(whole("seed", seed, 0))
     effects = strength * dice.normal(size=(arms, 1 + features))
-    # A piece's age is u to the power of exp(-speed), times the window: this makes speeds differ by about 0.6.
-    speeds = 0.6 / math.sqrt(1 + features) * dice.normal(size=(arms, 1 + features))
+    # A piece's age is u to the power of exp(-speed), times the window.
+    speeds = speed / math.sqrt(1 + features) * dice.normal(size=(arms, 1 + features))
     if active is not None:
         effects[:, 1 + whole("active", active, 0, features) :] = 0.0
     if link == "linear":
@@ -74,36 +83,92 @@ def generate(
         speeds[:, 0] = 0.0
     elif spread == "arm":
         speeds[:, 1:] = 0.0
-    return ContextualProblem(Contexts(numbers=features), effects, 2000, speeds, link, pay)
+    return ContextualProblem(Contexts(numbers=features), effects, window, speeds, link, pay)
 
 
-PROBLEMS: dict[str, ContextualProblem] = {
-    "ctx-same": generate(9, 5, seed=201),
-    "ctx-cross": generate(9, 5, spread="both", seed=202),
-    "ctx-sparse": generate(9, 5, pay="once", active=3, strength=0.05, seed=203),
-    "ctx-big": generate(29, 50, spread="context", strength=0.05, seed=204),
+def _visitors() -> ContextualProblem:
+    """Make four courses for visitors: new or not, on a phone or not, from one of four countries."""
+    contexts = Contexts(flags=[0.6, 0.5], levels=[[0.4, 0.3, 0.2, 0.1]])
+    effects = [
+        # constant, new, phone, four countries: the chance that a course is bought
+        [0.10, 0.08, 0.04, 0.00, 0.02, 0.00, 0.00],  # a short course
+        [0.20, -0.08, -0.05, 0.02, 0.00, 0.00, 0.04],  # a long one
+        [0.14, 0.00, 0.06, -0.04, 0.03, 0.05, 0.00],  # one to listen to
+        [0.16, 0.00, 0.00, 0.00, 0.00, -0.06, 0.08],  # one in two languages
+    ]
+    # Who is new decides soon; the long course is bought late.
+    late = [0.0, 0.8, 0.0, 0.0]
+    speeds = [[level, -0.6, 0.0, 0.0, 0.0, 0.0, 0.0] for level in late]
+    return ContextualProblem(
+        contexts, effects, WINDOW, speeds, pay="once", arms=["short", "long", "audio", "two languages"]
+    )
+
+
+class Case(NamedTuple):
+    """A problem with contexts, for the gallery."""
+
+    title: str
+    stresses: str  # what is hard about it
+    problem: ContextualProblem
+    runs: int = 20
+
+
+CASES: dict[str, Case] = {
+    "ctx-same": Case(
+        "Contexts, one even spread",
+        "five arms, nine features; the best arm depends on the context, the speed of pay does not",
+        generate(9, 5, seed=201),
+    ),
+    "ctx-cross": Case(
+        "Speed by context and arm",
+        "the same, but each arm pays early or late in contexts of its own",
+        generate(9, 5, spread="both", seed=202),
+    ),
+    "ctx-sparse": Case(
+        "Six of nine features useless",
+        "a decision pays 1 or nothing; three of nine features matter",
+        generate(9, 5, pay="once", active=3, strength=0.05, seed=203),
+    ),
+    "ctx-big": Case(
+        "29 features, 50 arms",
+        "1,500 effects to learn from 20,000 decisions; contexts change the speed",
+        generate(29, 50, spread="context", strength=0.05, seed=204),
+        runs=10,
+    ),
+    "ctx-context": Case(
+        "Speed by context",
+        "some visitors pay early and some late, whatever the arm",
+        generate(9, 5, spread="context", seed=205),
+    ),
+    "ctx-arm": Case(
+        "Speed by arm",
+        "some arms pay early and some late, whoever it is for",
+        generate(9, 5, spread="arm", seed=206),
+    ),
+    "ctx-logistic": Case(
+        "Logistic means",
+        "a decision pays 1 or nothing, with a chance that is not linear in the context",
+        generate(9, 5, spread="both", link="logistic", pay="once", strength=0.5, seed=207),
+    ),
+    "ctx-useless": Case(
+        "Useless contexts",
+        "arms differ in level alone: nine features that say nothing",
+        generate(9, 5, active=0, seed=208),
+    ),
+    "ctx-wide": Case(
+        "29 features, five arms",
+        "many features for each arm",
+        generate(29, 5, spread="both", strength=0.05, seed=209),
+    ),
+    "ctx-arms": Case(
+        "Three features, fifty arms",
+        "few decisions for each arm",
+        generate(3, 50, spread="both", seed=210),
+    ),
+    "ctx-visitors": Case(
+        "Visitors of four countries",
+        "yes and no, and levels; new visitors decide soon, and one course is bought late",
+        _visitors(),
+    ),
 }
-
-
-def usual_policies(names: Sequence[str] = ()) -> dict[str, dict[str, Policy]]:
-    """Return what to compare on a problem with contexts, row by row: the variants of each row.
-
-    Examples
-    --------
-    >>> list(usual_policies(["AgeLinTS"]))
-    ['no delay', 'AgeLinTS', 'no context']
-    """
-    rows: dict[str, dict[str, Policy]] = {
-        "no delay": {"AgeLinTS": AgeLinTS(immediate=True)},
-        "AgeLinTS": {"": AgeLinTS()},
-        "AgeLinTS(waiting)": {"": AgeLinTS(buckets=1)},
-        "LinTS(waiting)": {f"{alpha:g}": LinTS(alpha=alpha) for alpha in _ALPHAS},
-        "LinUCB(waiting)": {"": LinUCB()},
-        "first tenth": {"": EarlyLinTS()},
-        "pieces as rewards": {"": PiecesLinTS()},
-        "no context": {"": AgeTS()},
-    }
-    if not names:
-        return rows
-    chosen = {name: rows.get(name) or {"": parse(name)} for name in names}
-    return {"no delay": rows["no delay"], **chosen, "no context": rows["no context"]}
+PROBLEMS: dict[str, ContextualProblem] = {id: case.problem for id, case in CASES.items()}

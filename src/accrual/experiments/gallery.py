@@ -7,23 +7,24 @@ them as data; `play` runs policies on one; ``accrual.gallery["sparse"]`` is the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-import numpy as np
-
+from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
 from accrual.experiments import families
-from accrual.experiments.cells import Cell, cut, on_device
+from accrual.experiments.cells import AnyProblem, Cell, check_plays, cut, on_device
+from accrual.experiments.contextual_problems import BESIDE, CASES, FLOOR, NO_CONTEXT
 from accrual.experiments.families import lumps, plain
 from accrual.experiments.listening import listening_by_decision
 from accrual.experiments.paper import setting1
 from accrual.laws import BernoulliLaw, Law, LeavingLaw, LumpLaw, ScaledLaw, UniformLaw
 from accrual.policy.age_imed import AgeIMED
 from accrual.policy.age_kl import AgeKL
+from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.age_prior import AgePrior
 from accrual.policy.age_ts import AgeTS
 from accrual.policy.age_ucb import AgeUCB
@@ -31,15 +32,18 @@ from accrual.policy.base import Policy
 from accrual.policy.catalog import parse
 from accrual.policy.delayed_ucb1 import DelayedUCB1
 from accrual.policy.habits import EarlyReward, PiecesAsPulls
+from accrual.policy.habits_lin import EarlyLinTS, PiecesLinTS
 from accrual.policy.imed import IMED
+from accrual.policy.lin_ts import LinTS
+from accrual.policy.lin_ucb import LinUCB
 from accrual.policy.thompson import ThompsonSampling
 from accrual.policy.tpucbfr import TPUCBFR
 from accrual.policy.tpucbfrg import TPUCBFRG
 from accrual.problem import Problem
 from accrual.spread import NAMES
 
-FLOOR = "no delay"  # the row of the learners that see every total at once
 VARIANT = ": "  # in a label: what stands before is the row, of which the best variant is shown
+_ALPHAS = (0.02, 0.05, 0.1, 0.3)  # of LinTS, in caps
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,14 @@ class Entry:
     id: str  # its name, which does not change
     title: str
     stresses: str  # what is hard about it
-    problem: Problem
+    problem: AnyProblem
     horizon: int = 100_000
     runs: int = 20
     seed: int = 0
+
+    @property
+    def with_contexts(self) -> bool:
+        return isinstance(self.problem, ContextualProblem)
 
 
 def _crowd(levels: Sequence[Law], best: Law, arms: int, winners: int) -> Problem:
@@ -235,18 +243,24 @@ _LIST = [
         families.long_window([0.35, 0.4, 0.5, 0.45, 0.6], "end", window=15_000),
         horizon=10_000,
     ),
+    *(
+        Entry(id, case.title, case.stresses, case.problem, 20_000, case.runs, seed=1)
+        for id, case in CASES.items()
+    ),
 ]  # fmt: skip
 ENTRIES: dict[str, Entry] = {entry.id: entry for entry in _LIST}
 _LISTENING = "listening"  # a problem to simulate, which `accrual gallery` does not play
 
 
-def problem(name: str) -> Problem:
+def problem(name: str) -> AnyProblem:
     """Give the problem of an entry, by its id, or the listening service: ``accrual.gallery[name]``.
 
     Examples
     --------
     >>> problem("sparse") == ENTRIES["sparse"].problem
     True
+    >>> problem("ctx-same").contexts.width
+    10
     >>> len(problem("listening").caps)
     200
     """
@@ -258,7 +272,7 @@ def problem(name: str) -> Problem:
 
 
 class _Gallery(ModuleType):
-    def __getitem__(self, name: str) -> Problem:
+    def __getitem__(self, name: str) -> AnyProblem:
         return problem(name)
 
 
@@ -284,7 +298,7 @@ def _matches(word: str) -> list[str]:
     return [id for id in ENTRIES if id == word or id.startswith(f"{word}-")]
 
 
-def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
+def usual_rows(problem: AnyProblem) -> dict[str, dict[str, Policy]]:
     """Give the policies to compare by row of the table; of a row's variants the best is shown.
 
     The paper's learners use the problem's own number of groups.
@@ -293,7 +307,11 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
     --------
     >>> list(usual_rows(ENTRIES["k2"].problem))[:3]
     ['no delay', 'AgePrior', 'AgeIMED']
+    >>> list(usual_rows(ENTRIES["ctx-same"].problem))[:3]
+    ['no delay', 'AgeLinTS', 'AgeLinTS(waiting)']
     """
+    if isinstance(problem, ContextualProblem):
+        return _rows_with_contexts()
     alpha = problem.groups
     independent = not any(isinstance(law, LeavingLaw | LumpLaw) for law in problem.arm_laws)
     return {
@@ -313,12 +331,30 @@ def usual_rows(problem: Problem) -> dict[str, dict[str, Policy]]:
     }
 
 
-def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
-    """Give policies by label, ``row: variant`` where a row has several; the floor always comes first.
+def _rows_with_contexts() -> dict[str, dict[str, Policy]]:
+    at_once = {f"LinTS({alpha:g})": LinTS(alpha=alpha, immediate=True) for alpha in _ALPHAS}
+    return {
+        FLOOR: {"AgeLinTS": BESIDE[FLOOR], **at_once},
+        "AgeLinTS": {"": AgeLinTS()},
+        "AgeLinTS(waiting)": {"": AgeLinTS(buckets=1)},
+        "LinTS(waiting)": {f"{alpha:g}": LinTS(alpha=alpha) for alpha in _ALPHAS},
+        "LinUCB(waiting)": {"": LinUCB()},
+        "pieces as rewards": {"": PiecesLinTS()},
+        "LinTS, first tenth": {"": EarlyLinTS()},
+        NO_CONTEXT: {"": BESIDE[NO_CONTEXT]},
+    }
+
+
+def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy]:
+    """Give policies by label, ``row: variant`` where a row has several.
+
+    The floor always comes first, and "no context" always last on a problem with contexts. What does not
+    go with the problem is left out: where there are no contexts, policies that choose by them; where there
+    are, policies that learn from single pieces and rows of the problems without.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or ContextualProblem
     names : sequence of str
         Rows of `usual_rows`, or any policy as text; all the usual rows for none.
 
@@ -330,17 +366,49 @@ def policies(problem: Problem, names: Sequence[str] = ()) -> dict[str, Policy]:
     usual = usual_rows(problem)
     rows = usual if not names else {FLOOR: usual[FLOOR]}
     for name in names:
-        if name in rows:
-            raise InputError(f"{name} is given twice" if name != FLOOR else f"{name} is always there")
-        rows[name] = usual[name] if name in usual else {"": parse(name)}
+        if name in {FLOOR, NO_CONTEXT}:
+            raise InputError(f"{name} is always there")
+        if names.count(name) > 1:
+            raise InputError(f"{name} is given twice")
+        if name in usual:
+            rows[name] = usual[name]
+        elif name not in _rows_elsewhere(problem):
+            policy = parse(name)
+            with_contexts = isinstance(problem, ContextualProblem)
+            if not (policy.feedback == "pieces" if with_contexts else policy.contextual):
+                rows[name] = {"": policy}
+    if NO_CONTEXT in usual:
+        rows[NO_CONTEXT] = usual[NO_CONTEXT]
     labelled = {
         f"{row}{VARIANT}{variant}" if variant else row: policy
         for row, variants in rows.items()
         for variant, policy in variants.items()
     }
-    for policy in labelled.values():  # one that does not fit says so before any problem is played
-        policy.params(np.array(problem.caps), problem.window)
+    for policy in labelled.values():
+        check_plays(policy, problem)
     return labelled
+
+
+def _rows_elsewhere(problem: AnyProblem) -> Collection[str]:
+    """Give the rows of problems of the other kind: with contexts, or without."""
+    other = "setting1" if isinstance(problem, ContextualProblem) else "ctx-same"
+    return usual_rows(ENTRIES[other].problem)
+
+
+def choose(entries: Sequence[Entry], names: Sequence[str]) -> dict[str, dict[str, Policy]]:
+    """Give the policies to compare on each entry that at least one of those named can play.
+
+    Examples
+    --------
+    >>> {id: list(found)[-2:] for id, found in choose(select(["k2", "ctx-same"]), ["AgeLinTS"]).items()}
+    {'ctx-same': ['AgeLinTS', 'no context']}
+    """
+    found = {entry.id: policies(entry.problem, names) for entry in entries}
+    played = {id: {label.partition(VARIANT)[0] for label in labels} for id, labels in found.items()}
+    for name in names:
+        if not any(name in rows for rows in played.values()):
+            raise InputError(f"{name} can play none of these problems: {', '.join(found)}")
+    return {id: found[id] for id, rows in played.items() if not names or rows & {*names}}
 
 
 def cut_entry(

@@ -24,9 +24,8 @@ from types import ModuleType
 from typing import Any
 
 from accrual.core.errors import InputError, need, whole
-from accrual.experiments.cells import Cell, code_hash, versions
+from accrual.experiments.cells import AnyProblem, Cell, code_hash, versions
 from accrual.experiments.runner import JOBS_MOST, compute
-from accrual.problem import Problem
 
 RETRIES = 20  # of a cell whose worker died; one that kills every worker must end some time
 _GONE = 45.0  # seconds without a head until we give up; Ray ends the process after 60
@@ -97,7 +96,7 @@ class OnRay:
         return _SPARE + 2 * int(ray.cluster_resources().get("CPU", 1))
 
 
-def _work(problem: Problem, rest: dict[str, Any], mark: str) -> str | None:
+def _work(problem: AnyProblem, rest: dict[str, Any], mark: str) -> str | None:
     """Compute a cell on a worker; say in a line why it cannot, if so."""
     node, cell = socket.gethostname(), Cell(problem=problem, **rest)
     if not os.path.exists(mark):

@@ -19,15 +19,16 @@ import numpy as np
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
-from accrual.experiments.cells import Cell, cut, on_device
+from accrual.experiments.cells import AnyProblem, Cell, check_plays, cost, cut, on_device
+from accrual.experiments.named_problems import with_yardsticks
 from accrual.experiments.toml_files import anything, listed, number, policy_of, problem_of, read_toml, table
 from accrual.policy.base import Policy
-from accrual.problem import Problem
 
 HORIZON, RUNS = 100_000, 20
 POINTS_MOST = 100_000
 _POLICIES = 16  # in a cell: they share their draws, which are most of the work of a policy alone
-_WORK = 50_000_000  # policy-rounds in a cell, about: some five seconds on one core
+_WORK = 50_000_000  # policy-rounds in a cell, about: some five seconds on one core ...
+_USUAL_COST = 2.0  # ... where they cost as much as in Setting 1
 _RUNS_MOST = 100  # in a cell
 _ON_GPU = 1024  # policies in a cell on a GPU, and its runs, which are played at once
 _MARKS = 10  # checkpoints: a sweep looks at the end
@@ -42,9 +43,10 @@ class Point:
     case: dict[str, Any]  # the values of the parameters in [each]
     # The values of those in [grid] that it depends on: none for a policy to compare with.
     place: dict[str, Any]
-    row: int  # which [[policy]] it is
+    row: int  # which [[policy]] it is; yardsticks are counted on from there
     block: str  # its problem, by which its cells are known
     label: str
+    yardstick: bool = False  # whether it is there to judge the others by, as on all problems with contexts
 
 
 @dataclass(frozen=True)
@@ -56,25 +58,24 @@ class Sweep:
     seed: int
     grid: dict[str, list[Any]]
     points: list[Point]
-    problems: dict[str, Problem]  # by block
+    problems: dict[str, AnyProblem]  # by block
     policies: dict[str, dict[str, Policy]]  # by block and label
 
     def cells(self, device: str = "cpu") -> dict[str, list[Cell]]:
         """Cut each block into cells."""
-        size = max(1, min(_RUNS_MOST, _WORK // (_POLICIES * self.horizon)))
+        return {block: on_device(self._cut(block, device), device) for block in self.problems}
+
+    def _cut(self, block: str, device: str) -> list[Cell]:
+        problem = self.problems[block]
+        rounds = _POLICIES * self.horizon * cost(problem) / _USUAL_COST  # of one run
+        size = max(1, min(_RUNS_MOST, int(_WORK / rounds)))
         most, size = (_POLICIES, size) if device == "cpu" else (_ON_GPU, _ON_GPU)
         marks = [max(1, self.horizon * mark // _MARKS) for mark in range(1, _MARKS + 1)]
-        return {
-            block: on_device(
-                [
-                    cell
-                    for part in _batches(self.policies[block], most)
-                    for cell in cut(block, problem, part, self.horizon, self.runs, size, self.seed, marks)
-                ],
-                device,
-            )
-            for block, problem in self.problems.items()
-        }
+        return [
+            cell
+            for part in _batches(self.policies[block], most)
+            for cell in cut(block, problem, part, self.horizon, self.runs, size, self.seed, marks)
+        ]
 
 
 def read(path: str | os.PathLike[str], runs: int | None = None, horizon: int | None = None) -> Sweep:
@@ -136,6 +137,10 @@ def _sweep(name: str, data: dict[str, Any]) -> Sweep:
             used |= uses
             point = Point(case, {key: place[key] for key in grid if key in uses}, row, block, label)
             points.setdefault(repr(point), point)  # one that does not use all parameters comes again
+        for row, label in enumerate(made.yardsticks(block), len(top["policy"])):
+            at = {key: place[key] for key in grid if key in problem_uses}
+            point = Point(case, at, row, block, label, yardstick=True)
+            points.setdefault(repr(point), point)
     for key in (*grid, *each):
         if key not in used:
             raise InputError(f"no problem and no policy has a {{{key}}} where the values of {key} could go")
@@ -143,7 +148,8 @@ def _sweep(name: str, data: dict[str, Any]) -> Sweep:
         whole("horizon", top.get("horizon", HORIZON), 1, ROUND_MOST),
         whole("runs", top.get("runs", RUNS), 1, RUN_MOST),
         whole("seed", top.get("seed", 0), 0, SEED_MOST),
-        grid, list(points.values()), made.problems, made.policies,
+        grid, list(points.values()), made.problems,
+        {block: with_yardsticks(made.problems[block], found) for block, found in made.policies.items()},
     )  # fmt: skip
 
 
@@ -153,7 +159,7 @@ class _Made:
     def __init__(self, name: str) -> None:
         self._name = name
         self._blocks: dict[str, str] = {}
-        self.problems: dict[str, Problem] = {}
+        self.problems: dict[str, AnyProblem] = {}
         self.policies: dict[str, dict[str, Policy]] = {}
 
     def block(self, said: Any) -> str:
@@ -168,9 +174,12 @@ class _Made:
         label, policy = policy_of(f"policy[{row}]", said)
         if self.policies[block].setdefault(label, policy) != policy:
             raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
-        problem = self.problems[block]
-        policy.params(np.array(problem.caps), problem.window)  # one that does not fit says so before any work
+        check_plays(policy, self.problems[block])
         return label
+
+    def yardsticks(self, block: str) -> list[str]:
+        """Give the labels of the policies that stand beside all others on the block's problem."""
+        return list(with_yardsticks(self.problems[block], {}))
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:

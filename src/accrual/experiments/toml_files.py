@@ -10,7 +10,10 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from accrual.contextual import Contexts, ContextualProblem
 from accrual.core.errors import InputError, only, unknown
+from accrual.experiments.cells import AnyProblem
+from accrual.experiments.contextual_problems import generate
 from accrual.experiments.named_problems import named_problem
 from accrual.laws import LAWS, Law
 from accrual.policy.base import Policy
@@ -23,12 +26,12 @@ Check = Callable[[str, Any], Any]  # (what it is called, what was given) -> the 
 class SimulationFile(NamedTuple):
     """What to simulate: a problem, and policies by label (none if the source names none)."""
 
-    problem: Problem
+    problem: AnyProblem
     policies: dict[str, Policy]
 
 
 def load(source: str) -> SimulationFile:
-    """Load a named setting or a TOML file.
+    """Load a named setting, a problem of the gallery or a TOML file.
 
     Examples
     --------
@@ -90,10 +93,18 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
     return {key: checks[key](key, given) for key, given in value.items()}
 
 
-def problem_of(name: str, value: Any) -> Problem:
-    """Give the problem of a [problem] table, or of a named setting."""
+def problem_of(name: str, value: Any) -> AnyProblem:
+    """Give the problem of a name, or of a table, whose `features` or `contexts` make it one with contexts."""
     if isinstance(value, str):
         return named_problem(value)
+    if isinstance(value, dict) and "features" in value:
+        return generate(**table(name, value, _GENERATED, ["features", "arms"]))
+    if isinstance(value, dict) and "contexts" in value:
+        return ContextualProblem(**table(name, value, _VISITED, ["effects", "window"]))
+    return _plain_problem(name, value)
+
+
+def _plain_problem(name: str, value: Any) -> Problem:
     checks: dict[str, Check] = {
         "caps": listed(number),
         "window": number,
@@ -185,6 +196,24 @@ def _spread(name: str, value: Any) -> Any:
     return listed(number)(name, value) if isinstance(value, list) else _text(name, value)
 
 
+def _contexts(name: str, value: Any) -> Contexts:
+    checks = {"numbers": number, "flags": listed(number), "levels": listed(listed(number))}
+    return Contexts(**table(name, value, checks, []))
+
+
+_GENERATED: dict[str, Check] = {
+    **dict.fromkeys(("features", "arms", "window", "active", "strength", "speed", "seed"), number),
+    **dict.fromkeys(("spread", "link", "pay"), _text),
+}
+_VISITED: dict[str, Check] = {
+    "contexts": _contexts,
+    "effects": listed(listed(number)),
+    "window": number,
+    "speeds": listed(listed(number)),
+    "link": _text,
+    "pay": _text,
+    "arms": listed(_text),
+}
 _CHECKS: dict[Any, Check] = {  # by the annotation of a law's setting
     "PerGroup": _per_group,
     "SpreadLike": _spread,

@@ -77,11 +77,11 @@ class Stats(NamedTuple):
     shared: Floats  # twelve numbers, whose places and meanings follow
 
 
-READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LOG_LEAD = range(12)
+READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
-# the leader's mean, in rewards. LOG_LEAD: the logarithm of its count.
+# the leader's mean, in rewards. LEAD: the leader.
 
 
 @njit

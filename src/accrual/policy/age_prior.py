@@ -17,7 +17,7 @@ from accrual.policy.age_learning import refresh
 from accrual.policy.age_model import (
     BETWEEN,
     KAPPA,
-    LOG_LEAD,
+    LEAD,
     PART,
     REACH,
     READY,
@@ -93,8 +93,16 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
 
 
 @njit
-def survey(params: Params, stats: Stats, moment: Moment) -> None:
-    """Estimate the arms that have news, find the leader, and cost the others anew where that has changed."""
+def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
+    """Estimate the arm, if it has enough news."""
+    a = np.uint64(arm)
+    if stats.news[a] >= stats.wait[a] and stats.shared[READY] > 0.0:
+        estimate(params, stats, arm)
+
+
+@njit
+def find_leader(params: Params, stats: Stats) -> None:
+    """Find the arm with the highest estimate; where that has changed, all arms are to be weighed anew."""
     sh = stats.shared
     if sh[READY] == 0.0:
         return
@@ -102,8 +110,6 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
     lead = 0
     for arm in range(len(params.cap)):
         a = np.uint64(arm)
-        if stats.news[a] >= stats.wait[a]:
-            estimate(params, stats, arm)
         reward = stats.mean[a] * params.cap[a]
         if reward > best:
             best = reward
@@ -111,13 +117,28 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
     # At the cap itself no other arm could ever be tried; so far it is not known whether it is the cap.
     closed = stats.seen[lead, int(sh[REACH]) - 1]
     target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
-    moved = target != sh[TARGET]
-    sh[TARGET] = target
+    sh[LEAD] = lead
+    if target != sh[TARGET]:
+        sh[TARGET] = target
+        stats.costed[:] = -1.0
+
+
+@njit
+def weigh_anew(params: Params, stats: Stats, arm: int) -> None:
+    """Weigh the arm, if it or the leader has changed."""
+    a = np.uint64(arm)
+    if stats.costed[a] != stats.counted[a] and stats.shared[READY] > 0.0:
+        weigh(params, stats, arm)
+
+
+@njit
+def survey(params: Params, stats: Stats, moment: Moment) -> None:
+    """Estimate the arms that have news, find the leader, and cost the others anew where that has changed."""
     for arm in range(len(params.cap)):
-        a = np.uint64(arm)
-        if moved or stats.costed[a] != stats.counted[a]:
-            weigh(params, stats, arm)
-    sh[LOG_LEAD] = stats.log_count[lead]
+        estimate_anew(params, stats, arm)
+    find_leader(params, stats)
+    for arm in range(len(params.cap)):
+        weigh_anew(params, stats, arm)
 
 
 @njit
@@ -140,7 +161,8 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     a = np.uint64(arm)
     if sh[READY] == 0.0:
         return -float(stats.counted[a])
-    behind, behind_alone = sh[LOG_LEAD] - stats.log_count[a], sh[LOG_LEAD] - stats.log_alone[a]
+    lead = stats.log_count[np.uint64(sh[LEAD])]
+    behind, behind_alone = lead - stats.log_count[a], lead - stats.log_alone[a]
     cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
     # The leader's index is 0, and a try is never worth more than this: most arms are out of reach.
     far = max(behind, behind_alone, 0.0)
@@ -156,6 +178,9 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     )
 
 
+_STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
+
+
 class _ByHalfLife:
     """The functions of an `AgePrior`: of one that has a half-life, those that forget."""
 
@@ -168,6 +193,7 @@ class _ByHalfLife:
         refresh=refresh,
         cell_update=cell_update,
         summed_fields=("news",),
+        survey_steps=_STEPS,
     )
     forgetting = Functions(
         index=index,
@@ -178,6 +204,7 @@ class _ByHalfLife:
         refresh=forgetting.refresh,
         cell_update=forgetting.cell_update,
         summed_fields=("news",),
+        survey_steps=_STEPS,
         numbered=True,
     )
 

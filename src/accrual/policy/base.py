@@ -7,6 +7,10 @@ by the live bandit. `index` is pure; the others write into `stats` and nowhere e
     How good the arm looks now; the largest is chosen, the lowest arm among equals.
 ``survey(params, stats, moment)``
     Called once before a round's indices, for what they need to know of all arms together.
+``survey_steps``
+    If given, what `survey` does, as pairs (whether for each arm, function). ``function(params, stats, arm)``
+    of the first kind reads and writes nothing of other arms; ``function(params, stats)`` of the second is
+    called once. With them a GPU's threads do a survey side by side.
 ``decided(params, stats, arm)``
     A decision of `arm` was made. ``stats.pulls[arm]`` already counts it.
 ``refresh(params, stats)``
@@ -119,6 +123,7 @@ class Functions(NamedTuple):
     refresh: Function = no_refresh
     cell_update: Function = no_cell_update
     summed_fields: tuple[str, ...] = ()
+    survey_steps: tuple[tuple[bool, Function], ...] = ()
     numbered: bool = False
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from accrual.core.errors import need
 from accrual.core.files import replacing
 from accrual.engine.result import Result
-from accrual.experiments.gallery import FLOOR, VARIANT
+from accrual.experiments.contextual_problems import FLOOR, NO_CONTEXT
+from accrual.experiments.gallery import VARIANT
 
 # Age policies in colours, the paper's in greys, those that wait hollow.
 _MARKS: dict[str, dict[str, Any]] = {
@@ -28,6 +29,13 @@ _MARKS: dict[str, dict[str, Any]] = {
     "ThompsonSampling(waiting)": {"marker": "s", "color": "#D55E00", "markerfacecolor": "white"},
     "pieces as pulls": {"marker": "1", "color": "#56B4E9"},
     "first tenth": {"marker": "2", "color": "#56B4E9"},
+    "AgeLinTS": {"marker": "o", "color": "#0072B2"},
+    "AgeLinTS(waiting)": {"marker": "o", "color": "#0072B2", "markerfacecolor": "white"},
+    "LinTS(waiting)": {"marker": "s", "color": "#D55E00", "markerfacecolor": "white"},
+    "LinUCB(waiting)": {"marker": "^", "color": "#CC79A7", "markerfacecolor": "white"},
+    "pieces as rewards": {"marker": "1", "color": "#56B4E9"},
+    "LinTS, first tenth": {"marker": "2", "color": "#56B4E9"},
+    NO_CONTEXT: {"marker": "*", "color": "#000000", "markersize": 8},
 }
 _OTHER = {"marker": "*", "color": "#E69F00"}
 
@@ -42,6 +50,7 @@ class GalleryLine(NamedTuple):
     mean: float
     se: float
     over_floor: float  # mean regret over the floor's; nan where the floor's is 0
+    q95: float  # the 95 % quantile of the runs' regret over the mean; nan where the mean is 0
     worst: float  # the worst run's regret over the mean; nan where the mean is 0
     share: float  # of the decisions, those of the most chosen arm, in the mean
 
@@ -67,6 +76,7 @@ def lines(problem: str, result: Result) -> list[GalleryLine]:
             float(means[p]),
             float(final[p].std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
             float(means[p] / floor) if floor > 0 else np.nan,
+            float(np.quantile(final[p], 0.95) / means[p]) if means[p] > 0 else np.nan,
             float(final[p].max() / means[p]) if means[p] > 0 else np.nan,
             float(shares[p]),
         )
@@ -82,14 +92,13 @@ def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Map
     table = [line for line in table if np.isfinite(line.over_floor)]
     problems = list(dict.fromkeys(line.problem for line in table))
     policies = list(dict.fromkeys(line.policy for line in table))
-    figure = need("matplotlib.figure", "plot").Figure(
-        figsize=(10, 1.6 + 0.1 * len(problems) * (len(policies) + 2)), layout="constrained"
-    )
+    height = 1.6 + 0.1 * (len(table) + 2 * len(problems))
+    figure = need("matplotlib.figure", "plot").Figure(figsize=(10, height), layout="constrained")
     ax = figure.subplots()
-    for rank, policy in enumerate(policies):
+    places = _places(table)
+    for policy in policies:
         mine = [line for line in table if line.policy == policy]
-        offset = 0.8 * ((rank + 0.5) / len(policies) - 0.5)
-        y = np.array([problems.index(line.problem) + offset for line in mine])
+        y = np.array([places[line] for line in mine])
         mean = np.array([line.over_floor for line in mine])
         worst = np.array([line.over_floor * line.worst for line in mine])
         mark = _MARKS.get(policy, _OTHER)
@@ -110,3 +119,15 @@ def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Map
     figure.legend(loc="outside upper center", ncols=5, frameon=False, fontsize=9)
     with replacing(path) as partial:
         figure.savefig(partial, dpi=150)
+
+
+def _places(table: Sequence[GalleryLine]) -> dict[GalleryLine, float]:
+    """Give the height of each line in the picture: problems lie 1 apart, their policies between."""
+    by_problem: dict[str, list[GalleryLine]] = {}
+    for line in table:
+        by_problem.setdefault(line.problem, []).append(line)
+    return {
+        line: place + 0.8 * ((rank + 0.5) / len(mine) - 0.5)
+        for place, mine in enumerate(by_problem.values())
+        for rank, line in enumerate(mine)
+    }

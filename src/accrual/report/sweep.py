@@ -39,7 +39,7 @@ def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
     """Give the points of each case, the best first; `results` are by block.
 
     The best is the point of the grid with the least mean. Policies that use no parameter of the
-    grid stand in their order too, and may be better than it.
+    grid stand in their order too, and may be better than it; so may yardsticks.
     """
     cases: dict[str, list[Point]] = {}
     for point in sweep.points:
@@ -49,7 +49,7 @@ def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
 
 def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[SweepLine]:
     finals = [_final(results[point.block], point.label) for point in points]
-    on_grid = [i for i, point in enumerate(points) if point.place] or range(len(points))
+    on_grid = [i for i, point in enumerate(points) if ranked(point)] or range(len(points))
     best = finals[min(on_grid, key=lambda i: finals[i].mean())]
     made = [
         SweepLine(
@@ -67,7 +67,12 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Swe
 
 def best(case: Sequence[SweepLine]) -> SweepLine:
     """Give the best point of the grid."""
-    return next((line for line in case if line.point.place), case[0])
+    return next((line for line in case if ranked(line.point)), case[0])
+
+
+def ranked(point: Point) -> bool:
+    """Tell whether a point is of the grid: not there to compare with."""
+    return bool(point.place) and not point.yardstick
 
 
 def csv_rows(sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> Iterator[list[Any]]:

@@ -144,8 +144,8 @@ class _Service:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._ring.close()  # first: the last to close a SQLite file tidies up, and this only reads it
             await self._bandits.close()
-            self._ring.close()
             log.info("stopped")
 
     async def check(self) -> None:

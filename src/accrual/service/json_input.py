@@ -34,6 +34,12 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
     >>> json_reader(list[int])(b"[1, true]")
     Traceback (most recent call last):
     accrual.service.refusals.Refusal: [1] must be a whole number, not true or false
+    >>> class Arm(msgspec.Struct):
+    ...     name: str
+    ...     cap: float
+    >>> json_reader(list[Arm])(b'["jazz"]')
+    Traceback (most recent call last):
+    accrual.service.refusals.Refusal: [0] must be an object with name, cap, not text
     """
     decode = msgspec.json.Decoder(kind).decode
 
@@ -100,7 +106,8 @@ def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
     text, path = match[1], match[2] or "$"
     place = path.removeprefix("$").removeprefix(".")[:200]
     if wrong := re.fullmatch(r"Expected `([^`]+)`, got `(\w+)`", text):
-        return f"{place or 'the body'} must be {_kinds(wrong[1])}, not {_kinds(wrong[2])}"
+        right = f"{_kinds(wrong[1])}{_described(wrong[1], kind, path)}"
+        return f"{place or 'the body'} must be {right}, not {_kinds(wrong[2])}"
     if wrong := re.fullmatch(r"Expected `([^`]+)` (of length )?([<>]=?) (\S+)", text):
         length = " with a length" if wrong[2] else ""
         most = float(wrong[4])
@@ -115,6 +122,15 @@ def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
     else:
         text = text[:1].lower() + text[1:]
     return f"{place}: {text}" if place else text
+
+
+def _described(expected: str, kind: Any, path: str) -> str:
+    """Say which fields an object has that is expected at `path`, or each of a list of objects."""
+    if expected == "object" and (fields := _fields_at(kind, path)):
+        return f" with {', '.join(fields)}"
+    if expected == "array" and (fields := _fields_at(kind, f"{path}[]")):
+        return f" of objects with {', '.join(fields)}"
+    return ""
 
 
 def _kinds(names: str) -> str:

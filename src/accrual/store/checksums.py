@@ -100,7 +100,7 @@ def check_row(table: str, row: Sequence[Any], where: str = "") -> None:
     try:
         if SUMS[table](row[:-1]) == row[-1]:
             return
-    except (struct.error, TypeError, ValueError, AttributeError, OverflowError):
+    except (struct.error, TypeError, ValueError, AttributeError, OverflowError, KeyError):
         pass  # a type that was never stored there
     where = where or f"event {row[TABLES[table]._fields.index('seq')]!r}"
     raise damaged(f"{where} (table {table}, row {row[0]!r}, {row[1]!r})")
@@ -154,7 +154,7 @@ def fill(connection: sqlite3.Connection, *tables: str) -> None:
 def seal_list(connection: sqlite3.Connection, table: str) -> None:
     """Keep a checksum of which rows a table has."""
     connection.execute(
-        "INSERT INTO seal (name, sum) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET sum = ?2",
+        "INSERT INTO seal (name, sum) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET sum = excluded.sum",
         (table, _list_sum(connection, table)),
     )
 

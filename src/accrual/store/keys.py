@@ -159,7 +159,8 @@ class SQLiteKeys:
                 connection.execute("BEGIN IMMEDIATE")
                 check_list(connection, "api_key")
                 for statement, values in statements:
-                    found = connection.execute(statement, values).fetchall()
+                    named = {str(place): value for place, value in enumerate(values, 1)}  # ?1, ?2 are names
+                    found = connection.execute(statement, named).fetchall()
                 fill(connection, "api_key")
                 connection.execute("COMMIT")
                 return found

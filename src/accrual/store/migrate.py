@@ -75,7 +75,10 @@ def sqlite_file_version(address: Address) -> str | None:
             f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, if it is to be "
             "new, remove it first"
         )
-    with closing(connect_sqlite(address, "ro")) as connection:
+    # A power cut while the file was being made leaves a journal. SQLite must undo what it holds before
+    # anything can be read, and only a connection that may write does so.
+    mode = "rw" if os.path.exists(f"{address.place}-journal") else "ro"
+    with closing(connect_sqlite(address, mode)) as connection:
         return sqlite_version(connection, address)
 
 

@@ -85,7 +85,7 @@ _NEXT_NUMBER = (
     "(SELECT coalesce(max(sum), 0) FROM seal WHERE name = ?)) + 1"
 )
 _SEAL_ERASED = (
-    "INSERT INTO seal (name, sum) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET sum = max(sum, ?2)"
+    "INSERT INTO seal (name, sum) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET sum = max(sum, excluded.sum)"
 )
 _OF_BANDIT = ("head", "arm", "decision", "piece", "change", "snapshot", "block", "key_run", "key_page")
 _BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]

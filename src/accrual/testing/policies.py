@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.events import Decision
-from accrual.engine.record import Recording, record
+from accrual.engine.record import record
 from accrual.engine.simulate import simulate
 from accrual.laws import BernoulliLaw, BetaLaw, UniformLaw
 from accrual.live.bandit import Bandit
@@ -66,17 +67,7 @@ class PolicySuite(ABC):
 
     def test_same_choices_in_plain_python(self) -> None:
         """Compiled and interpreted, the choices and the statistics are the same to the bit."""
-        command = (
-            "import importlib, json, sys; import accrual.testing.policies as suite; "
-            "make = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])().make_policy; "
-            "print(json.dumps(suite.fingerprint(make())))"
-        )
-        paths = os.pathsep.join(path for path in sys.path if path)
-        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths}
-        arguments = [sys.executable, "-c", command, type(self).__module__, type(self).__qualname__]
-        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == fingerprint(self.make_policy())
+        assert self._in_plain_python("fingerprint(make())") == fingerprint(self.make_policy())
 
     def test_same_result_for_any_split(self) -> None:
         """Threads, the split of the runs and the order of the policies change nothing."""
@@ -182,16 +173,39 @@ class PolicySuite(ABC):
 
     def test_statistics_equal_a_brute_force_recomputation(self) -> None:
         """At random rounds, the statistics are those of the whole history, piece by piece."""
+        histories: list[Any] = []
+        found: list[dict[str, Any]] = []
         for division in ("even", "first"):
             problem = small_problem(division)
             for horizon in np.random.default_rng(7).integers(20, 400, size=4):
-                policy = self.make_policy()
-                recording = record(problem, policy, int(horizon), seed=11)
-                expected = _arrays(_brute_force(problem, policy, recording))
-                for name, value in _arrays(recording.stats).items():
-                    np.testing.assert_allclose(
-                        value, expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}, {division}"
-                    )
+                recording = record(problem, self.make_policy(), int(horizon), seed=11)
+                histories.append([division, recording.arms.tolist(), recording.pieces.tolist()])
+                found.append(_arrays(recording.stats))
+        # In plain Python, for to be called from there the policy's functions would be compiled once more.
+        for expected, stats in zip(
+            self._in_plain_python("recomputed(make(), json.load(sys.stdin))", histories), found, strict=True
+        ):
+            for name, value in stats.items():
+                np.testing.assert_allclose(value, expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+    def _in_plain_python(self, call: str, given: Any = None) -> Any:
+        """Give what a function of this module returns where nothing is compiled."""
+        command = (
+            "import importlib, json, sys; import accrual.testing.policies as suite; "
+            "make = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])().make_policy; "
+            f"print(json.dumps(suite.{call}))"
+        )
+        paths = os.pathsep.join(path for path in sys.path if path)
+        done = subprocess.run(
+            [sys.executable, "-c", command, type(self).__module__, type(self).__qualname__],
+            env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
 
 def fingerprint(policy: Policy) -> Any:
@@ -204,20 +218,31 @@ def fingerprint(policy: Policy) -> Any:
     return [recording.arms.tolist(), stats]
 
 
+def recomputed(policy: Policy, histories: Sequence[tuple[str, list[int], list[list[float]]]]) -> list[Any]:
+    """Give the statistics after each of some histories (division, arms, pieces), as plain data."""
+    found = []
+    for division, arms, pieces in histories:
+        stats = _brute_force(small_problem(division), policy, arms, np.array(pieces))
+        found.append({name: value.tolist() for name, value in _arrays(stats).items()})
+    return found
+
+
 def _arrays(stats: Any) -> dict[str, npt.NDArray[np.float64]]:
     return {name: np.asarray(value) for name, value in stats._asdict().items()}
 
 
-def _brute_force(problem: Problem, policy: Policy, recording: Recording) -> Any:
+def _brute_force(
+    problem: Problem, policy: Policy, arms: Sequence[int], pieces: npt.NDArray[np.float64]
+) -> Any:
     """Fold the whole history from nothing, reading every piece on its own."""
     params = policy.params(np.array(problem.caps), problem.window)
     stats = policy.stats(params)
-    functions, window, horizon = policy.functions, problem.window, len(recording.arms)
+    functions, window, horizon = policy.functions, problem.window, len(arms)
     edges = [0, *policy.edges(window)]
     lag = 0 if policy.immediate else window - 1
 
     def paid(decision: int, age: int) -> float:
-        return math.fsum(recording.pieces[decision, :age])
+        return math.fsum(pieces[decision, :age])
 
     for t in range(horizon):
         if functions.refresh is not no_refresh:
@@ -226,20 +251,20 @@ def _brute_force(problem: Problem, policy: Policy, recording: Recording) -> Any:
             stats.due[0] -= 1
         if t >= len(problem.caps):
             _survey(policy, params, stats, t + 1)
-        stats.pulls[recording.arms[t]] += 1
-        functions.decided(params, stats, recording.arms[t])
+        stats.pulls[arms[t]] += 1
+        functions.decided(params, stats, arms[t])
         if policy.feedback == "totals" and t >= lag:
-            functions.closed(params, stats, recording.arms[t - lag], paid(t - lag, window))
+            functions.closed(params, stats, arms[t - lag], paid(t - lag, window))
         if policy.feedback == "groups":
             for g, (low, high) in enumerate(pairwise(edges)):
                 s = t - (high - 1)
                 if s >= 0:
                     if functions.numbered:
                         stats.finishing[g] = s
-                    functions.finished(params, stats, recording.arms[s], g, paid(s, low), paid(s, high))
+                    functions.finished(params, stats, arms[s], g, paid(s, low), paid(s, high))
     if policy.feedback == "pieces":
         stats.observed[:] = 0.0
-        for s, arm in enumerate(recording.arms):
+        for s, arm in enumerate(arms):
             stats.observed[arm] += paid(s, min(window, horizon - s))
     return stats
 
