@@ -84,8 +84,6 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
         raise InputError(f"horizon must be at least the number of arms ({len(problem.caps)}), not {horizon}")
     numbers = _runs(runs)
     seed = whole("seed", seed, 0, SEED_MOST)
-    if device not in DEVICES:
-        raise unknown("device", device, DEVICES)
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
@@ -155,7 +153,9 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
 
 
 def _check_problem(problem: Any, device: str) -> None:
-    """Refuse what is no problem, so that the error says what would be one, or not for this device."""
+    """Refuse what is no problem, so that the error says what would be one, and a device that cannot play it."""
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
     if isinstance(problem, ChangingProblem) and device == "cuda":
         raise InputError("a problem that changes is played on the CPU; leave out device='cuda'")
     if isinstance(problem, type) or not hasattr(problem, "caps"):
