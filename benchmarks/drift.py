@@ -7,6 +7,8 @@ Ten arms whose decisions pay 1 or nothing, at one time within a window of 100 ro
 are uniform from 0.05 to 0.5. `redealt`: all chances are drawn anew every 5,000 of 40,000 rounds. `halfway`:
 once, after 20,000. `still`: never. Regret is against the best arm of each decision's own round. "Restarted"
 is AgePrior that is told of every change and begins again.
+
+The alarm: ten arms, a window of 20 rounds, AgeIMED; the best arm changes halfway.
 """
 
 from __future__ import annotations
@@ -14,11 +16,17 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 import accrual as ac
+from accrual.core.jit import kernel
+from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
+from accrual.environment.feed import RunFeed
+from accrual.environment.laws import pack_each
 from accrual.experiments.families import lumps, plain
+from accrual.live.alarms import no_alarms, watch
 
 ARMS, WINDOW, HORIZON = 10, 100, 40_000
 CHANGES = {"redealt": list(range(5001, HORIZON, 5000)), "halfway": [HORIZON // 2 + 1], "still": []}
@@ -60,10 +68,70 @@ def forgetting() -> None:
             print(f"{name:8} {label:28} {shown}", flush=True)
 
 
+@kernel
+def watch_all(alarms: Any, arms: Any, totals: Any, seed: int) -> int:
+    """Give decisions to the alarm in their order; return the number of the one that raised it, or -1."""
+    for i in range(len(arms)):
+        watch(alarms, arms[i], i, totals[i], 1.0, seed)
+        if alarms.raised[arms[i]] > 0:
+            return i
+    return -1
+
+
+def first_alarms(chances: Sequence[float], runs: int, rounds: int) -> Any:
+    """Give the round of each run's first alarm, infinite where there is none.
+
+    Nine arms have chances from 0.05 to 0.3. The tenth pays with the first of `chances` in the first half of
+    the rounds, and with the second from then on. AgeIMED chooses.
+    """
+    halves = [plain(20, lumps(*np.linspace(0.05, 0.3, ARMS - 1), chance)) for chance in chances]
+    laws = pack_each(halves)
+    plan = PolicyPlan(ac.AgeIMED(), halves[0], laws[0])
+    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
+    found = np.full(runs, math.inf)
+    for run in range(runs):
+        feed = RunFeed(halves[0], laws[0], 3, run)
+        chain = Chain(plan, feed.span, (3, run))
+        arms, totals = np.zeros(rounds, np.int64), np.zeros(rounds)
+        start = 0
+        while start < rounds:
+            if start == rounds // 2:
+                feed.change(laws[1].arrays)
+            length = min(feed.span, rounds - start, abs(rounds // 2 - start) or rounds)
+            read = feed.read(length)
+            now = slice(start, start + length)
+            arms[now] = chain.advance(read, start + 1, length, none)
+            totals[now] = read.paid[20 + np.arange(length), arms[now], -1]
+            start += length
+        at = watch_all(no_alarms(ARMS, ARMS), arms, totals, run)
+        found[run] = at if at >= 0 else math.inf
+    return found
+
+
+def alarm() -> None:
+    """Print how often the alarm is raised, and how many decisions after the change."""
+    for chances, runs in [((0.3, 0.3), 1000), ((0.5, 0.5), 1000)]:
+        found = first_alarms(chances, runs, 10_000)
+        share = np.isfinite(found).mean()
+        print(f"no change, {chances[0]}: {100 * share:.1f} % of {runs:,} runs have a false alarm", flush=True)
+    for chances in [(0.5, 0.1), (0.5, 0.3), (0.5, 0.4), (0.5, 0.45), (0.5, 0.6), (0.5, 0.8)]:
+        for rounds in (4000, 20_000):
+            found = first_alarms(chances, 100, rounds)
+            early = (found < rounds // 2).mean()
+            delay = np.where(found < rounds // 2, np.nan, found - rounds // 2)
+            low, middle, high = np.nanquantile(delay, [0.1, 0.5, 0.9], method="higher")
+            print(
+                f"{chances[0]} to {chances[1]} after {rounds // 2:,}: found in "
+                f"{100 * np.isfinite(delay).mean():.0f} % (false before: {100 * early:.0f} %), "
+                f"after {middle:,.0f} decisions (10 %: {low:,.0f}, 90 %: {high:,.0f})",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=["forgetting"])
-    {"forgetting": forgetting}[parser.parse_args().what]()
+    parser.add_argument("what", choices=["forgetting", "alarm"])
+    {"forgetting": forgetting, "alarm": alarm}[parser.parse_args().what]()
 
 
 if __name__ == "__main__":

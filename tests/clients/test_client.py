@@ -100,6 +100,7 @@ def test_results_have_the_fields_of_the_answers():
         (typed.ArmState, messages.ArmStateOut), (typed.Explanation, messages.ExplanationOut),
         (typed.Reason, messages.ReasonOut), (typed.Event, messages.EventOut),
         (typed.EventPage, messages.EventsOut), (typed.Decision, traffic_routes.DecisionOut),
+        (typed.Alarm, verdict_messages.AlarmOut), (typed.ChangedArm, verdict_messages.ChangedArmOut),
         (typed.Guardrail, verdict_messages.GuardrailOut), (typed.GuardedArm, verdict_messages.GuardedArmOut),
     ]  # fmt: skip
     for result, answer in pairs:

@@ -119,6 +119,8 @@ def test_it_knows_every_problem_of_the_service():
         ("ArmState", messages.ArmStateOut),
         ("BanditState", messages.StateOut),
         ("Verdict", verdict_messages.VerdictOut),
+        ("Alarm", verdict_messages.AlarmOut),
+        ("ChangedArm", verdict_messages.ChangedArmOut),
         ("Guardrail", verdict_messages.GuardrailOut),
         ("GuardedArm", verdict_messages.GuardedArmOut),
     ],

@@ -641,17 +641,20 @@ def test_a_service_that_stops_is_noticed(tmp_path, browser):
 
 @in_browser
 def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
-    """Two arms of which one pays more and has more refunds: a verdict, and then a guardrail that trips."""
+    """One of two arms pays more and has more refunds: a verdict, and then a guardrail that trips.
+
+    Then the other arm, which never paid, pays every time: an alarm.
+    """
     name, stream = "guarded", f"refunds {EVIL}"
     body = BODY | {"name": name, "window": 2, "groups": 2, "floor": 0.5, "seed": 1}
     rails = {stream: {"margin": 0.1, "action": "retire"}, "complaints": {}}
     assert plain.post("/v1/bandits", body | {"guardrails": rails}).status_code == 201
     at = f"/v1/bandits/{name}"
 
-    def play(rounds: int, refunds: bool) -> None:
+    def play(rounds: int, refunds: bool, best: str = "rock") -> None:
         for _ in range(rounds):
             (one,) = plain.post(f"{at}/decisions").json()["decisions"]
-            good = one["arm"] == "rock"
+            good = one["arm"] == best
             pieces = [{"decision": one["id"], "value": float(good), "age": 0}]
             if refunds and good:
                 pieces.append({"decision": one["id"], "value": 1, "age": 0, "stream": stream})
@@ -669,6 +672,9 @@ def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
         expect(page.locator("#headline")).to_have_text("jazz is the only arm in play")
         tag = page.locator("#arms-rows tr").filter(has_text="rock").locator(".tag")
         expect(tag).to_have_text(f"retired by {stream}")
+        expect(page.locator("#alarm")).to_be_hidden()
+        play(60, False, best="jazz")
+        expect(page.locator("#alarm")).to_contain_text("No longer pays as before: jazz (")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert seen.errors == []
 

@@ -6,7 +6,7 @@ import type { BanditState, Context, Decision, Piece, PieceResult } from "./resul
 export { InputError, PROBLEM_KINDS, ServiceError } from "./errors.js";
 export type { ErrorKind } from "./errors.js";
 export type {
-  ArmState, BanditState, Context, Decision, GuardedArm, Guardrail, Piece, PieceResult, Verdict,
+  Alarm, ArmState, BanditState, ChangedArm, Context, Decision, GuardedArm, Guardrail, Piece, PieceResult, Verdict,
 } from "./results.js";
 
 const BATCH_MOST = 1000; // decisions or pieces in one request

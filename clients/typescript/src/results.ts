@@ -110,6 +110,28 @@ export interface Guardrail {
   readonly arms: readonly GuardedArm[];
 }
 
+/** An arm that no longer pays as it did. */
+export interface ChangedArm {
+  readonly name: string;
+  /** The closed decision that raised the alarm. */
+  readonly decision: number;
+  /** What a decision paid on average then: the last 64 of the arm, or half of fewer. */
+  readonly lately: number;
+  /** The mean of those before. */
+  readonly before: number;
+}
+
+/** Whether arms still pay as they did. */
+export interface Alarm {
+  /** The chance of ever raising a false alarm, for all arms together. */
+  readonly error: number;
+  /** Why nothing can be said; empty where something can. */
+  readonly reason: string;
+  /** What is known, in words. */
+  readonly sentence: string;
+  readonly arms: readonly ChangedArm[];
+}
+
 /** What is known of a bandit, as of one position of its log. */
 export interface BanditState {
   readonly name: string;
@@ -128,4 +150,5 @@ export interface BanditState {
   readonly verdict: Verdict;
   /** Empty for a bandit without guardrails. */
   readonly guardrails: readonly Guardrail[];
+  readonly alarm: Alarm;
 }

@@ -49,6 +49,7 @@ test("decide, observe, close and look", async () => {
   assert.equal(state.decisions, 4);
   assert.equal(state.late, 1);
   assert.equal(state.verdict.winner, null);
+  assert.deepEqual(state.alarm.arms, []);
   assert.deepEqual(state.arms.map(({ name, cap }) => [name, cap]), [["jazz", 1], ["rock", 2]]);
   assert.ok(Math.abs(state.arms.reduce((sum, arm) => sum + arm.observed, 0) - 8.35) < 1e-9);
 });

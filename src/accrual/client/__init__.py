@@ -4,9 +4,11 @@ from .asynchronous import AsyncClient
 from .calls import Piece
 from .errors import InputError, ServiceError
 from .results import (
+    Alarm,
     ArmState,
     BanditInfo,
     BanditState,
+    ChangedArm,
     Decision,
     Event,
     EventPage,
@@ -22,10 +24,12 @@ from .sync import Client
 __version__ = "0.1.0"
 
 __all__ = [
+    "Alarm",
     "ArmState",
     "AsyncClient",
     "BanditInfo",
     "BanditState",
+    "ChangedArm",
     "Client",
     "Decision",
     "Event",

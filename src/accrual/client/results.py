@@ -126,6 +126,25 @@ class Guardrail(NamedTuple):
     arms: list[GuardedArm]
 
 
+class ChangedArm(NamedTuple):
+    """An arm that no longer pays as it did."""
+
+    name: str
+    decision: int  # the closed decision that raised the alarm
+    lately: float  # what a decision paid on average then: the last 64 of the arm, or half of fewer
+    before: float  # the mean of those before
+
+
+class Alarm(NamedTuple):
+    """Whether arms still pay as they did."""
+
+    error: float  # the chance of ever raising a false alarm, for all arms together
+    closed: int  # closed decisions that were looked at
+    reason: str  # why nothing can be said; empty where something can
+    sentence: str
+    arms: list[ChangedArm]
+
+
 class Level(NamedTuple):
     """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
 
@@ -159,6 +178,7 @@ class BanditState(NamedTuple):
     verdict: Verdict
     features: list[Feature]
     guardrails: list[Guardrail]
+    alarm: Alarm
 
 
 class Reason(NamedTuple):
@@ -230,8 +250,10 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
                 for feature in answer["features"]]  # fmt: skip
     guardrails = [build(Guardrail, {**rail, "arms": [build(GuardedArm, arm) for arm in rail["arms"]]})
                   for rail in answer["guardrails"]]  # fmt: skip
+    alarm = answer["alarm"]
+    changed = build(Alarm, {**alarm, "arms": [build(ChangedArm, arm) for arm in alarm["arms"]]})
     parts = {"arms": arms, "verdict": _verdict(answer["verdict"]), "features": features,
-             "guardrails": guardrails}  # fmt: skip
+             "guardrails": guardrails, "alarm": changed}  # fmt: skip
     return build(BanditState, {**answer, **parts})
 
 

@@ -24,6 +24,7 @@ ROUND_MOST = 2**31 - 1
 REWARDS = 0
 POLICY = 1  # and upwards: one for each attempt of a rejection sampler
 FLOOR = 2**31  # far beyond any of these attempts: the coins that a floor on traffic is made with
+ALARM = FLOOR + 1  # what breaks ties among totals, where it is watched whether they change
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -97,17 +98,23 @@ def normal(key: tuple[int, int], round_: int, lane: int) -> float:
 
 
 @njit
-def floor_coin(seed: int, run: int, round_: int) -> float:
-    """Return one uniform on [0, 1) of the stream that a floor on traffic is made with."""
+def coin(seed: int, run: int, round_: int, stream: int) -> float:
+    """Return one uniform on [0, 1) of a stream that has no more of a round."""
     a, b, _, _ = philox(
         np.uint64(round_),
         np.uint64(run),
         np.uint64(0),
-        np.uint64(FLOOR),
+        np.uint64(stream),
         np.uint64(seed) & _LOW,
         np.uint64(seed) >> _32,
     )
     return _unit(a, b)
+
+
+@njit
+def floor_coin(seed: int, run: int, round_: int) -> float:
+    """Return one uniform on [0, 1) of the stream that a floor on traffic is made with."""
+    return coin(seed, run, round_, FLOOR)
 
 
 def draw(seed: int, run: int, round_: int, lanes: int, stream: int = REWARDS) -> Floats:

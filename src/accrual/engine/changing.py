@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
 from accrual.environment.feed import RunFeed
-from accrual.environment.laws import PackedLaws
+from accrual.environment.laws import PackedLaws, pack_each
+from accrual.policy.base import Policy
 from accrual.problem import ChangingProblem
 
 Ints = npt.NDArray[np.int64]
@@ -26,6 +27,15 @@ class ChangingTask(NamedTuple):
     horizon: int
     seed: int
     runs: range
+
+
+def task_of(
+    problem: ChangingProblem, policies: Sequence[Policy], rounds: Ints, horizon: int, seed: int, runs: range
+) -> ChangingTask:
+    """Make all that is the same in every run."""
+    laws = pack_each(problem.problems)
+    plans = [PolicyPlan(policy, problem.problems[0], laws[0]) for policy in policies]
+    return ChangingTask(problem, laws, plans, rounds, horizon, seed, runs)
 
 
 class ChangingRun:

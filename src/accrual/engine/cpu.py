@@ -138,11 +138,8 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
     """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
-    totals = feedback == "totals"
-    pieces = feedback == "pieces"
-    grouped = feedback == "groups"
-    refreshed = refresh is not no_refresh
-    numbered = functions.numbered
+    totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
+    refreshed, numbered = refresh is not no_refresh, functions.numbered
 
     @kernel
     def advance(

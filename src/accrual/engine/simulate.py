@@ -16,7 +16,7 @@ from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
 from accrual.engine import changing, contextual, cpu
 from accrual.engine.result import Result
-from accrual.environment.laws import pack, pack_each
+from accrual.environment.laws import pack
 from accrual.policy.base import Policy, as_policy
 from accrual.problem import ChangingProblem, Problem
 
@@ -77,15 +77,13 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     >>> result.final_regret.shape
     (2, 4)
     """
-    _check_problem(problem)
+    _check_problem(problem, device)
     labelled = _labelled(policies)
     horizon = whole("horizon", horizon, 1, ROUND_MOST)
     if horizon < len(problem.caps):
         raise InputError(f"horizon must be at least the number of arms ({len(problem.caps)}), not {horizon}")
     numbers = _runs(runs)
     seed = whole("seed", seed, 0, SEED_MOST)
-    if device not in DEVICES:
-        raise unknown("device", device, DEVICES)
     rounds = _checkpoints(horizon, checkpoints)
     workers = whole("threads", os.cpu_count() if threads is None else threads, 1)
 
@@ -100,12 +98,8 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
             else:
                 regret, pulls = cpu.play(job, contextual.ContextualRun, workers, shown)
         elif isinstance(problem, ChangingProblem):
-            if device == "cuda":
-                raise InputError("a problem that changes is played on the CPU; leave out device='cuda'")
             _refuse_contextual(labelled)
-            each = pack_each(problem.problems)
-            plans = [cpu.PolicyPlan(policy, problem.problems[0], each[0]) for policy in labelled.values()]
-            work = changing.ChangingTask(problem, each, plans, rounds, horizon, seed, numbers)
+            work = changing.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
             regret, pulls = cpu.play(work, changing.ChangingRun, workers, shown)
         else:
             _refuse_contextual(labelled)
@@ -158,8 +152,12 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
     return dict(pairs)
 
 
-def _check_problem(problem: Any) -> None:
-    """Refuse what is no problem, so that the error says what would be one."""
+def _check_problem(problem: Any, device: str) -> None:
+    """Refuse what is no problem, so that the error says what would be one, and a device that cannot play it."""
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
+    if isinstance(problem, ChangingProblem) and device == "cuda":
+        raise InputError("a problem that changes is played on the CPU; leave out device='cuda'")
     if isinstance(problem, type) or not hasattr(problem, "caps"):
         shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
         hint = "; its method to_problem makes one" if hasattr(problem, "to_problem") else ""

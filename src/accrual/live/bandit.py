@@ -14,6 +14,7 @@ from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
 from accrual.live.archive import refuse_archived
+from accrual.live.arm_watch import ArmWatch
 from accrual.live.asks import (
     DECISIONS_MOST,
     UNKNOWN_DECISION,
@@ -39,7 +40,6 @@ from accrual.live.config import (
 from accrual.live.contexts import stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
-from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.log_follower import LogFollower
 from accrual.live.opening import found_or_created, opened_store
 from accrual.live.state import BanditState, Observer
@@ -181,9 +181,7 @@ class Bandit:
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
         self._names = [arm.name for arm in store.arms(row.number)]
-        watch = None
-        if given.guardrails:
-            watch = GuardrailWatch(row.name, given.guardrails, self._follower.ledger, self._name)
+        watch = ArmWatch(row.name, given.guardrails, self._follower.ledger, self._name)
         self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, watch)
         self._checks = AskChecks(given, self._follower, self._commits.turn)
         self._observer = Observer(store, row.number, given, self._follower)

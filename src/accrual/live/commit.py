@@ -17,9 +17,9 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
+from accrual.live.arm_watch import ArmWatch
 from accrual.live.cap_warnings import add_cap_warnings
 from accrual.live.contexts import Floats, numbers_of
-from accrual.live.guardrail_watch import GuardrailWatch
 from accrual.live.ledger import NO_ARM
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import Answer, NewDecisions, Store, StoreError, StoreRequest
@@ -69,8 +69,8 @@ class Commits:
         How far in the future a stated time may be.
     salt : int
         Sets this worker's draws apart from those of others; kept with every decision.
-    watch : GuardrailWatch, optional
-        Says which arms are to be retired, because they are worse on a guardrail.
+    watch : ArmWatch, optional
+        Logs what arms are found to do, and says which are to be retired because of a guardrail.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Commits:
         step: float,
         skew: float,
         salt: int,
-        watch: GuardrailWatch | None = None,
+        watch: ArmWatch | None = None,
     ) -> None:
         self._store = store
         self._bandit = bandit

@@ -104,6 +104,7 @@ class Config(NamedTuple):
             self.allow_negative,
             self.features if policy is None or policy is self.policy else None,
             [guardrail for _, guardrail in self.guardrails],
+            self.imported,
         )
 
     def written(self) -> dict[str, Any]:

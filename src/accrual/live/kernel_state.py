@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.jit import njit
+from accrual.live.alarms import Alarms
 from accrual.live.draft import Draft
 from accrual.live.evidence import Evidence
 from accrual.live.guards import Guards
@@ -60,6 +61,7 @@ class KernelState(NamedTuple):
     above: Ints  # arms: how many of their decisions have paid more than the cap
     evidence: Evidence  # what closed decisions say of the differences between arms
     guards: Guards  # what they say of the guardrails
+    alarms: Alarms  # whether they are like those before; of no arm where the policy chooses by contexts
     recent: Ints  # the arms of the last decisions: that of decision id is number id % RECENT
     trial_stats: Any  # a copy of `stats` for decisions that are only tried
     trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`

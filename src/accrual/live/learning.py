@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
+from accrual.live.alarms import watch
 from accrual.live.guards import REWARD
 from accrual.live.kernel_state import OVER, Book, Floats, KernelState, visit_of
 from accrual.live.pending import CLOSED, LATE, find, leave
@@ -27,6 +28,29 @@ class Learning(NamedTuple):
     learn: Function
 
 
+@njit
+def compare_with_past(state: KernelState, row: Any) -> None:
+    """Give a closed decision to the alarm, unless it has a window of its own.
+
+    Those that have an arm's window close in the order in which they were made.
+    """
+    rules, arm = state.rules, row["arm"]
+    if len(state.alarms.raised) > 0 and row["window"] == rules.windows[arm]:
+        watch(state.alarms, arm, row["id"], row["total"], rules.caps[arm], rules.seed)
+
+
+@njit
+def add_reward(state: KernelState, row: Any, value: float) -> None:
+    """Add a piece to the totals of its decision and arm, and see whether the decision is above its cap."""
+    state.observed[row["arm"]] += value
+    most = state.rules.caps[row["arm"]] * OVER
+    was_above = row["total"] > most
+    row["total"] += value
+    is_above = row["total"] > most
+    if is_above != was_above:  # a refund may bring it down again
+        state.above[row["arm"]] += 1 if is_above else -1
+
+
 @functools.cache
 def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
     """Compile what is learned with these functions of a policy, which take a context.
@@ -34,9 +58,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
     `keeps` says whether the policy names statistics that are `kept`.
     """
     closed, finished, amended = functions.closed, functions.finished, functions.amended
-    totals = feedback == "totals"
-    pieces = feedback == "pieces"
-    grouped = feedback == "groups"
+    totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
     numbered = functions.numbered
 
     @njit
@@ -88,6 +110,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 if book.trial:
                     give_back(queues, number)
                 else:
+                    compare_with_past(state, queues.rows[number])
                     leave(state.pending, state.evidence, state.guards, state.rules.playing, number)
 
     @njit
@@ -115,13 +138,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         if stream != REWARD:
             pending.streams[id_ & (len(pending.where) - 1), stream] += value
             return True
-        state.observed[row["arm"]] += value
-        most = state.rules.caps[row["arm"]] * OVER
-        was_above = row["total"] > most
-        row["total"] += value
-        is_above = row["total"] > most
-        if is_above != was_above:  # a refund may bring it down again
-            state.above[row["arm"]] += 1 if is_above else -1
+        add_reward(state, row, value)
         if pieces:
             state.stats.observed[row["arm"]] += value
         if grouped:

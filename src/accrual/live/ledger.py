@@ -16,6 +16,7 @@ from accrual.core.features import Features
 from accrual.core.groups import group_ends
 from accrual.core.jit import python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
+from accrual.live.alarms import Alarms, no_alarms, with_arms
 from accrual.live.arm_table import ArmTable
 from accrual.live.bound_kernels import BoundKernels
 from accrual.live.contexts import Stored, Visitors
@@ -69,6 +70,8 @@ class Ledger:
         What is known of whom a decision is for. Without, a policy that chooses by contexts sees a constant.
     guardrails : sequence of Guardrail, optional
         What is asked of other streams of pieces, which the policy does not see.
+    imported : int
+        How many of the first decisions come from an old log.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class Ledger:
         allow_negative: bool = False,
         features: Features | None = None,
         guardrails: Sequence[Guardrail] = (),
+        imported: int = 0,
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
@@ -125,6 +129,8 @@ class Ledger:
         self._draft = room_for(len(self._ends), 256)
         self.params = params_of(policy, self.arms.caps, self.window, self.visitors.width)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
+        watched = 0 if policy.contextual else len(self.arms)
+        self.alarms = no_alarms(watched, watched, imported)
         self._compare_anew()
         self.kernels = BoundKernels(
             fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
@@ -345,6 +351,8 @@ class Ledger:
         self.statistics = statistics_of(
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
+        if not self.policy.contextual:
+            self.alarms = with_arms(self.alarms, self.arms.founding, len(self.arms))
         self._compare_anew()
         self._bind()
         return len(self.arms) - 1
@@ -376,6 +384,7 @@ class Ledger:
             **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
             "guards.margins": self.guards.margins,
             "guards.worse": self.guards.worse,
+            **{f"alarms.{name}": array for name, array in self.alarms._asdict().items()},
             **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
@@ -393,6 +402,7 @@ class Ledger:
             for what in ("evidence", "guards")
         )
         self.guards = Guards(guarded, arrays["guards.margins"].copy(), arrays["guards.worse"].copy())
+        self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
         self.visitors.oddities[:] = arrays["oddities"]
         self.decisions = int(counts[NEXT])
         self.params = params_of(self.policy, self.arms.caps, self.window, self.visitors.width)
@@ -440,6 +450,7 @@ class Ledger:
                 above=arms.above,
                 evidence=self.evidence,
                 guards=self.guards,
+                alarms=self.alarms,
                 recent=arms.recent,
                 trial_first_news=np.full(len(arms), np.inf),
                 draft=self._draft,

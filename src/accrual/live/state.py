@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.figures import figure, notebook_html
+from accrual.live.alarm_state import AlarmState, alarm_state
 from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
@@ -70,6 +71,7 @@ class BanditState(NamedTuple):
     verdict: Verdict
     features: list[FeatureState]  # empty for a bandit without features
     guardrails: list[GuardrailState]
+    alarm: AlarmState  # whether arms still pay as they did
 
     def __repr__(self) -> str:
         known = [arm for arm in self.arms if arm.estimate is not None and not arm.retired]
@@ -93,7 +95,8 @@ class BanditState(NamedTuple):
         if len(arms) > _SHOWN:
             rows.append([f"and {len(arms) - _SHOWN:,} more arms"])
         head = ["arm", "estimate", "about 95 %", "share", "decisions", "pending", "arrived"]
-        return notebook_html([self.verdict.sentence], head, rows)
+        changed = [self.alarm.sentence] if self.alarm.arms else []
+        return notebook_html([self.verdict.sentence, *changed], head, rows)
 
 
 class Observer:
@@ -169,6 +172,7 @@ class Observer:
             self._verdict(ledger, name_of),
             by_level(ledger, name_of),
             guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
+            alarm_state(ledger.alarms, self._config.policy.contextual, name_of),
         )
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:

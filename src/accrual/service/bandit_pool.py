@@ -332,6 +332,7 @@ class BanditPool:
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
         metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
+        metrics.changed.set(sum(len(state.alarm.arms) for state in states))
         outcomes = Counter(state.verdict.outcome for state in states)
         for outcome in OUTCOMES:
             metrics.verdict.labels(outcome).set(outcomes[outcome])

@@ -39,7 +39,14 @@ from accrual.service.messages import (
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
 from accrual.service.share_history import share_history
-from accrual.service.verdict_messages import GuardedArmOut, GuardrailOut, PairOut, VerdictOut
+from accrual.service.verdict_messages import (
+    AlarmOut,
+    ChangedArmOut,
+    GuardedArmOut,
+    GuardrailOut,
+    PairOut,
+    VerdictOut,
+)
 from accrual.store.base import (
     ARCHIVED,
     AddArm,
@@ -235,7 +242,11 @@ def _state(served: ServedBandit) -> StateOut:
         GuardrailOut(**rail._asdict() | {"arms": [GuardedArmOut(*arm) for arm in rail.arms]})
         for rail in state.guardrails
     ]
-    made = {"arms": arms, "verdict": verdict, "features": features, "guardrails": guardrails}
+    changed = [ChangedArmOut(*arm) for arm in state.alarm.arms]
+    alarm = AlarmOut(**state.alarm._asdict() | {"arms": changed})
+    made = {
+        "arms": arms, "verdict": verdict, "features": features, "guardrails": guardrails, "alarm": alarm
+    }  # fmt: skip
     return StateOut(**state._asdict() | made | counts)
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.features import FEATURES_MOST
 from accrual.live.guardrails import GUARDRAILS_MOST
-from accrual.service.verdict_messages import GuardrailOut, VerdictOut
+from accrual.service.verdict_messages import AlarmOut, GuardrailOut, VerdictOut
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
@@ -358,6 +358,7 @@ class StateOut(Struct):
     verdict: VerdictOut
     features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
     guardrails: Annotated[list[GuardrailOut], Meta(description="Empty for a bandit without guardrails.")]
+    alarm: Annotated[AlarmOut, Meta(description="Whether arms still pay as they did.")]
 
 
 class HistoryOut(Struct):

@@ -59,6 +59,7 @@ class Metrics:
         self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "livemax")
         self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
         self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
+        self.changed = gauge("accrual_changed_arms", "Arms that no longer pay as they did.", "livemax")
         self.verdict = Gauge(
             "accrual_verdict", "Bandits, by what can be said of their arms.", ["outcome"],
             registry=registry, multiprocess_mode="livemax",

@@ -1,4 +1,4 @@
-"""What is answered of verdicts and guardrails, as part of a bandit's state."""
+"""What is answered of verdicts, guardrails and the alarm, as part of a bandit's state."""
 
 from __future__ import annotations
 
@@ -85,3 +85,24 @@ class GuardrailOut(Struct):
     reason: Annotated[str, Meta(description="Why nothing can be said; empty where something can.")]
     sentence: Annotated[str, Meta(description="What is known, in words.")]
     arms: list[GuardedArmOut]
+
+
+class ChangedArmOut(Struct):
+    """An arm that no longer pays as it did."""
+
+    name: str
+    decision: Annotated[int, Meta(description="The closed decision that raised the alarm.")]
+    lately: Annotated[
+        float, Meta(description="What a decision paid on average then: the last 64, or half of fewer.")
+    ]
+    before: Annotated[float, Meta(description="The mean of those before.")]
+
+
+class AlarmOut(Struct):
+    """Whether arms still pay as they did, however often one looks."""
+
+    error: Annotated[float, Meta(description="The chance of ever raising a false alarm, for all arms.")]
+    closed: Annotated[int, Meta(description="Closed decisions that were looked at.")]
+    reason: Annotated[str, Meta(description="Why nothing can be said; empty where something can.")]
+    sentence: Annotated[str, Meta(description="What is known, in words.")]
+    arms: Annotated[list[ChangedArmOut], Meta(description="Those that no longer pay as they did.")]

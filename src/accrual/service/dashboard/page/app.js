@@ -156,6 +156,8 @@ function draw() {
   const above = arms.aboveCap(state);
   say($("above-cap"), above);
   show($("above-cap"), Boolean(above));
+  say($("alarm"), state.alarm.sentence);
+  show($("alarm"), state.alarm.arms.length > 0);
   figures(state, bandit);
   const named = palette.update(state.arms);
   arms.draw(state, palette, truth?.means, bandit.unit);

@@ -1,4 +1,7 @@
-"""What follows when a guardrail finds an arm worse: a line in the log and, if asked for, its retirement."""
+"""What follows when an arm is found worse on a guardrail, or to pay otherwise than before.
+
+That is a line in the log and, if a guardrail asks for it, the arm's retirement.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from accrual.store.base import RetireArm
 log = logging.getLogger("accrual.live")
 
 
-class GuardrailWatch:
-    """Looks for arms that guardrails have found worse.
+class ArmWatch:
+    """Looks for arms that guardrails have found worse, and for arms that no longer pay as they did.
 
     Every worker that shares a bandit folds the same log and finds the same; the first to retire an arm
     does so for all.
@@ -42,9 +45,28 @@ class GuardrailWatch:
         self._guardrails = guardrails
         self._name_of = name_of
         self._known = ledger.guards.worse != 0
+        self._changed = ledger.alarms.raised != 0
+
+    def _say_changed(self, ledger: Ledger) -> None:
+        """Log the arms that have been found to pay otherwise than before."""
+        alarms, known = ledger.alarms, self._changed
+        self._changed = alarms.raised != 0
+        new = self._changed.copy()
+        new[: len(known)] &= ~known
+        for arm in np.flatnonzero(new).tolist():
+            lately, before = alarms.found[arm].tolist()
+            log.warning(
+                "an arm no longer pays as it did",
+                extra={
+                    "bandit": self._bandit, "arm": self._name_of(arm), "before": before, "lately": lately,
+                    "decision": int(alarms.raised[arm]) - 1,
+                },
+            )  # fmt: skip
 
     def retiring(self, ledger: Ledger) -> list[RetireArm]:
         """Log what is new, and return the retirements that are due: at least one arm stays in play."""
+        if np.count_nonzero(ledger.alarms.raised):
+            self._say_changed(ledger)
         worse = ledger.guards.worse
         if not np.count_nonzero(worse):  # the common case
             return []
