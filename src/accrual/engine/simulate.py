@@ -153,7 +153,7 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
 
 
 def _check_problem(problem: Any, device: str) -> None:
-    """Refuse what is no problem, so that the error says what would be one, and a device that cannot play it."""
+    """Refuse what is no problem, saying what would be one, and a device that cannot play it."""
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if isinstance(problem, ChangingProblem) and device == "cuda":
