@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 import pandas as pd
 
+from accrual.core.interval import mean_interval
+from accrual.core.reward_model import Observed, cross_fit, scores
 from accrual.fit.completed import PaidDecisions, complete
-from accrual.fit.personal import mean_interval
-from accrual.fit.reward_model import Observed, cross_fit, scores
 
 WINDOW, GROUPS = 100.0, 5
 # Effects of: always, flag, rare flag, number; of three arms.
@@ -56,7 +56,7 @@ def main() -> None:
             truths, widths = [], []
             for seed in range(logs):
                 seen, truth = log(effects, n, seed)
-                found = cross_fit(seen, forward=True)
+                found = cross_fit(seen, "forward")
                 rows, single = np.flatnonzero(found.judged), found.single
                 told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
                 true = float((truth[rows, found.choice[rows]] - truth[rows, single[rows]]).mean())
