@@ -1,8 +1,8 @@
 """What choosing by context is worth, judged by decisions whose propensities are known: intervals, or why not.
 
-A linear model (`accrual.core.reward_model`) chooses for decisions that it was fitted without, and so does the
-arm that paid best on average; both are scored with the propensities. The difference is what contexts are
-worth.
+A linear model (`accrual.core.reward_model`) chooses for decisions that it was fitted without: once for each by
+its context, and once the one arm for all of which it expects most on average. Both choices are scored with the
+propensities. The difference is what contexts are worth.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def context_value(
     if not np.isfinite(found.expected[found.judged].max(axis=1)).all():
         return ContextValue(reason=f"the first fifth of the decisions has fewer than {LEAST} of every arm")
     best = " or ".join(arms[arm] for arm in sorted(set(found.single[found.judged].tolist())))
-    effective = min(_effective(seen, found, choice) for choice in (found.choice, found.single))
+    effective = min(effective_decisions(seen, found, choice) for choice in (found.choice, found.single))
     reason = _cannot(seen, found, found.choice, effective) or _cannot(seen, found, found.single, effective)
     if reason:
         return ContextValue(single=best, effective=effective, reason=reason)
@@ -125,7 +125,8 @@ def _weights(seen: Observed, found: CrossFit, choice: Ints) -> npt.NDArray[np.fl
     return np.where(seen.arm == choice, 1.0 / seen.propensity, 0.0)[found.judged]
 
 
-def _effective(seen: Observed, found: CrossFit, choice: Ints) -> float:
+def effective_decisions(seen: Observed, found: CrossFit, choice: Ints) -> float:
+    """Return how many decisions of equal weight tell what a choice pays."""
     weight = _weights(seen, found, choice)
     return float(weight.sum()) ** 2 / max(float((weight**2).sum()), 1e-300)
 

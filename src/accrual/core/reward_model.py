@@ -59,7 +59,8 @@ class CrossFit(NamedTuple):
         Decisions x arms: what each would pay; minus infinity for an arm with too few decisions or that may
         not be chosen, and not a number for decisions that are not judged.
     single : ndarray
-        Of each decision, the arm that pays best on average in what its model was fitted to.
+        Of each decision, the arm of which its model expects most on average, over the contexts that it was
+        fitted to.
     judged : ndarray of bool
         Which decisions there is a model for.
     """
@@ -120,7 +121,8 @@ def cross_fit(seen: Observed, way: Way = "crossed", choosable: Bools | None = No
         expected[mine] = x[mine] @ model.T
         out = barred | (made[known].sum(axis=0) < LEAST)
         expected[np.ix_(mine, out)] = -np.inf
-        single[mine] = _best_on_average(seen, known[fold], out)
+        # Chosen by the same model, so that with and without contexts an arm is known equally well.
+        single[mine] = np.where(out, -np.inf, x[known[fold]].mean(axis=0) @ model.T).argmax()
     return CrossFit(expected, single, fold >= begin)
 
 
@@ -177,13 +179,6 @@ def _best_penalty(sums: _Sums, known: Bools) -> float:
             )
         errors.append(error)
     return _PENALTIES[int(np.argmin(errors))]
-
-
-def _best_on_average(seen: Observed, rows: Bools, out: Bools) -> int:
-    weight = 1.0 / seen.propensity[rows]
-    total = np.bincount(seen.arm[rows], weight * seen.reward[rows], seen.arms)
-    mass = np.bincount(seen.arm[rows], weight, seen.arms)
-    return int(np.argmax(np.where(out | (mass == 0.0), -np.inf, total / np.maximum(mass, 1e-300))))
 
 
 def scores(seen: Observed, found: CrossFit, arm: Ints) -> Floats:

@@ -1,11 +1,11 @@
 """Policies on a log with contexts: a visitor of the log comes, and a model says what each arm would pay.
 
-Nobody knows what an arm that the log did not choose would have paid. Here a linear model of the context
-says it (`accrual.core.reward_model`), and what it says is compared with the log first: where the two
-disagree, nothing is simulated. A run draws two thirds of the log's closed decisions, fits the model to them,
-and lets visitors come at the log's pace, each like one of the drawn. A decision of an arm pays what a random closed
-decision of that arm paid, at the ages at which it did, multiplied so that its mean is what the model says
-for this visitor.
+Nobody knows what an arm that the log did not choose would have paid. Here a linear model of the context says
+it (`accrual.core.reward_model`), and what it says is compared with the log first: where the two disagree,
+nothing is simulated. A run draws two thirds of the log's closed decisions, fits the model to them, and lets
+visitors come at the log's pace, each like one of the drawn. A decision of an arm pays what a random closed
+decision of that arm paid, at the ages at which it did, multiplied so that its mean is what the model says for
+this visitor.
 """
 
 from __future__ import annotations
