@@ -1,8 +1,8 @@
 """What choosing by context is worth, judged by decisions whose propensities are known: intervals, or why not.
 
-A linear model (`accrual.core.reward_model`) chooses for decisions that it was fitted without: once for each by
-its context, and once the one arm for all of which it expects most on average. Both choices are scored with the
-propensities. The difference is what contexts are worth.
+A linear model (`accrual.core.reward_model`) chooses for decisions that it was fitted without: once for each
+by its context, and once the one arm for all of which it expects most on average. Both choices are scored with
+the propensities. The difference is what contexts are worth.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from accrual.core.context_value import Winner, context_value
 from accrual.core.features import Features, encode_all
@@ -22,8 +23,8 @@ _WORK_MOST = 5_000_000  # arms x width**3: about how long it takes to fit the mo
 class ContextWorth(NamedTuple):
     """What contexts are worth to a bandit.
 
-    It is judged by closed decisions, with the propensities that the bandit gave them. A linear model is fitted
-    to decisions and chooses for later ones; so does the arm that paid best on average until then. Intervals
+    It is judged by closed decisions, with the propensities that the bandit gave them. A linear model is
+    fitted to decisions and chooses for later ones: for each by its context, and one arm for all. Intervals
     are 95 %, for one look: not for stopping.
 
     Attributes
@@ -114,7 +115,7 @@ def _cannot(config: Config, arms: list[StoredArm]) -> str:
     return ""
 
 
-def _observed(log: ClosedLog, known: np.ndarray, features: Features, arms: int) -> Observed:
+def _observed(log: ClosedLog, known: npt.NDArray[np.bool_], features: Features, arms: int) -> Observed:
     x = np.zeros((len(log.arm), features.width))
     encode_all(features.encoding, log.contexts, x)
     return Observed(x[known], log.arm[known], log.total[known], log.propensity[known], arms)
@@ -126,7 +127,8 @@ def _untold(reason: str, decisions: int, closed: int) -> ContextWorth:
 
 
 def _sentence(more: Interval, chosen: Interval, pays: Interval, single: str) -> str:
-    both = f"chosen by context a decision pays {figure(chosen.value)}, and {figure(pays.value)} if all get {single}"
+    without = f"{figure(pays.value)} if all get {single}"
+    both = f"chosen by context a decision pays {figure(chosen.value)}, and {without}"
     if more.low > 0.0:
         return f"Contexts are worth {figure(more.value)} a decision (95 % {more.between()}): {both}."
     if more.high < 0.0:
