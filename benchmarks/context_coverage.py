@@ -62,22 +62,19 @@ def live_log(effects: list[list[float]], n: int, seed: int, floor: float) -> tup
     dice = np.random.default_rng(seed)
     x = np.stack([np.ones(n), dice.random(n) < 0.5, dice.random(n) < 0.2, dice.random(n)], axis=1)
     truth = x @ np.array(effects).T
-    ledger = Ledger(
-        AgeLinTS(), [1.0] * 3, int(WINDOW), seed, limits=Limits(floor), features=FEATURES
-    )  # every decision is a round
+    ledger = Ledger(AgeLinTS(), [1.0] * 3, int(WINDOW), seed, limits=Limits(floor), features=FEATURES)
     arm, own, reward = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
-    due: list[tuple[float, int]] = []  # pieces: when they come, and the decision
-    for first in range(0, n, BATCH):
-        now = first + 1.0
-        for when, number in [one for one in due if one[0] <= now]:
-            ledger.observe(number, 1.0, when - number - 1.0)
-        due = [one for one in due if one[0] > now]
-        rows = np.arange(first, first + BATCH)
-        made = ledger.decide(now, BATCH, 1.0, contexts=x[rows, 1:])
+    paying: dict[int, list[tuple[int, float]]] = {}  # by the batch before which it comes: decision and age
+    for batch in range(n // BATCH):
+        for number, age in paying.pop(batch, ()):
+            ledger.observe(number, 1.0, age)
+        rows = np.arange(batch * BATCH, (batch + 1) * BATCH)
+        made = ledger.decide(1.0 + batch * BATCH, BATCH, contexts=x[rows, 1:])
         arm[rows], own[rows] = [one.arm for one in made], [one.propensity for one in made]
         reward[rows] = dice.random(BATCH) < truth[rows, arm[rows]]
-        ages = dice.integers(1, int(WINDOW), BATCH)
-        due += [(i + 1.0 + age, i) for i, age in zip(rows, ages, strict=True) if reward[i]]
+        later = dice.integers(1, int(WINDOW) // BATCH, BATCH)
+        for i, wait in zip(rows[reward[rows] > 0], later[reward[rows] > 0], strict=True):
+            paying.setdefault(batch + int(wait), []).append((int(i), float(wait * BATCH - 1)))
     return Observed(x, arm, reward, own, 3), truth
 
 
