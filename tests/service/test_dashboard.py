@@ -560,7 +560,7 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         expect(page.locator("#arms-note")).to_contain_text("Reward is in lectures.")
         expect(page.locator("#contexts h3")).to_have_text("country")
         expect(page.locator("#contexts")).to_contain_text("It was missing in 1 decision.")
-        expect(page.locator("#contexts-worth")).to_contain_text("--context context_country")
+        expect(page.locator("#worth-sentence")).to_contain_text("with fewer than two arms in play")
         with page.expect_download() as loading:
             page.get_by_role("button", name="Download the log").click()
         with open(loading.value.path(), newline="", encoding="utf-8") as file:

@@ -13,11 +13,13 @@ from .errors import InputError, whole
 from .results import (
     BanditInfo,
     BanditState,
+    ContextWorth,
     Decision,
     EventPage,
     Explanation,
     PieceResult,
     build,
+    build_context_worth,
     build_events,
     build_explanation,
     build_state,
@@ -184,6 +186,11 @@ def close(bandit: str, decision: int) -> Call[None]:
 def state(bandit: str) -> Call[BanditState]:
     """Show what is known of every arm."""
     return Call("GET", _of(bandit, "state"), None, build_state)
+
+
+def context_worth(bandit: str) -> Call[ContextWorth]:
+    """Show what contexts are worth: reward per decision with and without."""
+    return Call("GET", _of(bandit, "contexts"), None, build_context_worth)
 
 
 def explain(bandit: str, decision: int) -> Call[Explanation]:

@@ -11,7 +11,7 @@ import httpx
 from . import calls
 from .calls import Call, Piece, PieceOptions
 from .errors import ServiceError, error_of
-from .results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
+from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
 from .retry import AGAIN, pause
 
 T = TypeVar("T")
@@ -105,6 +105,10 @@ class Client:
     def state(self, bandit: str) -> BanditState:
         """Show what is known of every arm."""
         return self._send(calls.state(bandit))
+
+    def context_worth(self, bandit: str) -> ContextWorth:
+        """Show what contexts are worth: reward per decision with and without."""
+        return self._send(calls.context_worth(bandit))
 
     def explain(self, bandit: str, decision: int) -> Explanation:
         """Explain why a decision fell as it did."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from accrual.core.durations import parse_length, show_length
 from accrual.core.errors import InputError, unknown
+from accrual.core.interval import Interval
 from accrual.fit.exact import ExactScale
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.grids import EvenGrid, FineGrid
@@ -25,7 +26,7 @@ from accrual.fit.log_passes import (
 )
 from accrual.fit.personal import personalise
 from accrual.fit.sample import draw_samples, sample_size
-from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
+from accrual.fit.schema import Arm, Cap, Fitted, Shares
 from accrual.fit.tables import Log, LogFacts
 from accrual.fit.window import course_grid, cut_window, first_guess, recommend, watched
 

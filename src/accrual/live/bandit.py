@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Unpack, overload
@@ -23,7 +23,7 @@ from accrual.live.asks import (
     refuse_decisions_after_arms,
 )
 from accrual.live.catch_up_thread import CatchUpThread, Staleness
-from accrual.live.clock import SteadyClock
+from accrual.live.clock import clock_of
 from accrual.live.commit import Ask, Commits, Decide, salt_of
 from accrual.live.config import (
     Config,
@@ -37,6 +37,7 @@ from accrual.live.config import (
     with_guardrails,
     with_limits,
 )
+from accrual.live.context_worth import ContextWorth, context_worth
 from accrual.live.contexts import stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
@@ -171,12 +172,7 @@ class Bandit:
         self._row = row
         self._config = given
         self._step = 1.0 if given.rounds else 0.0
-        clock: Callable[[float], float] = SteadyClock(store.clock)
-        if given.rounds:
-            clock = lambda last: 0.0  # noqa: E731
-        elif "clock" in options:
-            own = options["clock"]
-            clock = lambda last: own()  # noqa: E731
+        clock = clock_of(given.rounds, options.get("clock"), store.clock)
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
@@ -413,6 +409,12 @@ class Bandit:
         with self._commits.turn:
             self._commits.settle()
             return self._observer.state(self.name, self._name)
+
+    def context_worth(self) -> ContextWorth:
+        """Return what contexts are worth: reward per decision with and without, by closed decisions."""
+        with self._commits.turn:
+            made = self._follower.ledger.decisions
+        return context_worth(self._store, self._row.number, self._config, made)  # it takes a while: no lock
 
     def explain(self, id: int) -> Explanation:
         """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""

@@ -74,3 +74,12 @@ class SteadyClock:
 
 def _span(seconds: float) -> timedelta:
     return timedelta(seconds=round(abs(seconds)))
+
+
+def clock_of(
+    rounds: bool, given: Callable[[], float] | None, of_store: Callable[[], float]
+) -> Callable[[float], float]:
+    """Return a bandit's clock, which is told the time of the last event: where it counts rounds, none."""
+    if rounds:
+        return lambda last: 0.0
+    return SteadyClock(of_store) if given is None else lambda last: given()

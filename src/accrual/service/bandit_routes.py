@@ -11,6 +11,7 @@ from accrual.live.config import window_of
 from accrual.live.guardrails import Guardrail
 from accrual.live.guards import REWARD
 from accrual.service.bandit_pool import BanditPool, ServedBandit
+from accrual.service.context_messages import ContextWorthOut, context_worth_out
 from accrual.service.messages import (
     ArmStateOut,
     BanditIn,
@@ -89,6 +90,7 @@ class BanditRoutes:
             Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditOut, query=DeleteQuery),
             Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
             Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
+            Operation("getContextWorth", "GET", f"{_AT}/contexts", "read", self.contexts, ContextWorthOut),
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
             Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
                       takes=RetireIn),
@@ -150,6 +152,14 @@ class BanditRoutes:
         """Show how often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
         served = await self._find(call)
         return await self._bandits.read(lambda: share_history(served, served.state().position))
+
+    async def contexts(self, call: Call) -> ContextWorthOut:
+        """Show what contexts are worth: reward per decision with and without, judged by closed decisions.
+
+        Computed when asked for, and again when a twentieth more decisions have closed.
+        """
+        served = await self._find(call)
+        return context_worth_out(await self._bandits.refold(served.context_worth))
 
     async def add_arm(self, call: Call) -> DoneOut:
         """Add an arm, which takes its turn with the others. The same request again is no error."""
