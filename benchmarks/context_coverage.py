@@ -11,7 +11,10 @@ time, as the service does, and in an order that chance made, as `accrual fit` do
 from __future__ import annotations
 
 import argparse
+import tempfile
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -21,6 +24,7 @@ from accrual.core.features import Features
 from accrual.core.interval import mean_interval
 from accrual.core.reward_model import Observed, Way, cross_fit, scores
 from accrual.fit.completed import PaidDecisions, complete
+from accrual.live.bandit import Bandit
 from accrual.live.ledger import Ledger
 from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.floor import Limits
@@ -84,7 +88,7 @@ def coverage(logs: Sequence[tuple[Observed, np.ndarray]], way: Way) -> dict[str,
     for seen, truth in logs:
         found = cross_fit(seen, way)
         rows, single = np.flatnonzero(found.judged), found.single
-        if min(effective_decisions(seen, found, one) for one in (found.choice, single)) < EFFECTIVE_LEAST:
+        if effective_decisions(seen, found, found.choice) < EFFECTIVE_LEAST:
             continue  # then it is said that it cannot be told
         told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
         true = float((truth[rows, found.choice[rows]] - truth[rows, single[rows]]).mean())
@@ -101,13 +105,45 @@ def coverage(logs: Sequence[tuple[Observed, np.ndarray]], way: Way) -> dict[str,
     }  # fmt: skip
 
 
+def cost() -> None:
+    """Print how long it takes to judge 50,000 decisions of a file, and how long decisions take meanwhile."""
+    features = {f"flag{i}": bool for i in range(10)}
+    dice = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        arms = {f"arm {i}": 1.0 for i in range(10)}
+        bandit = Bandit(
+            arms, 1000, policy="UCB1", store=f"sqlite:///{folder}/s.db", floor=0.1, features=features
+        )
+        for _ in range(55):
+            made = bandit.decide(1000, context=[dict.fromkeys(features, True)] * 1000)
+            paid = [one.id for one in made if dice.random() < 0.3]
+            bandit.observe_many(paid, [1.0] * len(paid), [0.0] * len(paid))
+        with ThreadPoolExecutor(1) as pool:
+            for case in ("alone", "meanwhile"):
+                start = time.perf_counter()
+                judging = pool.submit(bandit.context_worth) if case == "meanwhile" else None
+                took = []
+                while time.perf_counter() - start < 5.0 if judging is None else not judging.done():
+                    before = time.perf_counter()
+                    bandit.decide(context={"flag0": True})
+                    took.append(1e3 * (time.perf_counter() - before))
+                middle, slow = np.quantile(took, [0.5, 0.99])
+                took_all = time.perf_counter() - start
+                print(f"{case}: {took_all:.2f} s, a decision takes {middle:.2f} ms (99 %: {slow:.2f} ms)")
+        bandit.close()
+
+
 def main() -> None:
     """Print coverage, mean width and how often the best arm is said to depend on the context."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--logs", type=int, default=400)
     options.add_argument("--live", action="store_true")
     options.add_argument("--floor", type=float, default=0.1)
+    options.add_argument("--cost", action="store_true")
     given = options.parse_args()
+    if given.cost:
+        cost()
+        return
     lines: list[dict[str, object]] = []
     for name, effects in CASES.items():
         for n in (2000, 10_000) if given.live else (500, 2000, 10_000):

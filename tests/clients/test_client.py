@@ -238,6 +238,9 @@ def test_contexts(service):
         assert client.explain("by-context", first.id).context == {**context, "visits": 3.0}
         with pytest.raises(ServiceError, match="must be levels"):
             client.create("wrong", ["a"], 20, features={"plan": [1.0, "x"]})
+        worth = client.context_worth("by-context")
+        assert worth.more is None
+        assert "a bandit with floor=0.05, for example, can tell" in worth.sentence
         client.create("no-features", ["a"], 20)
         with pytest.raises(ServiceError, match="no features"):
             client.decide("no-features", context=context)

@@ -492,6 +492,35 @@ def test_the_log_says_whom_decisions_were_for(service):
     assert "context" not in service.get(f"{at}/export?limit=1").json()["events"][0]
 
 
+def test_what_contexts_are_worth_is_kept_until_more_decisions_have_closed(service):
+    at = fresh(service, "worth", features={"new": "bool"}, policy="UCB1", floor=0.5, window=200, groups=10)
+
+    def more(n):
+        contexts = [{"new": i % 2 == 0} for i in range(n)]
+        made = service.post(f"{at}/decisions", {"n": n, "context": contexts}).json()["decisions"]
+        liked = [one for one in made if (one["arm"] == "jazz") == (one["id"] % 2 == 0)]
+        service.post(f"{at}/pieces", [{"decision": one["id"], "value": 0.5, "age": 0} for one in liked])
+
+    def worth():
+        return service.get(f"{at}/contexts").json()
+
+    more(180)
+    assert "has closed yet" in worth()["reason"]
+    for _ in range(6):
+        more(180)
+    wait_until(lambda: worth()["closed"] == 1260 - 200)
+    found = worth()
+    assert found["decisions"] == 1060
+    assert found["more"]["low"] > 0
+    assert found["sentence"].startswith("Contexts are worth")
+    assert {one["part"] for one in found["winners"]} <= {"new", "not new"}
+    more(10)
+    wait_until(lambda: service.get(f"{at}/state").json()["decisions"] == 1270)
+    assert worth()["closed"] == 1060
+    more(100)
+    wait_until(lambda: worth()["closed"] == 1170)
+
+
 @pytest.mark.parametrize(
     "path",
     ["/v1/bandits/nobody/state", "/v1/bandits/nobody/export", "/v1/bandits/nobody/decisions/0/explain"],

@@ -104,7 +104,7 @@ def context_value(
     if not np.isfinite(found.expected[found.judged].max(axis=1)).all():
         return ContextValue(reason=f"the first fifth of the decisions has fewer than {LEAST} of every arm")
     best = " or ".join(arms[arm] for arm in sorted(set(found.single[found.judged].tolist())))
-    effective = min(effective_decisions(seen, found, choice) for choice in (found.choice, found.single))
+    effective = effective_decisions(seen, found, found.choice)
     reason = _cannot(seen, found, found.choice, effective) or _cannot(seen, found, found.single, effective)
     if reason:
         return ContextValue(single=best, effective=effective, reason=reason)
@@ -135,7 +135,7 @@ def _cannot(seen: Observed, found: CrossFit, choice: Ints, effective: float) -> 
     """Say why a choice cannot be judged by the decisions; nothing where it can."""
     if effective < EFFECTIVE_LEAST:
         return (
-            f"{len(choice):,} decisions count as {effective:.0f} made by what is compared, where "
+            f"{len(choice):,} decisions count as {effective:.0f} of the model's own choices, where "
             f"{EFFECTIVE_LEAST:.0f} are needed"
         )
     weight = _weights(seen, found, choice)
