@@ -132,22 +132,22 @@ class Features:
         if not isinstance(context, Mapping):
             raise InputError(f"a context must be features with their values, not {context!r}")
         numbers = tuple([self._number(name, kind, context.get(name)) for name, kind in self.kinds.items()])
-        for name in context:
-            if name not in self.kinds:
-                raise unknown("feature", str(name), self.kinds)
+        if not context.keys() <= self.kinds.keys():
+            odd = next(name for name in context if name not in self.kinds)
+            raise unknown("feature", str(odd), self.kinds)
         return numbers
 
     def _number(self, name: str, kind: Any, value: Any) -> float:
         given = type(value)  # the usual types first: this runs for every feature of every decision
         if given is str and name in self._places:
             return self._places[name].get(value, -1.0)
+        if kind is bool and (given is bool or given is np.bool_):
+            return 1.0 if value else 0.0
         if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
             return float(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return math.nan
         if kind is bool:
-            if isinstance(value, bool | np.bool_):
-                return 1.0 if value else 0.0
             raise InputError(f"the feature {name!r} must be True or False, not {value!r}")
         if isinstance(kind, tuple):
             number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

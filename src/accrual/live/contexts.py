@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode_all
-from accrual.core.jit import kernel
+from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode
+from accrual.core.jit import kernel, machine_code_for
+from accrual.core.native_tuple import native_tuple
 from accrual.policy.base import Policy
 from accrual.store.base import Store
 from accrual.store.event_schema import Events, Kind
@@ -19,6 +20,28 @@ from accrual.store.event_schema import Events, Kind
 Stored = Sequence[Sequence[float]] | npt.NDArray[np.float64]  # decisions x features
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+class Register(NamedTuple):
+    """What `look` reads and writes."""
+
+    first: Ints  # as in `Encoding`, and so are the next three
+    levels: Ints
+    low: Floats
+    scale: Floats
+    seen: Floats  # decisions x width; of no width for a policy that chooses by no context
+    oddities: Ints
+
+
+@kernel
+def look(register: Register, contexts: Floats, made: bool) -> None:
+    """Encode stored contexts into `seen`, a row for each; count what is odd if the decisions are `made`."""
+    encoding = Encoding(register.first, register.levels, register.low, register.scale)
+    for i in range(len(contexts)):
+        if register.seen.shape[1] > 0:
+            encode(encoding, contexts[i], register.seen[i])
+        if made:
+            count_oddities(encoding, contexts[i], register.oddities)
 
 
 class Visitors:
@@ -50,6 +73,13 @@ class Visitors:
         self.seen = np.ones((1, self.width))
         self.first = np.zeros(1, np.int64)
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hand the arrays to the kernel, after any of them was replaced."""
+        self._look: Any = look  # later calls need not look up what has been compiled
+        if self.features is not None:
+            self._held = native_tuple(Register(*self.features.encoding, self.seen, self.oddities))
 
     def tell(self, n: int, first: int, contexts: Stored | None, made: bool) -> bool:
         """Take note of whom the next `n` decisions are for. Whether `seen` is another array now.
@@ -64,12 +94,11 @@ class Visitors:
         fresh = n > len(self.seen)
         if fresh:
             self.seen = np.ones((max(n, 2 * len(self.seen)), self.width))
+            self._bind()
         if self.features is not None:
-            given = self._checked(n, contexts)
-            if self.width:
-                encode_all(self.features.encoding, given, self.seen)
-            if made:
-                _count_all(self.features.encoding, given, self.oddities)
+            self._look(self._held, self._checked(n, contexts), made)
+            if self._look is look:
+                self._look = machine_code_for(look, self._held)
         return fresh
 
     def _checked(self, n: int, contexts: Stored | None) -> Floats:
@@ -80,12 +109,6 @@ class Visitors:
         if given.shape != (n, count):
             raise InputError(f"{n} decisions need contexts of {count} numbers each, not {given.shape}")
         return given
-
-
-@kernel
-def _count_all(encoding: Encoding, contexts: Floats, oddities: Ints) -> None:
-    for i in range(len(contexts)):
-        count_oddities(encoding, contexts[i], oddities)
 
 
 class HasVisitors(Protocol):
@@ -124,9 +147,7 @@ def stored_contexts(
     if context is None:
         return (bytes_of(features.stored(None)),) * (n or 1)
     if n is None:
-        if not isinstance(context, Mapping):
-            raise InputError(f"a context must be features with their values, not {context!r}")
-        return (bytes_of(features.stored(context)),)
+        return (bytes_of(features.stored(context)),)  # type: ignore[arg-type]
     if not isinstance(context, list | tuple) or len(context) != n:
         raise InputError(f"{n} decisions need a list of {n} contexts, one for each")
     return tuple([bytes_of(features.stored(own)) for own in context])
@@ -146,6 +167,9 @@ def checked_contexts(
 
 def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
     """Return contexts from a store as numbers, contexts x features; all missing where there is none."""
+    whole = b"".join([body or b"" for body in stored])
+    if len(whole) == 8 * features * len(stored):  # the common case
+        return np.frombuffer(bytearray(whole), "<f8").reshape(len(stored), features)  # may be written to
     numbers = np.full((len(stored), features), np.nan)
     for place, body in enumerate(stored):
         if body is not None:

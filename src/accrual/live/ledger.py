@@ -240,11 +240,9 @@ class Ledger:
             self.now = float(events.at[-1])
             self.decisions = int(self.pending_decisions.counts[NEXT])
 
-    def make_one(self, time: float, salt: int = 0, context: Sequence[float] | None = None) -> int:
+    def make_one(self, time: float, salt: int = 0, contexts: Stored | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
-        if self.visitors.any and self.visitors.tell(
-            1, self.decisions, None if context is None else [context], made=True
-        ):
+        if self.visitors.any and self.visitors.tell(1, self.decisions, contexts, made=True):
             self._bind()
         self.now = time
         kernels = self.kernels
