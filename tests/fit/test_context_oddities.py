@@ -1,4 +1,4 @@
-"""What is odd about contexts is said in one line each: leaks, what is missing, and kinds that were misread."""
+"""What is odd about contexts is said in one line each: leaks, what is missing, kinds that were misread."""
 
 from __future__ import annotations
 
@@ -53,6 +53,8 @@ def test_contexts_that_follow_from_the_arm_or_decide_it():
 
 def test_contexts_that_were_written_after_the_decision():
     decisions, pieces, paid = log_of()
+    decisions["ordered"] = paid.astype(int)
+    assert len(said(decisions, pieces, "ordered")) == 1
     decisions["bought"], decisions["sum"] = paid, np.where(paid, 4.99, 0.0) + np.arange(SIZE) % 3 * 0.01
     decisions["clicked"] = paid | (np.arange(SIZE) % 3 == 0)
     assert "context 'bought' tells 100% of what decisions pay: was it written" in said(

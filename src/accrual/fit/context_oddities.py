@@ -38,7 +38,7 @@ class _Cells(NamedTuple):
     """Decisions by the value of a column and by arm; all arrays are values x arms."""
 
     values: list[str | None]  # None for those without
-    count: Floats
+    made: Floats  # how many there are
     paid: Floats  # how many have paid something
     total: Floats
     square: Floats  # of the totals, added up
@@ -107,9 +107,7 @@ def _kinds(log: Log, told: ContextColumn, found: ContextCounts, numeric: bool) -
         return
     stray = found.given - found.numbers
     if not told.kind and 0 < stray <= _STRAY * found.given:
-        (example,) = log.query(f"SELECT min({x}) FROM decisions WHERE {x} IS NOT NULL AND {number} IS NULL")[
-            0
-        ]
+        ((example,),) = log.query(f"SELECT min({x}) FROM decisions WHERE {number} IS NULL")
         yield (
             f"context {name!r} is read as levels because {stray:,} of its {found.given:,} cells are no "
             f"numbers, such as {example!r}: leave those cells empty, or say {name}:levels"
@@ -148,7 +146,7 @@ def _spelled(log: Log, told: ContextColumn) -> Iterator[str]:
 def _of_the_arm(told: ContextColumn, cells: _Cells) -> Iterator[str]:
     """Say where the context follows from the arm, or the arm from the context."""
     known = np.array([value is not None for value in cells.values])
-    count = cells.count[known]
+    count = cells.made[known]
     everyone, arms = float(count.sum()), int(np.count_nonzero(count.sum(axis=0)))
     if everyone < _FEW or arms < 2 or known.sum() < 2:
         return
@@ -168,7 +166,7 @@ def _missing(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[str]:
     """Say for which arm a context is missing much oftener than for the others."""
     if cells.values[-1] is not None:
         return
-    missing, made = cells.count[-1], cells.count.sum(axis=0)
+    missing, made = cells.made[-1], cells.made.sum(axis=0)
     others = (missing.sum() - missing) / np.maximum(made.sum() - made, 1.0)
     more = np.where(made >= _FEW, missing / np.maximum(made, 1.0) - others, 0.0)
     worst = int(more.argmax())
@@ -181,7 +179,7 @@ def _missing(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[str]:
 
 
 def _one_level(told: ContextColumn, cells: _Cells) -> Iterator[str]:
-    by_value = cells.count.sum(axis=1)
+    by_value = cells.made.sum(axis=1)
     most = int(by_value.argmax())
     if cells.values[most] is not None and by_value[most] > _ONE * by_value.sum():
         share, rest = by_value[most] / by_value.sum(), by_value.sum() - by_value[most]
@@ -193,7 +191,7 @@ def _one_level(told: ContextColumn, cells: _Cells) -> Iterator[str]:
 
 def _outcome(told: ContextColumn, cells: _Cells) -> Iterator[str]:
     """Say where a context tells what a decision paid, as only what is written afterwards can."""
-    count, paid = cells.count.sum(axis=1), cells.paid.sum(axis=1)
+    count, paid = cells.made.sum(axis=1), cells.paid.sum(axis=1)
     total, square = cells.total.sum(axis=1), cells.square.sum(axis=1)
     everyone = count.sum()
     if everyone < _FEW or 2 * _EACH * len(count) > everyone:
@@ -238,10 +236,10 @@ def _misfits(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[tuple[flo
     """
     if not log.has_propensity:
         return
-    made = cells.count.sum(axis=1, keepdims=True)
+    made = cells.made.sum(axis=1, keepdims=True)
     mean = cells.weight / made
     error = np.sqrt(np.maximum(cells.weight_square / made - mean**2, 0.0) / made)
-    enough = (made >= _FEW * len(log.arms)) & (cells.count >= _FEW)
+    enough = (made >= _FEW * len(log.arms)) & (cells.made >= _FEW)
     far = np.where(enough & (np.abs(mean - 1.0) > _FAR), np.abs(mean - 1.0) / np.maximum(error, 1e-300), 0.0)
     value, arm = np.unravel_index(int(far.argmax()), far.shape)
     if far[value, arm] > _MISSES:
@@ -250,5 +248,5 @@ def _misfits(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[tuple[flo
             float(far[value, arm]),
             f"propensities do not fit the log: where {told.name!r} {shown}, the decisions of the arm "
             f"{log.arms[arm]!r}, weighted by them, come to {cells.weight[value, arm]:,.0f} and should come "
-            f"to {made[value, 0]:,.0f}; are they those of the chosen arm, and was it always among the choices?",
+            f"to {made[value, 0]:,.0f}; are they the chosen arm's, and was it always among the choices?",
         )
