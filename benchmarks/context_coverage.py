@@ -82,7 +82,7 @@ def live_log(effects: list[list[float]], n: int, seed: int, floor: float) -> tup
     return Observed(x, arm, reward, own, 3), truth
 
 
-def coverage(logs: Sequence[tuple[Observed, np.ndarray]], way: Way) -> dict[str, float]:
+def coverage(logs: Sequence[tuple[Observed, np.ndarray]], way: Way) -> dict[str, object]:
     """How often the interval holds, says yes, what is truly gained, and how wide it is."""
     held, yes, truths, widths = 0, 0, [], []
     for seen, truth in logs:
@@ -152,7 +152,7 @@ def main() -> None:
             else:
                 made = [log(effects, n, seed) for seed in range(given.logs)]
             for way in ("in time", "forward") if given.live else ("forward",):
-                lines.append({"contexts": name, "decisions": n, "order": way} | coverage(made, way))
+                lines.append({"contexts": name, "decisions": n, "order": way, **coverage(made, way)})
                 print(pd.DataFrame(lines[-1:]).to_string(index=False, header=len(lines) == 1), flush=True)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from accrual.core.durations import parse_length, show_length
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval
+from accrual.fit.context_oddities import context_oddities
 from accrual.fit.exact import ExactScale
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.grids import EvenGrid, FineGrid
@@ -112,6 +113,10 @@ def fit_log(
         )
         for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
     ]  # fmt: skip
+    contexts = None
+    if isinstance(log, Log) and log.contexts:
+        contexts = personalise(log, length, parts, uniform)
+        log.odd += context_oddities(log)
     return Fitted(
         unit="seconds" if log.timestamps else "the log's own",
         window=length,
@@ -127,7 +132,7 @@ def fit_log(
         findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
         warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
-        contexts=personalise(log, length, parts, uniform) if isinstance(log, Log) and log.contexts else None,
+        contexts=contexts,
     )
 
 
