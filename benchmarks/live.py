@@ -29,7 +29,7 @@ import numpy as np
 
 import accrual as ac
 from accrual.core.features import Features
-from accrual.live.contexts import contexts_of
+from accrual.live.contexts import told_by_store
 from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
@@ -164,7 +164,7 @@ def contexts(events: int) -> None:
     filled = ac.Bandit(NAMES, window=1000, features=features)
     fill(filled, events, filled.stored_contexts(people, len(people)))
     log = filled._store.read(0, len(NAMES), events)
-    told = contexts_of(filled._store, 0, plain, log)
+    told = told_by_store(filled._store, 0, plain, log).contexts
     for _ in range(2):  # the first compiles
         ledger = filled._config.ledger()
         start = time.process_time()
