@@ -194,7 +194,8 @@ def test_arms_that_the_log_does_not_know_begin_where_its_arms_were(tmp_path):
     )
     assert same_bits(learned(ledger), learned(bandit._follower.ledger))
     bandit.close()
-    for options in ({}, {"prior": fitted}):  # it goes on, with its prior told again or not
+    told: list[dict[str, Any]] = [{}, {"prior": fitted}]
+    for options in told:  # it goes on, with its prior told again or not
         with ac.Bandit(["new", "newer"], "4h", store=url, **options) as again:
             assert again._config.policy == policy
             assert again.state().decisions == 60

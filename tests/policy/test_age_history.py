@@ -7,6 +7,7 @@ from accrual.policy import age_model as model
 from accrual.policy.age_history import ARMS_MOST, STEPS, with_history
 from accrual.policy.age_prior import AgePrior
 from accrual.policy.catalog import parse, policy_text
+from accrual.spread import as_spread
 
 
 def old_arms(arms: int, decisions: int = 60, seed: int = 1) -> list[np.ndarray]:
@@ -33,7 +34,7 @@ def test_what_is_learned_is_how_the_old_arms_were_drawn():
     assert arms == ARMS_MOST
     assert policy.surprise == 3.0
     pooled = sum(rows.sum(axis=0) for rows in old)
-    shares = policy.spread.pmf(STEPS)
+    shares = as_spread(policy.spread).pmf(STEPS)
     assert shares.cumsum() == pytest.approx(pooled.cumsum() / pooled.sum(), abs=0.03)
 
 
