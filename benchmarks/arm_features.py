@@ -1,8 +1,8 @@
 """Would features of arms help new arms? A measurement; nothing of this is in the library.
 
 Arms come and go: 20 are in play, now and then a new one takes the place of the oldest. What an arm pays on
-average is a level, of which a share R² follows from three features of the arm by a line that nobody knows; the
-rest is its own. Every decision pays 0 or 1, at the end of a window of 100 rounds, for every policy alike.
+average is a level, of which a share R² follows from three features of the arm, by a line that nobody knows.
+The rest is its own. Every decision pays 0 or 1, at the end of a window of 100 rounds, for every policy alike.
 Compared are:
 
 AgePrior      the library's: it learns what arms have in common, and knows no features
