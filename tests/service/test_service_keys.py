@@ -45,6 +45,7 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
             ("GET", "/v1/bandits", None, "read"),
             ("GET", at, None, "read"),
             ("GET", f"{at}/state", None, "read"),
+            ("GET", f"{at}/contexts", None, "read"),
             ("GET", f"{at}/history", None, "read"),
             ("GET", f"{at}/decisions", None, "read"),
             ("GET", f"{at}/decisions/0/explain", None, "read"),
