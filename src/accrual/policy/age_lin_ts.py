@@ -166,7 +166,8 @@ class AgeLinTS(ContextualPolicy):
             for sums in (grown.gram, grown.asked):  # of which only the lower triangle is kept
                 sums[..., number, :number] = value * sums[..., :number, 0]
                 sums[..., number, number] = value * sums[..., number, 0]
-            grown.response[..., number] = value * grown.response[..., 0]
+            for sums in (grown.response, grown.earlier):
+                sums[..., number] = value * sums[..., 0]
             grown.nonzero[number] = grown.nonzero[0] if value != 0.0 else 0.0
             grown.centre[number] = value
         if stats.shared[READY]:
