@@ -24,6 +24,7 @@ from accrual.fit.log import open_log
 from accrual.fit.log_passes import Totals, trace_curve
 from accrual.fit.schema import load
 from accrual.fit.window import Steps, recommended_groups
+from accrual.policy.catalog import parse
 
 EXAMPLE = "examples/views.csv"
 
@@ -223,7 +224,7 @@ def test_caps_are_seen_or_given_and_never_below_what_was_seen():
     own = by_hand(cap={"a": 9, "b": 2})
     assert [arm.cap.used for arm in own.arms] == [9.0, 2.0]
     assert not any("cap cannot be learned" in warning for warning in own.warnings)
-    with pytest.raises(InputError, match="cap 5 of arm 'a': one of its decisions has paid 6"):
+    with pytest.raises(InputError, match=r"cap 5 of arm 'a': one of its decisions has paid 6; .* 6 or more"):
         by_hand(cap=5)
     with pytest.raises(InputError, match="unknown arm 'c'"):
         by_hand(cap={"c": 5})
@@ -395,6 +396,20 @@ def test_the_command_with_options(capsys):
     assert "window 21 d in 3 groups" in printed
     assert app.run(["fit", EXAMPLE, "--cap", "guided=lots"]) == 2
     assert "like 10 or jazz=10, not 'guided=lots'" in capsys.readouterr().err
+
+
+def test_the_command_writes_the_policy_for_new_arms(capsys, tmp_path):
+    out = tmp_path / "policy.txt"
+    words = ["fit", EXAMPLE, "--window", "21d", "--groups", "3", "--prior", str(out)]
+    assert app.run([*words, "--cap", "20"]) == 0
+    assert f"policy for new arms: {out}" in "".join(capsys.readouterr().out.splitlines())
+    policy = parse(out.read_text())
+    assert isinstance(policy, ac.AgePrior)
+    assert policy.history[3] == 2.0
+    out.unlink()
+    assert app.run(words) == 2
+    assert "give --cap, the most that one decision can pay" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_grid_places_ages():

@@ -113,7 +113,7 @@ def test_a_fit_teaches_a_bandit_with_a_shorter_window(tmp_path):
     with pytest.raises(InputError, match="followed for 12h only, less than the bandit's window of 1d"):
         ac.Bandit(ARMS, "24h", prior=fitted)
     with pytest.raises(InputError, match="knows none of the bandit's arms; it has jazz, rock"):
-        ac.Bandit(["blues"], "8h", prior=fitted)
+        ac.Bandit(["blues"], "8h", policy="AgeIMED", prior=fitted)
 
 
 @pytest.mark.parametrize(
@@ -165,3 +165,68 @@ def test_an_export_has_the_bandits_own_decisions_and_snapshots_hold(tmp_path):
     found = open_store(url, readonly=True)
     assert verify_snapshots(found) == (1, [])
     found.close()
+
+
+def fit_of_many(tmp_path, arms: int = 6, cap: float | None = None) -> Fitted:
+    """A log in which arm k of some pays about 0.1 k of 1 an hour after its decision."""
+    lines = [
+        f"{i},a{i % arms},{i * 600},{0.1 * (i % arms) * (0.5 + i % 7 / 6):.3f},{i * 600 + 3600}\n"
+        for i in range(arms * 40)
+    ]
+    (tmp_path / "many.csv").write_text("id,arm,at,value,piece_at\n" + "".join(lines))
+    return ac.fit(tmp_path / "many.csv", window="4h", groups=4, time_unit="s", cap=cap)
+
+
+def test_arms_that_the_log_does_not_know_begin_where_its_arms_were(tmp_path):
+    fitted = fit_of_many(tmp_path)
+    url = f"sqlite:///{tmp_path}/plays.db"
+    bandit = ac.Bandit(["new", "newer"], "4h", store=url, prior=fitted, seed=1)
+    assert bandit.state().decisions == 0
+    policy = bandit._config.policy
+    assert isinstance(policy, ac.AgePrior)
+    assert policy.history[0] == pytest.approx(0.25, rel=0.1)
+    assert policy == fitted.prior(cap=1.0)
+    for number in range(60):
+        made = bandit.decide()
+        bandit.observe(made.id, 0.2 + number % 3 / 10, age=0.0)
+    ledger = refold(
+        bandit._store, bandit._row, bandit._config.ledger(), bandit._store.head(bandit._row.number)
+    )
+    assert same_bits(learned(ledger), learned(bandit._follower.ledger))
+    bandit.close()
+    told: list[dict[str, Any]] = [{}, {"prior": fitted}]
+    for options in told:  # it goes on, with its prior told again or not
+        with ac.Bandit(["new", "newer"], "4h", store=url, **options) as again:
+            assert again._config.policy == policy
+            assert again.state().decisions == 60
+    with ac.Bandit.open(url) as opened:
+        assert opened._config.policy == policy
+    with pytest.raises(InputError, match="policy is AgePrior"):
+        ac.Bandit(["new", "newer"], "4h", store=url, policy=ac.AgePrior(surprise=3))
+
+
+def test_the_bandits_own_arms_are_imported_and_the_others_are_its_prior(tmp_path):
+    fitted = fit_of_many(tmp_path, cap=1.0)
+    bandit = ac.Bandit({"a5": 1.0, "new": 4.0}, "4h", prior=fitted)
+    assert [arm.decisions for arm in bandit.state().arms] == [len(fitted.arms[5].sample.lengths), 0]
+    assert bandit._config.policy == fitted.prior(without=["a5"])
+    assert bandit._config.policy.history[0] == pytest.approx(0.2, rel=0.1)
+
+
+def test_what_a_prior_over_arms_needs(tmp_path):
+    fitted = fit_of_many(tmp_path)
+    assert fitted.prior() is None  # caps were not given, and the largest total is none
+    with pytest.raises(InputError, match="knows none of the bandit's arms"):
+        ac.Bandit({"new": 1.0, "newer": 2.0}, "4h", prior=fitted)
+    with pytest.raises(InputError, match="knows none of the bandit's arms"):
+        ac.Bandit(["new", "newer"], "4h", policy="AgeIMED", prior=fitted)
+    told = ac.AgePrior(history=(0.5, 0.01, 0.01, 3))
+    bandit = ac.Bandit({"a5": 1.0, "new": 1.0}, "4h", policy=told, prior=fitted)
+    assert bandit._config.policy == told
+    with pytest.raises(InputError, match="window must be above 0 and at most"):
+        fitted.prior(window=5 * HOUR)
+    with pytest.raises(InputError, match="cap must be a number above 0"):
+        fitted.prior(cap=0)
+    half = fitted.prior(cap=2.0, window=2 * HOUR)
+    assert half is not None
+    assert half.history[0] == pytest.approx(0.125, rel=0.1)  # all is paid after one hour

@@ -12,7 +12,7 @@ import typer
 from accrual.cli.log import BAD_ROWS_FILE, LogOptions, with_log
 from accrual.cli.options import Plot, with_executor
 from accrual.cli.output import PICTURES, line_width, say, show_table, writable
-from accrual.core.errors import need
+from accrual.core.errors import InputError, need
 from accrual.core.figures import figure
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ def fit(
         Path | None, typer.Option("--out", "-o", metavar="PATH", help="Write what was found here (.json).")
     ] = None,
     plot: Plot = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write the policy for new arms like the log's here (.txt)."),
+    ] = None,
     arms: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many arms to print at most.")] = 20,
 ) -> None:
     """Find out from a log how its reward arrives."""
@@ -39,6 +43,8 @@ def fit(
     source.check_uniform()
     if out is not None:
         writable(out, (".json",))
+    if prior is not None:
+        writable(prior, (".txt",))
     if plot is not None:
         writable(plot, PICTURES)
         need("matplotlib", "plot")
@@ -46,13 +52,34 @@ def fit(
         fitted = source.fit(log)
     if out is not None:
         fitted.save(out)
+    if prior is not None:
+        _write_prior(fitted, prior)
     if plot is not None:
         fitted.plot(plot)
     show(fitted, arms)
     bad_rows = BAD_ROWS_FILE if fitted.log["bad_rows"] else None
-    for what, path in (("rows left out", bad_rows), ("written", out), ("picture", plot)):
+    for what, path in (
+        ("rows left out", bad_rows),
+        ("written", out),
+        ("policy for new arms", prior),
+        ("picture", plot),
+    ):
         if path is not None:
             typer.echo(f"{what}: {path}")
+
+
+def _write_prior(fitted: Fitted, path: Path) -> None:
+    from accrual.core.files import replacing
+    from accrual.policy.catalog import policy_text
+
+    policy = fitted.prior()
+    if policy is None:
+        raise InputError(
+            "--prior needs two arms at least that have paid something, and their caps: give --cap, the most "
+            "that one decision can pay"
+        )
+    with replacing(path) as partial:
+        partial.write_text(f"{policy_text(policy)}\n", encoding="utf-8")
 
 
 def _waiting(what: str) -> AbstractContextManager[object]:

@@ -43,11 +43,10 @@ class ListeningHistory:
     """
 
     def __init__(self, seed: int, differ: float = 1.0) -> None:
-        dice = np.random.default_rng(seed)
         means = np.zeros((OLD_ARMS, DAYS))
         within = np.zeros((DAYS, DAYS))
-        for arm, law in enumerate(listeners(OLD_ARMS, seed, DAYS, differ)):
-            pay = _activity(law, OLD_DECISIONS, dice)
+        self.pay = old_listeners(seed, differ)
+        for arm, pay in enumerate(self.pay):
             means[arm] = pay.mean(axis=0)
             within += np.cov(pay.T)
         within /= OLD_ARMS
@@ -56,6 +55,12 @@ class ListeningHistory:
         self.mean = means.mean(axis=0)
         self.between = (vectors * np.maximum(values, 1e-6 * values.max())) @ vectors.T
         self.within = within + 1e-9 * np.trace(within) * np.eye(DAYS)
+
+
+def old_listeners(seed: int, differ: float) -> list[Floats]:
+    """Give what the decisions of old arms paid on each day: for each arm decisions x days."""
+    dice = np.random.default_rng(seed)
+    return [_activity(law, OLD_DECISIONS, dice) for law in listeners(OLD_ARMS, seed, DAYS, differ)]
 
 
 def _activity(law: Any, decisions: int, dice: np.random.Generator) -> Floats:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from accrual.core.interval import Interval
 from accrual.fit.json_fields import read_fields
 from accrual.laws import EmpiricalLaw
 from accrual.problem import WINDOW_MOST, Problem
+
+if TYPE_CHECKING:
+    from accrual.policy.age_prior import AgePrior
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -268,6 +271,32 @@ class Fitted:
             caps.append(cap)
             laws.append(EmpiricalLaw(rows / cap))
         return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
+
+    def prior(
+        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
+    ) -> AgePrior | None:
+        """Make the policy for new arms: AgePrior, which begins with what the log's arms were like.
+
+        A new arm is expected to pay the share of its cap that these paid of theirs.
+
+        Parameters
+        ----------
+        cap : float, optional
+            Of arms whose cap was not given to the fit. Without it they are left out: the largest total that
+            was seen is no cap to compare with.
+        window : float, optional
+            The new arms', at most the fit's own, which it is unless given.
+        without : collection of str
+            Arms to leave out.
+
+        Returns
+        -------
+        AgePrior or None
+            None where fewer than two arms are left, or none has paid anything.
+        """
+        from accrual.fit.new_arms import policy_for_new_arms
+
+        return policy_for_new_arms(self, cap, self.window if window is None else window, without)
 
     def summary(self) -> str:
         """Say in words what was found: what is odd, the conclusions, and what they rest on."""

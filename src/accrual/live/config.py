@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
@@ -11,10 +12,11 @@ import numpy as np
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
-from accrual.core.features import Features
+from accrual.core.features import Features, all_features
 from accrual.core.random import SEED_MOST
 from accrual.live.guardrails import GUARDRAILS_MOST, Guardrail, checked_guardrail
 from accrual.live.ledger import Ledger
+from accrual.policy.age_prior import AgePrior
 from accrual.policy.base import Policy, as_policy
 from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
 from accrual.policy.floor import Limits, limits_of
@@ -59,8 +61,9 @@ class Options(TypedDict, total=False):
     prior : fit or mapping
         What an old log knows of the arms: what `accrual.fit` returns, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
-        imported. Its policy learns from them; a verdict does not. At most 20,000 are taken, evenly. Only for
-        a new bandit whose window is a time; one that was made with a prior goes on where it was.
+        imported. Its policy learns from them; a verdict does not. At most 20,000 are taken, evenly. From arms
+        of a fit that the bandit does not have, AgePrior learns what new arms are like. Only for a new bandit
+        whose window is a time; one that was made with a prior goes on where it was.
     """
 
     seed: int
@@ -90,6 +93,7 @@ class Config(NamedTuple):
     features: Features | None = None  # what may be known of whom a decision is for
     guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
     imported: int = 0  # how many of the first decisions were made elsewhere, and come from a prior
+    old_arms: bool = False  # whether the policy's history comes from a prior
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """Return a new ledger of the first arms, with this policy or another."""
@@ -114,7 +118,9 @@ class Config(NamedTuple):
             {"unit": self.unit} if self.unit else {}
         )  # left out where there is none, as it was before there were units
         features = {} if self.features is None else {"features": self.features.written()}
-        imported = {"imported": self.imported} if self.imported else {}
+        imported: dict[str, Any] = {"imported": self.imported} if self.imported else {}
+        if self.old_arms:
+            imported["old_arms"] = True
         limits: dict[str, Any] = {}
         if self.limits.any:
             limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
@@ -220,6 +226,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         Features.read(written["features"]) if "features" in written else None,
         tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
         written.get("imported", 0),
+        written.get("old_arms", False),
     )
 
 
@@ -263,12 +270,20 @@ def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Co
     return config._replace(guardrails=tuple(guardrails))
 
 
-def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:
-    """Complain of what differs from the bandit there is, whose arms in play are `now` these."""
+def compare(
+    name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm], added: Sequence[bytes] = ()
+) -> None:
+    """Complain of what differs from the bandit there is.
+
+    Its arms in play are `now` these, and these features were `added` to those that are written.
+    """
     wanted = given.written()
+    if added and str(wanted.get("features")) != str(written["features"]):  # nor as it was made
+        features = all_features(Features.read(written["features"]), added)
+        written = {**written, "features": features.written()}
     if list(given.arms) == list(now):  # arms that were added since, or left out because they retired
         wanted["arms"] = written["arms"]
-    if not written["own_policy"] and parse(written["policy"]) == given.policy:
+    if not written["own_policy"] and _same_policy(given.policy, written):
         wanted["policy"] = written["policy"]  # which may lack settings that the policy has got since
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
@@ -290,6 +305,14 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
             f"there is a bandit {name!r} in this store already, and it differs: {'; '.join(differing)}; "
             f"take another name, or open it as it is: Bandit.open(store, {name!r})"
         )
+
+
+def _same_policy(given: Policy, written: Mapping[str, Any]) -> bool:
+    """Tell whether a policy is the stored one, but for what that has learned from a prior."""
+    stored = parse(written["policy"])
+    if written.get("old_arms") and isinstance(given, AgePrior) and isinstance(stored, AgePrior):
+        given = dataclasses.replace(given, history=stored.history, spread=stored.spread)
+    return given == stored
 
 
 def _short(key: str, written: Mapping[str, Any]) -> str:

@@ -62,7 +62,9 @@ class ContextWorth(NamedTuple):
     sentence: str
 
 
-def context_worth(store: Store, bandit: int, config: Config, decisions: int) -> ContextWorth:
+def context_worth(
+    store: Store, bandit: int, config: Config, features: Features | None, decisions: int
+) -> ContextWorth:
     """Judge what contexts are worth to a bandit, from its store alone.
 
     Parameters
@@ -72,11 +74,13 @@ def context_worth(store: Store, bandit: int, config: Config, decisions: int) -> 
         Its number in the store.
     config : Config
         The bandit's.
+    features : Features or None
+        Those that there are now.
     decisions : int
         How many there are, those from an old log included.
     """
-    arms, features = store.arms(bandit), config.features
-    reason = _cannot(config, arms)
+    arms = store.arms(bandit)
+    reason = _cannot(config, features, arms)
     if reason or features is None:
         return _untold(reason, 0, 0)
     made = range(config.imported, decisions)
@@ -97,9 +101,8 @@ def context_worth(store: Store, bandit: int, config: Config, decisions: int) -> 
     )  # fmt: skip
 
 
-def _cannot(config: Config, arms: list[StoredArm]) -> str:
+def _cannot(config: Config, features: Features | None, arms: list[StoredArm]) -> str:
     """Say why the worth of contexts cannot be told, whatever was paid; nothing where it may be."""
-    features = config.features
     if features is None:
         return "the bandit has no features"
     playing = np.array([not arm.retired for arm in arms])

@@ -47,17 +47,16 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
         now = _first_time(options.get("clock", store.clock))
         history: list[Requests] = []
         if "prior" in options:
-            now, decisions, history = imported(options["prior"], given, now)
-            given = given._replace(imported=decisions)
+            now, given, history = imported(options["prior"], given, now)
         row = _created(store, name, given, now, history)
     refuse_archived(row)
-    if "prior" in options and not row.config.get("imported"):
+    if "prior" in options and not (row.config.get("imported") or row.config.get("old_arms")):
         raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
     if row.config != given.written():
         if "seed" not in options:
             given = given._replace(seed=row.config["seed"])
         playing = [AddArm(*arm[:3]) for arm in store.arms(row.number) if not arm.retired]
-        compare(name, given, row.config, playing)
+        compare(name, given, row.config, playing, store.features(row.number))
         given = with_limits(read(row.config, given.policy, name), options, name)
     return row, given
 

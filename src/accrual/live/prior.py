@@ -1,9 +1,14 @@
-"""The closed decisions of an old log that a new bandit begins with, stored like its own and marked."""
+"""What a new bandit takes from an old log.
+
+The closed decisions of its own arms are stored like its own, and marked. From the log's other arms AgePrior
+learns what new arms are like, and that is kept as settings of the policy.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +18,7 @@ from accrual.core.durations import exact_duration
 from accrual.core.errors import InputError, unknown
 from accrual.live.asks import is_finite
 from accrual.live.config import Config
+from accrual.policy.age_prior import AgePrior
 from accrual.store.base import CloseDecision, NewDecisions, NewPiece, Requests
 
 IMPORTED_MOST = 20_000  # decisions; of more, so many are taken, evenly
@@ -51,13 +57,16 @@ class Fit(Protocol):
     def window(self) -> float: ...
     @property
     def arms(self) -> Sequence[FittedArm]: ...
+    def prior(
+        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
+    ) -> AgePrior | None: ...
 
 
 class Imported(NamedTuple):
     """What is stored of a prior."""
 
     begins: float  # the time at which its decisions are dated
-    decisions: int
+    config: Config  # which says how many decisions it has, and what the policy knows of other arms
     history: list[Requests]
 
 
@@ -72,7 +81,8 @@ def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Import
     prior : Fit or mapping
         A fit, or for each arm its closed decisions, each a list of (age, value).
     config : Config
-        The bandit's. Arms of a fit that it does not have are left out.
+        The bandit's. From arms of a fit that it does not have, AgePrior learns what new arms are like, unless
+        it was told by its own `history`.
     now : float
     """
     if config.rounds:
@@ -80,7 +90,16 @@ def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Import
             "a prior is for a bandit whose window is a time, such as '60d', not a number of rounds"
         )
     arms, window = [arm.name for arm in config.arms], config.window
-    closed = _given(prior, arms) if isinstance(prior, Mapping) else _of_fit(prior, arms, window)
+    if isinstance(prior, Mapping):
+        closed = _given(prior, arms)
+    else:
+        closed = _of_fit(prior, arms, window)
+        config = _knowing_old_arms(config, prior)
+        if not closed and not config.old_arms:
+            others = ", ".join(arm.name for arm in prior.arms)
+            raise InputError(f"the prior knows none of the bandit's arms; it has {others}")
+    if not closed:
+        return Imported(now, config, [])
     _check(closed, config)
     chosen = _interleaved({arm: _thinned(rows, closed) for arm, rows in closed.items()})
     begins = now - window
@@ -98,7 +117,7 @@ def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Import
         history.append(Requests(pieces[first : first + _PIECES_AT_ONCE], last, skew=longest + 1.0))
     # An event of this moment, at which all their windows are over; it says what is known of one of them.
     history.append(Requests([CloseDecision(len(chosen) - 1)], begins + window))
-    return Imported(begins, len(chosen), history)
+    return Imported(begins, config._replace(imported=len(chosen)), history)
 
 
 def _of_fit(fit: Fit, arms: Sequence[str], window: float) -> dict[str, list[list[tuple[float, float]]]]:
@@ -116,18 +135,28 @@ def _of_fit(fit: Fit, arms: Sequence[str], window: float) -> dict[str, list[list
         )
     closed = {}
     for arm in fit.arms:
-        if arm.name in arms:
+        if arm.name in arms and len(arm.sample.lengths):
             ends = np.cumsum(arm.sample.lengths)
             ages, values = arm.sample.ages.tolist(), arm.sample.values.tolist()
             closed[arm.name] = [
                 list(zip(ages[end - count : end], values[end - count : end], strict=True))
                 for count, end in zip(arm.sample.lengths.tolist(), ends.tolist(), strict=True)
             ]
-    if not any(closed.values()):
-        raise InputError(
-            f"the prior knows none of the bandit's arms; it has {', '.join(arm.name for arm in fit.arms)}"
-        )
     return closed
+
+
+def _knowing_old_arms(config: Config, fit: Fit) -> Config:
+    """Return the configuration whose AgePrior begins with what the fit's other arms were like."""
+    policy = config.policy
+    if not isinstance(policy, AgePrior) or policy.history:
+        return config
+    caps = {arm.cap for arm in config.arms}
+    common = caps.pop() if len(caps) == 1 else None
+    known = fit.prior(common, config.window, [arm.name for arm in config.arms])
+    if known is None:
+        return config
+    policy = dataclasses.replace(policy, history=known.history, spread=known.spread)
+    return config._replace(policy=policy, old_arms=True)
 
 
 def _given(prior: ClosedDecisions, arms: Sequence[str]) -> dict[str, list[list[tuple[float, float]]]]:

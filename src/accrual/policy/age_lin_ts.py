@@ -24,7 +24,7 @@ from accrual.policy.age_lin import (
 )
 from accrual.policy.age_lin_refresh import KAPPA, MOST, refresh
 from accrual.policy.base import Feedback, Floats, Functions, Ints, Moment
-from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy, normal_draw
+from accrual.policy.contextual import WIDTH_MOST, ContextualPolicy, copied_into, normal_draw
 from accrual.policy.estimate import in_turn
 from accrual.spread import SpreadLike, as_spread
 
@@ -143,6 +143,23 @@ class AgeLinTS(ContextualPolicy):
             grown.due[0] = (
                 0  # a new arm's estimate is what the others have in common: made before it is asked
             )
+        return grown
+
+    def widen(self, stats: Stats, params: Params, missing: Floats) -> Stats:
+        """Widen all sums exactly: in every decision a new number was `missing` times the constant.
+
+        What is made of them at a refresh begins as for a new bandit, and is made anew before the next choice.
+        """
+        grown: Stats = copied_into(self.stats(params), stats)
+        for number, value in enumerate(missing, params.width - len(missing)):
+            for sums in (grown.gram, grown.asked):  # of which only the lower triangle is kept
+                sums[..., number, :number] = value * sums[..., :number, 0]
+                sums[..., number, number] = value * sums[..., number, 0]
+            grown.response[..., number] = value * grown.response[..., 0]
+            grown.nonzero[number] = grown.nonzero[0] if value != 0.0 else 0.0
+            grown.centre[number] = value
+        if stats.shared[READY]:
+            grown.due[0] = 0
         return grown
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:

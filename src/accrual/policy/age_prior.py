@@ -235,6 +235,7 @@ class AgePrior(CellPolicy):
     history : sequence of float
         What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
         variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
+        `accrual.Fitted.prior` finds both in a log.
     half_life : float, optional
         After how many later decisions a decision counts half. For rewards that change; none is forgotten
         unless given, for where nothing changes it costs regret.

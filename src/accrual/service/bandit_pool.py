@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
+from accrual.core.features import Features, all_features
 from accrual.live import guardrails
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
@@ -133,10 +134,15 @@ class ServedBandit:
         """Read up to `limit` events of the log beyond a position."""
         return self._store.read(self._number, after, limit)
 
-    def contexts(self, events: Events) -> dict[int, dict[str, Any]]:
+    def features(self) -> Features | None:
+        """Read all features from the store: another process may have added some that are not folded yet."""
+        if "features" not in self.config:
+            return None
+        return all_features(Features.read(self.config["features"]), self._store.features(self._number))
+
+    def contexts(self, events: Events, features: Features | None) -> dict[int, dict[str, Any]]:
         """Read whom the decisions of a stretch of the log were for, by id; empty without features."""
         ids = events.decision[events.kind == Kind.DECISION].tolist()
-        features = self.bandit.features
         if features is None or not ids:
             return {}
         stored = self._store.contexts(self._number, ids[0], len(ids))
