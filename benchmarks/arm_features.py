@@ -32,7 +32,9 @@ EVERY = (100, 400)  # rounds between two new arms
 SCALE = 0.5  # of the draws' deviation, as AgeLinTS has it
 REFRESH = 20  # rounds between two looks at the prior
 VARY = np.geomspace(0.01, 0.3, 12) ** 2  # how much arms may vary, ...
-SHARES = np.array([0.0, 0.3, 0.6, 0.9])  # ... and how much of that may follow from features
+SHARES = np.array([0.0, 0.3, 0.6, 0.9])  # ... and how much of that may follow from features, ...
+CHANCES = np.array([0.7, 0.1, 0.1, 0.1])  # ... with the chance of each before arms are seen
+SEED = 100  # of the first run; those below were used to choose CHANCES
 
 
 class Stream(NamedTuple):
@@ -115,7 +117,7 @@ def learned_prior(x: np.ndarray, count: np.ndarray, total: np.ndarray, dice: np.
         axis=1
     )
     likely = 0.5 * (likely - np.linalg.slogdet(gram)[1])
-    chance = np.exp(likely - likely.max())
+    chance = np.exp(likely - likely.max()) * np.repeat(CHANCES, len(VARY))[: len(tau)]
     place = int(dice.choice(len(tau), p=chance / chance.sum()))
     line[place, 0] += pooled
     return Prior(line[place], np.linalg.cholesky(np.linalg.inv(gram[place])), float(tau[place]))
@@ -155,7 +157,7 @@ def main() -> None:
         for strength in STRENGTHS:
             found = np.zeros((3, runs))
             for seed in range(runs):
-                arms = stream(strength, every, seed)
+                arms = stream(strength, every, SEED + seed)
                 chosen = (age_prior(arms), sampler(arms, False), sampler(arms, True))
                 found[:, seed] = [lost(arms, one) for one in chosen]
             error = found.std(axis=1, ddof=1) / np.sqrt(runs)
