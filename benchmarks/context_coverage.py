@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -105,6 +105,10 @@ def coverage(logs: Sequence[tuple[Observed, np.ndarray]], way: Way) -> dict[str,
     }  # fmt: skip
 
 
+def _contexts(features: Iterable[str], dice: np.random.Generator) -> list[dict[str, bool]]:
+    return [dict(zip(features, row, strict=True)) for row in (dice.random((1000, 10)) < 0.5).tolist()]
+
+
 def cost() -> None:
     """Print how long it takes to judge 50,000 decisions of a file, and how long decisions take meanwhile."""
     features = {f"flag{i}": bool for i in range(10)}
@@ -115,9 +119,13 @@ def cost() -> None:
             arms, 1000, policy="UCB1", store=f"sqlite:///{folder}/s.db", floor=0.1, features=features
         )
         for _ in range(55):
-            made = bandit.decide(1000, context=[dict.fromkeys(features, True)] * 1000)
+            made = bandit.decide(1000, context=_contexts(features, dice))
             paid = [one.id for one in made if dice.random() < 0.3]
             bandit.observe_many(paid, [1.0] * len(paid), [0.0] * len(paid))
+        bandit.context_worth()  # what is compiled, is compiled
+        before = time.process_time()
+        bandit.context_worth()
+        print(f"judging takes {time.process_time() - before:.2f} s of processor time")
         with ThreadPoolExecutor(1) as pool:
             for case in ("alone", "meanwhile"):
                 start = time.perf_counter()

@@ -563,6 +563,20 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         expect(page.locator("#contexts")).to_contain_text("It was missing in 1 decision.")
         expect(page.locator("#worth-sentence")).to_contain_text("with fewer than two arms in play")
         expect(page.locator("#contexts")).to_contain_text("It was missing in 3 decisions.")
+        shown = page.evaluate(
+            """async () => {
+              const { drawWorth } = await import("/dashboard/contexts.js");
+              const figure = (value) => ({ value, low: value - 0.05, high: value + 0.05 });
+              const [more, rest] = [figure(0.1), figure(0.4)];
+              const winners = [{ part: "not new", decisions: 9, arm: "<b>long", than: "short", more }];
+              drawWorth({ more, with_contexts: rest, without: rest, single: "short", winners, decisions: 50,
+                          closed: 90, effective: 1, reason: "", sentence: "Contexts are worth it." });
+              return document.getElementById("contexts-worth").innerText;
+            }"""
+        )
+        assert "the last 50 of 90 closed decisions" in shown
+        assert "<b>long instead of short, where not new" in shown
+        assert "0.100 more" in shown
         with page.expect_download() as loading:
             page.get_by_role("button", name="Download the log").click()
         with open(loading.value.path(), newline="", encoding="utf-8") as file:

@@ -87,7 +87,10 @@ class Features:
         self.columns: tuple[str, ...] = (CONSTANT, *self._columns())
         """What the numbers that a policy sees are, by name."""
         if self.width > WIDTH_MOST:
-            raise InputError(f"levels and other features are {self.width - 1}, more than {WIDTH_MOST - 1}")
+            raise InputError(
+                f"levels and other features are {self.width - 1}, more than {WIDTH_MOST - 1}; leave out the "
+                "rarest levels, which then count as unknown, or a feature"
+            )
         counts = [len(kind) if isinstance(kind, list) else 1 for kind in self.kinds.values()]
         ranges = [kind if isinstance(kind, tuple) else (0.0, 1.0) for kind in self.kinds.values()]
         self.encoding = Encoding(

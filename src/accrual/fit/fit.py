@@ -208,8 +208,8 @@ def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | No
         given = float(own[name]) if name in own else None
         if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
             raise InputError(
-                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; "
-                "a cap is the most that one can pay"
+                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; a cap is the most "
+                f"that one can pay, so give {seen:g} or more, or none"
             )
         if given is not None and given <= 0.0:
             raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")

@@ -130,7 +130,7 @@ def _untold(reason: str, decisions: int, closed: int) -> ContextWorth:
 
 
 def _sentence(more: Interval, chosen: Interval, pays: Interval, single: str) -> str:
-    without = f"{figure(pays.value)} if all get {single}"
+    without = f"{figure(pays.value)} with one arm for all ({single})"
     both = f"chosen by context a decision pays {figure(chosen.value)}, and {without}"
     if more.low > 0.0:
         return f"Contexts are worth {figure(more.value)} a decision (95 % {more.between()}): {both}."

@@ -220,7 +220,8 @@ class _ByHalfLife:
 class AgePrior(CellPolicy):
     """Learn from every piece at every age, and what arms have in common on the way.
 
-    A heuristic: nothing is proved. docs/age_prior.md has the model, and where it does badly.
+    A heuristic. docs/age_prior.md has the model and where it does badly; docs/proofs.md what is proved of it
+    in the long run.
 
     Parameters
     ----------
@@ -235,6 +236,7 @@ class AgePrior(CellPolicy):
     history : sequence of float
         What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
         variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
+        `accrual.Fitted.prior` finds both in a log.
     half_life : float, optional
         After how many later decisions a decision counts half. For rewards that change; none is forgotten
         unless given, for where nothing changes it costs regret.

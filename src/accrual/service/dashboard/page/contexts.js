@@ -37,7 +37,7 @@ export function drawWorth(worth) {
     : "");
   const rows = worth.more ? [
     ["Chosen by context", worth.with_contexts],
-    [`${worth.single} for all`, worth.without],
+    [`One arm for all: ${worth.single}`, worth.without],
     ["Difference", worth.more],
     ...worth.winners.map((one) => [`${one.arm} instead of ${one.than}, where ${one.part}`, one.more]),
   ] : [];
