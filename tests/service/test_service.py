@@ -289,6 +289,9 @@ def test_one_piece_that_cannot_be_stored_is_a_problem(service):
         (b'{"decision": 0, "value": 1e999}', 422),
         (b'{"decision": 0, "value": 0.1', 400),
         (b"\xff\xfe", 400),
+        (b"2\xff\x05", 400),  # a number where an object belongs, and then no JSON
+        (b'[\x0f\x00"\xe9', 400),
+        (b'{"\xbb": 1}', 400),
         (b'{"decision": 0, "value": 1, "key": "\\ud800"}', 400),
         (b"[" * 100_000, 422),
         (b"[]", 422),
