@@ -415,10 +415,8 @@ class Bandit:
 
     def context_worth(self) -> ContextWorth:
         """Return what contexts are worth: reward per decision with and without, by closed decisions."""
-        with self._commits.turn:
-            made, features = self._follower.ledger.decisions, self._follower.ledger.visitors.features
-        # It takes a while: no lock.
-        return context_worth(self._store, self._row.number, self._config, features, made)
+        made = self._follower.ledger.decisions  # without the lock: what follows takes a while
+        return context_worth(self._store, self._row.number, self._config, self.features, made)
 
     def explain(self, id: int) -> Explanation:
         """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""
