@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -105,7 +105,7 @@ def coverage(logs: Sequence[tuple[Observed, np.ndarray]], way: Way) -> dict[str,
     }  # fmt: skip
 
 
-def _contexts(features: dict[str, type], dice: np.random.Generator) -> list[dict[str, bool]]:
+def _contexts(features: Iterable[str], dice: np.random.Generator) -> list[dict[str, bool]]:
     return [dict(zip(features, row, strict=True)) for row in (dice.random((1000, 10)) < 0.5).tolist()]
 
 

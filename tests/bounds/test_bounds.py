@@ -32,6 +32,7 @@ LAST = [0.0] * 19 + [1.0]
 BOUNDS: dict[str, Callable[..., Any]] = {
     "upper_tpucbfrg": lambda problem, t: bounds.upper_tpucbfrg(problem, t, 2, EARLY),
     "upper_tpucbfr": lambda problem, t: bounds.upper_tpucbfr(problem, t, 2),
+    "upper_ageucb": lambda problem, t: bounds.upper_ageucb(problem, t, 2, EARLY),
     "upper_ucb1": bounds.upper_ucb1,
     "upper_delayed_ucb1": bounds.upper_delayed_ucb1,
     "lower": lambda problem, t: bounds.lower(problem, t, 2, EARLY),
@@ -85,6 +86,36 @@ def test_the_bound_of_tpucbfr():
     # E[Y] = 1.5, IC = 0.5: 4 * 2 * 16 * 0.5 / 2 = 32; 2 * 2 * 1.5 / (4 * 2 * 0.5) = 1.5; 2 * 2 * 1.5 * 4 = 24
     expected = 32 * (1 + math.sqrt(2.5)) + 24 + 2 * REST
     assert bounds.upper_tpucbfr(SMALL, E2, 2) == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_bound_of_ageucb():
+    # By finished decisions: 6 IC R^2 ln T / gap^2 = 6 * 0.625 * 4 * 2 = 30, + 4 rounds. By all decisions:
+    # x = 15, owed = 2 * 1.25 - 1 = 1.5 full decisions, R / gap = 2: 15 + sqrt(15 * 21) + 3 + 1 = 36.7.
+    assert bounds.upper_ageucb(SMALL, E2, 2, EARLY) == pytest.approx(2 * (34 + math.pi**2 / 2), rel=1e-14)
+    # A long window, and almost all in its first group: what is owed is little, and all decisions count.
+    long = Problem(caps=[4, 8], window=400, groups=400)
+    first = [0.999, *[0.001 / 399] * 399]
+    owed = ac.spread.as_spread(first).mean(400) - 1
+    x = 3 * ac.spread.as_spread(first).coincidence(400) * 4 * 2
+    expected = x + math.sqrt(x * (x + 4 * owed)) + 2 * owed + 1
+    assert bounds.upper_ageucb(long, E2, 400, first) == pytest.approx(2 * (expected + math.pi**2 / 2))
+    # Groups that depend on each other: as though the total came in one.
+    wide = bounds.upper_ageucb(SMALL, E2, 2, EARLY, independent=False)
+    assert wide == pytest.approx(2 * (6 * 4 * 2 + 4 + math.pi**2 / 2))
+
+
+def test_ageucb_stays_below_its_bound():
+    """Mean regret of 40 runs plus three standard errors, with independent groups and with all of one coin."""
+    coins = [BernoulliLaw(p) for p in (0.3, 0.6)]
+    one_coin = [ac.EmpiricalLaw([[0.2] * 5] * paid + [[0.0] * 5] * (10 - paid)) for paid in (3, 6)]
+    for laws, independent in ((coins, True), (one_coin, False)):
+        problem = Problem([1.0, 1.0], 20, 5, laws)
+        policy = ac.AgeUCB(alpha=5, independent=independent)
+        result = ac.simulate(problem, [policy], 2000, 40, seed=5, checkpoints=[20, 200, 2000])
+        regret = result.regret[0]
+        high = regret.mean(axis=0) + 3 * regret.std(axis=0) / 40**0.5
+        bound = bounds.upper_ageucb(problem, result.rounds, 5, "uniform", independent)
+        assert (high <= bound).all(), (high, bound)
 
 
 def test_the_bounds_of_ucb1():

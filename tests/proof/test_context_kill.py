@@ -1,4 +1,4 @@
-"""Workers that decide by contexts and add features are killed; what is left is what the log says, to a bit."""
+"""Workers that decide by contexts, and add features, are killed: what is left is what the log says."""
 
 from __future__ import annotations
 

@@ -38,13 +38,14 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
     with serving(tmp_path) as service:
         assert service.get("/healthz").status_code == 200  # for those who watch over it
         assert service.get("/v1/openapi.json").status_code == 200
-        body = BODY | {"features": {"plan": ["free"]}, "policy": "AgePrior"}
-        assert service.post("/v1/bandits", body, headers=bearer(keys["admin"])).status_code == 201
+        made_of = BODY | {"features": {"plan": ["free"]}, "policy": "AgePrior"}
+        assert service.post("/v1/bandits", made_of, headers=bearer(keys["admin"])).status_code == 201
         at = "/v1/bandits/plays"
         routes = [
             ("GET", "/v1/bandits", None, "read"),
             ("GET", at, None, "read"),
             ("GET", f"{at}/state", None, "read"),
+            ("GET", f"{at}/contexts", None, "read"),
             ("GET", f"{at}/history", None, "read"),
             ("GET", f"{at}/decisions", None, "read"),
             ("GET", f"{at}/decisions/0/explain", None, "read"),
@@ -53,7 +54,7 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
             ("POST", f"{at}/decisions", {}, "write"),
             ("POST", f"{at}/pieces", {"decision": 0, "value": 0.5}, "write"),
             ("POST", f"{at}/decisions/0/close", None, "write"),
-            ("POST", "/v1/bandits", body, "admin"),
+            ("POST", "/v1/bandits", made_of, "admin"),
             ("POST", f"{at}/arms", {"name": "folk"}, "admin"),
             ("POST", f"{at}/arms/retire", {"name": "folk"}, "admin"),
             ("POST", f"{at}/features", {"name": "new", "declaration": "bool"}, "admin"),

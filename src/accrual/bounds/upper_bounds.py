@@ -1,4 +1,4 @@
-"""Upper bounds of the paper's policies, and when one spread's is below another's."""
+"""Upper bounds of the paper's policies and of AgeUCB, and when one spread's is below another's."""
 
 from __future__ import annotations
 
@@ -101,6 +101,46 @@ def upper_delayed_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
     gap, _ = behind(problem)
     delay = (problem.window - 1) * float(gap.sum())
     return upper_ucb1(problem, horizon) + delay
+
+
+def upper_ageucb(
+    problem: Problem,
+    horizon: npt.ArrayLike,
+    alpha: int,
+    spread: SpreadLike = "uniform",
+    independent: bool = True,
+) -> Curve:
+    """Give the upper bound of AgeUCB with ``proved=True``; docs/bounds.md has the proof.
+
+    It holds where decisions are independent, no total exceeds its arm's cap and group k never pays more than
+    ``spread(k) * cap``. The groups of one decision may depend on each other with ``independent=False``.
+
+    Parameters
+    ----------
+    problem, horizon, alpha, spread
+        As for `upper_tpucbfrg`.
+    independent : bool
+        As the policy was made.
+
+    Examples
+    --------
+    >>> problem = Problem(caps=[10, 20], window=6, groups=3)
+    >>> round(upper_ageucb(problem, 1000, alpha=3), 2)  # 6 * 100 * ln(1000) / 3 / 5 + 5 * (6 + 4.93)
+    330.98
+    """
+    law = as_spread(spread)
+    coincidence = law.coincidence(alpha) if independent else 1.0
+    owed = phi(problem, alpha) * law.mean(alpha) - 1.0  # full decisions' worth of groups that are unfinished
+    gap, cap = behind(problem)
+    ratio = cap / gap
+
+    def bound(log: Any) -> Array:
+        x = 3.0 * coincidence * ratio**2 * np.asarray(log)[..., None]
+        by_finished = 2.0 * x + problem.window
+        by_all = x + np.sqrt(x * (x + 2.0 * owed * ratio)) + owed * ratio + 1.0
+        return np.asarray((gap * (np.minimum(by_finished, by_all) + math.pi**2 / 2.0)).sum(axis=-1))
+
+    return curve(horizon, bound)
 
 
 def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLike, second: SpreadLike) -> Any:

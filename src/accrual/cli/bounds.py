@@ -60,7 +60,7 @@ def bounds(
         [[name, figure(value)] for name, value in values.items()],
         f"{setting}: bounds after {horizon:,} rounds, alpha {groups}, spread {assumed}",
     )
-    say("TPUCBFRG's bound holds where the groups of the problem are capped by that spread.")
+    say("TPUCBFRG's bound and AgeUCB's hold where the groups of the problem are capped by that spread.")
     say(
         "A lower bound holds in the long run, for policies uniformly efficient on a class of problems: "
         "all groups of an arm pay with one chance, or every group with a chance of its own (free chances)."
@@ -78,6 +78,7 @@ def _curves(problem: Problem, alpha: int, spread: Spread) -> dict[str, Any]:
     return {
         f"upper, TPUCBFRG({alpha}, {spread})": lambda t: of.upper_tpucbfrg(problem, t, alpha, spread),
         f"upper, TPUCBFR({alpha})": lambda t: of.upper_tpucbfr(problem, t, alpha),
+        f"upper, AgeUCB({alpha}, {spread})": lambda t: of.upper_ageucb(problem, t, alpha, spread),
         "upper, UCB1": lambda t: of.upper_ucb1(problem, t),
         "upper, DelayedUCB1": lambda t: of.upper_delayed_ucb1(problem, t),
         _ONE: lambda t: of.lower(problem, t, alpha, spread),

@@ -28,6 +28,7 @@ from accrual.engine.cuda_parts import (
     ask,
     back,
     group_reader,
+    leave_from,
     pick_from,
     put_into,
 )
@@ -76,29 +77,6 @@ def enter_into(fields: tuple[Any, ...]) -> Function:
     return enters
 
 
-def _leave(fields: tuple[Any, ...]) -> Function:
-    """Make ``leave(arrays, stats, block, lane)``, which copies back what ``enter`` put into shared memory."""
-    last = len(fields) - 1
-    moved = fields[last] is not None
-
-    @njit
-    def leave(arrays: Any, stats: Any, block: int, lane: int) -> None:
-        if moved:
-            for i in range(arrays[last].shape[1]):
-                arrays[last][block, i, lane] = stats[last][i]
-
-    if last == 0:
-        return leave
-    before = _leave(fields[:last])
-
-    @njit
-    def leaves(arrays: Any, stats: Any, block: int, lane: int) -> None:
-        before(arrays, stats, block, lane)
-        leave(arrays, stats, block, lane)
-
-    return leaves
-
-
 @functools.cache
 def chain_kernel(spec: KernelSpec) -> Any:
     """Make the kernel that plays a span of rounds, for policies of one kind."""
@@ -112,7 +90,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
     one_law, near, ring_near, arm_type = spec.one_law, spec.near, spec.ring_near, spec.arm
     make_params, make_stats = spec.params, spec.stats
     group = group_reader(one_law)
-    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
+    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), leave_from(spec.fields)
 
     @functools.partial(device_kernel, registers=_CHAIN_REGISTERS)
     def advance(
@@ -344,7 +322,7 @@ def team_kernel(spec: KernelSpec) -> Any:
     numbered = functions.numbered
     ring_near, arm_type, make_params, make_stats = spec.ring_near, spec.arm, spec.params, spec.stats
     group = group_reader(spec.one_law)
-    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), _leave(spec.fields)
+    pick, enter, leave = pick_from(spec.param_count), enter_into(spec.fields), leave_from(spec.fields)
 
     @functools.partial(device_kernel, registers=_TEAM_REGISTERS)
     def advance(

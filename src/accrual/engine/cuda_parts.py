@@ -271,3 +271,26 @@ def group_reader(one_law: bool) -> Function:
         return np.int64(a), problem.caps[a] * before, problem.caps[a] * after
 
     return group
+
+
+def leave_from(fields: tuple[Any, ...]) -> Function:
+    """Make ``leave(arrays, stats, block, lane)``, which copies back what ``enter`` put into shared memory."""
+    last = len(fields) - 1
+    moved = fields[last] is not None
+
+    @njit
+    def leave(arrays: Any, stats: Any, block: int, lane: int) -> None:
+        if moved:
+            for i in range(arrays[last].shape[1]):
+                arrays[last][block, i, lane] = stats[last][i]
+
+    if last == 0:
+        return leave
+    before = leave_from(fields[:last])
+
+    @njit
+    def leaves(arrays: Any, stats: Any, block: int, lane: int) -> None:
+        before(arrays, stats, block, lane)
+        leave(arrays, stats, block, lane)
+
+    return leaves

@@ -20,16 +20,16 @@ def add_feature(commits: Commits, follower: LogFollower, name: str, kind: Any) -
     """
     while True:
         with commits.turn:
-            commits.settle()
             commits.catch_up()
             ledger = follower.ledger
             there = {} if ledger.visitors.features is None else ledger.visitors.features.kinds
             if name in there:
                 if Features({name: kind}).kinds[name] == there[name]:
                     return False
+                declared = "bool" if there[name] is bool else there[name]
                 raise InputError(
-                    f"there is a feature {name!r} already, declared as {there[name]!r}, which cannot be "
-                    "changed; give the new one another name"
+                    f"there is a feature {name!r} already, declared as {declared}, which cannot be changed; "
+                    "give the new one another name"
                 )
             features = ledger.visitors.with_feature(name, kind)
             widened(ledger.policy, ledger.arms.caps, ledger.window, ledger.stats, features)  # it may refuse

@@ -34,7 +34,6 @@ from accrual.live.config import (
     checked,
     name_of,
     read,
-    window_of,
     window_text,
     with_guardrails,
     with_limits,
@@ -380,14 +379,7 @@ class Bandit:
         window : optional
             Its own, if shorter than the bandit's: in rounds, or a time as in the bandit's own.
         """
-        own = self._config.window
-        if window is not None:
-            rounds, own = window_of(window)  # type: ignore[arg-type]
-            if rounds != self._config.rounds:
-                raise InputError(
-                    f"the bandit counts {'rounds' if self._config.rounds else 'time'}, unlike {window!r}"
-                )
-        arm = self._checks.ask(AddArm(name, cap, own))
+        arm = self._checks.ask(AddArm(name, cap, self._config.own_window(window)))
         (answer,) = self._commits.submit((arm,))
         if answer.status is Status.CONFLICT:
             raise InputError(f"there has been an arm {name!r} already, with another cap or window")
@@ -415,8 +407,10 @@ class Bandit:
 
     def context_worth(self) -> ContextWorth:
         """Return what contexts are worth: reward per decision with and without, by closed decisions."""
-        made = self._follower.ledger.decisions  # without the lock: what follows takes a while
-        return context_worth(self._store, self._row.number, self._config, self.features, made)
+        with self._commits.turn:
+            made, features = self._follower.ledger.decisions, self.features
+        # It takes a while: no lock.
+        return context_worth(self._store, self._row.number, self._config, features, made)
 
     def explain(self, id: int) -> Explanation:
         """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""

@@ -111,6 +111,15 @@ class Config(NamedTuple):
             self.imported,
         )
 
+    def own_window(self, window: float | str | timedelta | None) -> float:
+        """Return an arm's own window, in rounds or seconds as the bandit's; without one, the bandit's."""
+        if window is None:
+            return self.window
+        rounds, own = window_of(window)  # type: ignore[arg-type]
+        if rounds != self.rounds:
+            raise InputError(f"the bandit counts {'rounds' if self.rounds else 'time'}, unlike {window!r}")
+        return own
+
     def written(self) -> dict[str, Any]:
         """Return the configuration as a store keeps it."""
         text = policy_text(self.policy)
