@@ -21,7 +21,7 @@ def spreads(dice: np.random.Generator, count: int) -> list[np.ndarray]:
 
 
 def lateness(p: np.ndarray) -> np.ndarray:
-    return 2.0 * (p.cumsum() - p) + p - 1.0
+    return np.asarray(2.0 * (p.cumsum() - p) + p - 1.0)
 
 
 def test_step_4_of_lemma_1():

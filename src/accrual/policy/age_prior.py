@@ -220,8 +220,8 @@ class _ByHalfLife:
 class AgePrior(CellPolicy):
     """Learn from every piece at every age, and what arms have in common on the way.
 
-    A heuristic. docs/age_prior.md has the model and where it does badly; docs/proofs.md what is proved of it in
-    the long run.
+    A heuristic. docs/age_prior.md has the model and where it does badly; docs/proofs.md what is proved of it
+    in the long run.
 
     Parameters
     ----------
