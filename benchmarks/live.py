@@ -8,7 +8,9 @@ many groups as a decision has, and then sends four pieces of decisions up to a w
 order. Medians of single calls. `store`: durable pieces through a bandit on SQLite, beside sqlite3
 itself with the same rows in the same tables, in turns in one run; then how long a store takes to open,
 with its snapshot and without. `floor`: a decision with a floor and
-without, and a state with its verdict. Run it on a quiet machine; ratios stand noise better than times.
+without, and a state with its verdict. `contexts`: what `decide` adds to the compiled loop where decisions
+have contexts, and how fast a log with contexts is folded. Run it on a quiet machine; ratios stand noise
+better than times.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import accrual as ac
+from accrual.core.features import Features
+from accrual.live.contexts import told_by_store
 from accrual.live.ledger import Ledger
 from accrual.policy.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
@@ -34,6 +39,11 @@ from accrual.store.sqlite_rows import ADD
 ARMS, WINDOW, ROUNDS, PIECES = 10, 100, 20_000, 4
 NAMES = [f"arm {i}" for i in range(ARMS)]
 clock = time.perf_counter
+# Contexts of 10 numbers, the constant included.
+FEATURES: dict[str, dict[str, Any]] = {
+    "nine numbers": {f"x{j}": (0, 1) for j in range(9)},
+    "levels and flags": {"a": ["r", "s", "t"], "b": ["u", "v", "w"], "c": bool, "d": bool, "e": bool},
+}
 
 
 def micros(times: list[float]) -> float:
@@ -130,6 +140,48 @@ def floor() -> None:
         print(f"  {decisions:9,d} decisions {1e-3 * micros(times):8.2f}", flush=True)
 
 
+def contexts(events: int) -> None:
+    """Decide for contexts, in turns with the compiled loop alone; then fold a log with contexts."""
+    print("\nin memory, AgeLinTS, ten arms, contexts of 10 numbers, microseconds, median; the rest: limit 15")
+    for title, features in FEATURES.items():
+        dice, people, live, compiled = np.random.default_rng(0), [], [], []
+        bandit = ac.Bandit(NAMES, WINDOW, features=features)
+        declared = Features(features)
+        plain = Ledger(bandit.policy, [1.0] * ARMS, WINDOW, features=declared)
+        people = [visitor(features, dice) for _ in range(1000)]
+        known = np.array([declared.stored(one) for one in people])
+        for block in range(ROUNDS // 100):
+            part = slice(block % 10 * 100, block % 10 * 100 + 100)
+            for one in people[part]:
+                start = clock()
+                bandit.decide(context=one)
+                live.append(clock() - start)
+            start = clock()
+            plain.make(block + 1.0, 100, contexts=known[part])
+            compiled.append((clock() - start) / 100)
+        whole, inner = micros(live[1000:]), micros(compiled[10:])
+        print(f"  {title:20s}decide {whole:6.2f}, compiled loop {inner:5.2f}, the rest {whole - inner:6.2f}")
+    filled = ac.Bandit(NAMES, window=1000, features=features)
+    fill(filled, events, filled.stored_contexts(people, len(people)))
+    log = filled._store.read(0, len(NAMES), events)
+    told = told_by_store(filled._store, 0, plain, log).contexts
+    for _ in range(2):  # the first compiles
+        ledger = filled._config.ledger()
+        start = time.process_time()
+        ledger.extend(log, told)
+        rate = len(log.seq) / (time.process_time() - start)
+    print(f"  a log of {len(log.seq):,} events: {rate:,.0f} folded in a second; limit 1,000,000", flush=True)
+
+
+def visitor(features: dict[str, Any], dice: np.random.Generator) -> dict[str, Any]:
+    """Draw a context."""
+    return {
+        name: bool(dice.integers(2)) if kind is bool
+        else str(dice.choice(kind)) if isinstance(kind, list) else dice.random()
+        for name, kind in features.items()
+    }  # fmt: skip
+
+
 def store(events: int) -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("ACCRUAL_BENCH_DIR")) as folder:
         durable(Path(folder))
@@ -216,7 +268,7 @@ def start_up(path: Path, events: int) -> None:
     print(f"  opened without: {without:.2f} s, {events / without:,.0f} events a second; limit 1,000,000")
 
 
-def fill(bandit: ac.Bandit, events: int) -> None:
+def fill(bandit: ac.Bandit, events: int, people: Sequence[bytes] | None = None) -> None:
     dice, made, store = np.random.default_rng(0), 0, bandit._store
     number = bandit._row.number
     while made * (PIECES + 1) < events:
@@ -225,7 +277,8 @@ def fill(bandit: ac.Bandit, events: int) -> None:
         values = (dice.random((n, PIECES)) / PIECES).tolist()
         items: list[StoreRequest] = []
         for i in range(n):
-            items.append(NewDecisions((arms[i],), (1000.0,)))
+            whom = None if people is None else (people[i % len(people)],)
+            items.append(NewDecisions((arms[i],), (1000.0,), contexts=whom))
             for piece in range(PIECES):
                 id_ = max(made + i - int(back[i, piece]), 0)
                 age = float((made + i - id_) // (piece + 1))
@@ -237,11 +290,12 @@ def fill(bandit: ac.Bandit, events: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=["ledger", "bandit", "floor", "store"])
-    parser.add_argument("--events", type=int, default=1_000_000, help="in the store to be opened")
+    parser.add_argument("part", nargs="?", choices=["ledger", "bandit", "floor", "contexts", "store"])
+    parser.add_argument("--events", type=int, default=1_000_000, help="in the store that is opened or folded")
     given = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
-        "ledger": ledger, "bandit": bandit, "floor": floor, "store": lambda: store(given.events),
+        "ledger": ledger, "bandit": bandit, "floor": floor,
+        "contexts": lambda: contexts(given.events), "store": lambda: store(given.events),
     }  # fmt: skip
     for name, part in parts.items():
         if given.part in (None, name):

@@ -98,6 +98,16 @@ def test_bandits_are_listed_archived_restored_deleted_and_erased(cli, tmp_path):
     assert cli("db", "verify", url)[0] == 0
 
 
+def test_a_store_without_bandits_says_so(cli, tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+    open_store(url).close()
+    code, out, err = cli("bandits", "list", "--store", url)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"no bandits in {url} yet; ")
+    code, _, err = cli("bandits", "archive", "plays", "--store", url)
+    assert (code, err) == (2, "accrual: unknown bandit 'plays': there is no bandit\n")
+
+
 def test_serve_makes_a_bandit_of_a_fit_or_of_a_log_once(tmp_path):
     rows = "".join(
         f"{i},{'jazz' if i % 2 else 'rock'},{1.7e9 + i * 600},{i % 5 / 5},{1.7e9 + i * 600 + i % 11 * 3600}\n"

@@ -119,5 +119,5 @@ def test_a_bandit_that_is_refused_is_not_in_the_store(tmp_path):
     store = f"sqlite:///{tmp_path}/plays.db"
     with pytest.raises(ac.InputError, match="clock must give the time"):
         bandit(store=store, clock=datetime.datetime.now)
-    with pytest.raises(ac.InputError, match="unknown bandit 'bandit'; there is none to give"):
+    with pytest.raises(ac.InputError, match="unknown bandit 'bandit': there is no bandit"):
         ac.Bandit.open(store)

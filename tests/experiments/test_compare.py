@@ -14,6 +14,7 @@ import pytest
 
 import accrual as ac
 from accrual.cli.app import run
+from accrual.core.interval import Interval
 from accrual.core.jit import njit
 from accrual.engine.record import record
 from accrual.engine.simulate import simulate
@@ -22,7 +23,7 @@ from accrual.experiments.cells import gather_results
 from accrual.experiments.runner import Local, run_cells
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
-from accrual.fit.schema import Fitted, Interval
+from accrual.fit.schema import Fitted
 from accrual.laws import LeavingLaw, LumpLaw
 from accrual.policy.base import Functions
 from accrual.policy.delayed_ucb1 import DelayedUCB1

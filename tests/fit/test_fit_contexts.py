@@ -11,9 +11,9 @@ import pytest
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.fit.personal import mean_interval
-from accrual.fit.reward_model import Observed, cross_fit, scores
-from accrual.fit.schema import Fitted, Interval, Personalising
+from accrual.core.interval import Interval, mean_interval
+from accrual.core.reward_model import Observed, cross_fit, scores
+from accrual.fit.schema import Fitted, Personalising
 
 BASE = np.array([1.0, 1.05, 0.95])
 
@@ -181,7 +181,7 @@ def test_the_interval_holds_the_truth():
     held, spread = 0, []
     for seed in range(150):
         seen, truth = simulated(1500, seed)
-        found = cross_fit(seen, forward=True)
+        found = cross_fit(seen, "forward")
         rows, single = np.flatnonzero(found.judged), found.single
         told = mean_interval(scores(seen, found, found.choice) - scores(seen, found, single))
         true = float((truth[rows, found.choice[rows]] - truth[rows, single[rows]]).mean())

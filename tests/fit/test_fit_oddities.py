@@ -13,9 +13,10 @@ import pytest
 import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
+from accrual.core.interval import Interval
 from accrual.fit.fit import fit_log
 from accrual.fit.log import open_log
-from accrual.fit.schema import Arm, Interval, Sample
+from accrual.fit.schema import Arm, Sample
 from accrual.fit.summary import best_arm
 
 DAY = 86_400.0

@@ -762,11 +762,12 @@ def test_a_total_above_its_cap_is_counted_and_answered_with_a_warning(store):
     with pytest.warns(UserWarning, match=text):
         answer = bandit.observe(0, 0.5, age=0)
     assert text in answer.warning
+    assert "with the true cap; 2 would be enough for this decision" in answer.warning
     with pytest.warns(UserWarning, match=text):
         assert bandit.observe(0, 0.5, age=0) == answer._replace(status=Status.AGAIN)
     assert not bandit.observe(1, 1.5, age=0).warning
     assert [arm.above_cap for arm in bandit.state().arms] == [1, 0]
-    with pytest.warns(UserWarning, match="cap of 2"):
+    with pytest.warns(UserWarning, match="cap of 2: .*; 5 would be enough"):
         told = bandit.observe_many([1, 1, 7], [0.25, 0.5, 1.0], ages=[0, 0, 0])
     assert [bool(one.warning) for one in told] == [True, True, False]
     told = bandit.submit([NewPiece(0, -0.75, 0.0), Decide(1), NewPiece(1, 0.1, 0.0)])

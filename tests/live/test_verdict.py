@@ -118,9 +118,9 @@ def test_propensities_are_those_of_the_coin():
         (1.5, None, "from 0 to 1"),
         (0.1, {"x": (0.1, 0.2)}, "unknown arm"),
         (0.1, {"a": (0.5, 0.2)}, "must be two"),
-        (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, "more than 1"),
-        (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, "less than 1"),
-        (0.5, {"a": (0.0, 0.1)}, "greatest share"),
+        (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, r"come to 1\.4; lower them, to 1 or less in all"),
+        (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, r"come to 0\.4, .*; raise them, to 1 or more in all"),
+        (0.5, {"a": (0.0, 0.1)}, r"greatest share, 0\.1; take a floor of 0\.2 or less"),
         (0.1, ["a"], "must be a mapping"),
     ],
 )

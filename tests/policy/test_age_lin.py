@@ -64,7 +64,7 @@ def reference(params, stats):
     t = stats.total @ old.T
     e = stats.speed @ old.T
     B = np.einsum("ij,agjk,lk->agil", T, B, T)
-    b = np.einsum("ij,agj->agi", T, b)
+    b, F = (np.einsum("ij,agj->agi", T, sums) for sums in (b, stats.earlier))
     xs, n = B[:, :, 0], B[:, :, 0, 0]
     ng, Sg, qg, vg = n.sum(0), b[:, :, 0].sum(0), stats.growth.sum(0), stats.square.sum(0)
     p = stats.spread.copy()
@@ -79,16 +79,25 @@ def reference(params, stats):
     dof = min(stats.shared[FREEDOM], N / 2)
     s2 = ((E2 / E1) ** 2 + N * max(E2 - fit, E2 / 20)) / (1 + N - dof)
     many = ng > 10
-    rho = np.clip((vg[many] / ng[many] - (Sg[many] / ng[many]) ** 2).sum() / Pr / s2, 0.02, 1)
+    apart = (vg[many] / ng[many] - (Sg[many] / ng[many]) ** 2).sum() / s2
+    rho = np.clip(apart / Pr, 0.02, 1)
+    squares = (p[many] ** 2).sum()
+    own_noise = np.clip((apart - squares) / (p[many].sum() - squares), 0.1, 1)
+    # The noise of the buckets, and what is new in each: the triangular factor of its covariance says it all.
+    noise = np.diag(own_noise * p) + (1 - own_noise) * np.outer(p, p)
+    root = np.linalg.cholesky(noise)
+    lower = root / np.diag(root)  # pay = lower @ news
+    h, v, worth = np.linalg.solve(lower, p), np.diag(root) ** 2, lower.sum(0)
+    b = b - np.einsum("g,agj->agj", (1 - own_noise) * p / (own_noise + (1 - own_noise) * (p.cumsum() - p)), F)
     for g in range(buckets):
         if ng[g] > width:
-            right = sum(b[a, g] - p[g] * B[a, g] @ t[a] for a in range(arms))
+            right = sum(b[a, g] - h[g] * B[a, g] @ t[a] for a in range(arms))
             e[g] = np.linalg.solve(B[:, g].sum(0) + 10 * np.diag(r), right)
     Q, L = np.diag(stats.kappa * r), np.diag(stats.weight * r)
     M = np.linalg.inv(B + Q)
     own = b - np.einsum("agij,gj->agi", B, e)
-    A = sum(p[g] * Q @ M[:, g] @ B[:, g] for g in range(buckets))
-    y = np.einsum("ij,agjk,agk->ai", Q, M, own)
+    A = sum(h[g] ** 2 / v[g] * Q @ M[:, g] @ B[:, g] for g in range(buckets))
+    y = np.einsum("ij,g,agjk,agk->ai", Q, h / v, M, own)
     Ci = np.linalg.inv(A + L)
     W = (L - L @ Ci @ L).sum(0)
     mu = np.linalg.solve(W + width * np.diag(r), np.einsum("ij,ajk,ak->i", L, Ci, y))
@@ -104,13 +113,13 @@ def reference(params, stats):
     alone = (1 + c[0]) / (1 / width + s[0])
     common = limits((1 + c[1:].sum()) / (1 / (shy * width) + s[1:].sum()))
     weight = np.append(limits((1 + c[0]) / (1 / alone + s[0])), limits((1 + c[1:]) / (1 / common + s[1:])))
-    u = np.einsum("agij,agj->agi", M, own - p[None, :, None] * np.einsum("agij,aj->agi", B, t))
+    u = np.einsum("agij,agj->agi", M, own - h[None, :, None] * np.einsum("agij,aj->agi", B, t))
     kappa = (1 + np.einsum("agj->j", (1 - np.diag(Q) * np.einsum("agjj->agj", M)))) / (
-        1 / np.array([50] + [50 * shy] * (width - 1)) + np.einsum("agj,j,g->j", u**2, r, 1 / p) / (rho * s2)
+        1 / np.array([50] + [50 * shy] * (width - 1)) + np.einsum("agj,j,g->j", u**2, r, 1 / v) / (rho * s2)
     )
-    est = t + e.sum(0) + u.sum(1)
-    D = np.einsum("g,agij->aij", p, M) @ Q
-    C = np.einsum("g,agij->aij", p, M) + D @ Ci @ np.swapaxes(D, 1, 2)
+    est = t + worth @ e + np.einsum("g,agj->aj", worth, u)
+    D = np.einsum("g,agij->aij", worth * h, M) @ Q
+    C = np.einsum("g,agij->aij", worth**2 * v, M) + D @ Ci @ np.swapaxes(D, 1, 2)
     return {
         "spread": p,
         "noise": s2,
@@ -173,7 +182,7 @@ def test_amending_equals_having_known():
     functions.amended(params, late, 0, 1, 0.5, 0.6, 0.2, 0.2, x)
     functions.finished(params, known, 0, 0, 0.0, 0.7, x)
     functions.finished(params, known, 0, 1, 0.7, 0.8, x)
-    for name in ("gram", "response", "growth", "square"):
+    for name in ("gram", "response", "earlier", "growth", "square"):
         np.testing.assert_allclose(getattr(late, name), getattr(known, name), rtol=1e-12, err_msg=name)
 
 

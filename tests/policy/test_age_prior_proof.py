@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import accrual as ac
@@ -12,7 +13,7 @@ from accrual.policy.age_prior import AgePrior, _cost
 from accrual.policy.base import Moment
 
 
-def spreads(dice: np.random.Generator, count: int) -> list[np.ndarray]:
+def spreads(dice: np.random.Generator, count: int) -> list[npt.NDArray[np.float64]]:
     """Shares from even to all in one bucket, of two buckets to twenty."""
     return [
         dice.dirichlet(np.full(dice.integers(2, 21), 10.0 ** dice.uniform(-2.5, 1))) + 1e-12
@@ -20,8 +21,8 @@ def spreads(dice: np.random.Generator, count: int) -> list[np.ndarray]:
     ]
 
 
-def lateness(p: np.ndarray) -> np.ndarray:
-    return np.asarray(2.0 * (p.cumsum() - p) + p - 1.0)
+def lateness(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return 2.0 * (p.cumsum() - p) + p - 1.0
 
 
 def test_step_4_of_lemma_1():

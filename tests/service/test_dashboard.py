@@ -548,6 +548,7 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
             contexts = [{"country": "@de"}, {"country": "us"}, {}]
             service.post(f"/v1/bandits/{name}/decisions", {"n": 3, "context": contexts})
             service.post(f"/v1/bandits/{name}/pieces", {"decision": 0, "value": 0.25, "age": 0})
+            service.post(f"/v1/bandits/{name}/features", {"name": "new", "declaration": "bool"})
         page.goto(service.url)
         rows = page.locator("#overview-rows tr")
         expect(rows).to_have_count(2)
@@ -558,17 +559,34 @@ def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
         expect(page.locator("#headline")).to_be_visible()
         expect(page.locator("#overview")).to_be_hidden()
         expect(page.locator("#arms-note")).to_contain_text("Reward is in lectures.")
-        expect(page.locator("#contexts h3")).to_have_text("country")
+        expect(page.locator("#contexts h3")).to_have_text(["country", "new"])
         expect(page.locator("#contexts")).to_contain_text("It was missing in 1 decision.")
-        expect(page.locator("#contexts-worth")).to_contain_text("--context context_country")
+        expect(page.locator("#worth-sentence")).to_contain_text("with fewer than two arms in play")
+        expect(page.locator("#contexts")).to_contain_text("It was missing in 3 decisions.")
+        shown = page.evaluate(
+            """async () => {
+              const { drawWorth } = await import("/dashboard/contexts.js");
+              const figure = (value) => ({ value, low: value - 0.05, high: value + 0.05 });
+              const [more, rest] = [figure(0.1), figure(0.4)];
+              const winners = [{ part: "not new", decisions: 9, arm: "<b>long", than: "short", more }];
+              drawWorth({ more, with_contexts: rest, without: rest, single: "short", winners, decisions: 50,
+                          closed: 90, effective: 1, reason: "", sentence: "Contexts are worth it." });
+              return document.getElementById("contexts-worth").innerText;
+            }"""
+        )
+        assert "the last 50 of 90 closed decisions" in shown
+        assert "<b>long instead of short, where not new" in shown
+        assert "0.100 more" in shown
         with page.expect_download() as loading:
             page.get_by_role("button", name="Download the log").click()
         with open(loading.value.path(), newline="", encoding="utf-8") as file:
             events = list(csv.DictReader(file))
-        assert [event["kind"] for event in events] == ["add_arm", "decision", "decision", "decision", "piece"]
+        kinds = ["add_arm", "decision", "decision", "decision", "piece", "add_feature"]
+        assert [event["kind"] for event in events] == kinds
+        assert (events[5]["feature"], events[5]["context_new"]) == ("new", "")
         assert (events[4]["value"], events[4]["decision"], events[1]["propensity"]) == ("0.25", "0", "1")
         assert events[1]["arm"] == """'=a "b", c"""  # or a spreadsheet would take it for a formula
-        assert [event["context_country"] for event in events] == ["", "'@de", "us", "", ""]
+        assert [event["context_country"] for event in events] == ["", "'@de", "us", "", "", ""]
         page.get_by_role("link", name="All bandits").click()
         expect(rows).to_have_count(2)
         expect(page.locator("#watch")).to_be_hidden()

@@ -38,12 +38,14 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
     with serving(tmp_path) as service:
         assert service.get("/healthz").status_code == 200  # for those who watch over it
         assert service.get("/v1/openapi.json").status_code == 200
-        assert service.post("/v1/bandits", BODY, headers=bearer(keys["admin"])).status_code == 201
+        made_of = BODY | {"features": {"plan": ["free"]}, "policy": "AgePrior"}
+        assert service.post("/v1/bandits", made_of, headers=bearer(keys["admin"])).status_code == 201
         at = "/v1/bandits/plays"
         routes = [
             ("GET", "/v1/bandits", None, "read"),
             ("GET", at, None, "read"),
             ("GET", f"{at}/state", None, "read"),
+            ("GET", f"{at}/contexts", None, "read"),
             ("GET", f"{at}/history", None, "read"),
             ("GET", f"{at}/decisions", None, "read"),
             ("GET", f"{at}/decisions/0/explain", None, "read"),
@@ -52,9 +54,10 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
             ("POST", f"{at}/decisions", {}, "write"),
             ("POST", f"{at}/pieces", {"decision": 0, "value": 0.5}, "write"),
             ("POST", f"{at}/decisions/0/close", None, "write"),
-            ("POST", "/v1/bandits", BODY, "admin"),
+            ("POST", "/v1/bandits", made_of, "admin"),
             ("POST", f"{at}/arms", {"name": "folk"}, "admin"),
             ("POST", f"{at}/arms/retire", {"name": "folk"}, "admin"),
+            ("POST", f"{at}/features", {"name": "new", "declaration": "bool"}, "admin"),
             ("POST", f"{at}/archive", None, "admin"),
             ("DELETE", at, None, "admin"),
             ("POST", f"{at}/restore", None, "admin"),
@@ -65,7 +68,7 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
         )
         service.post(f"{at}/decisions", headers=bearer(keys["write"]))
         before = service.get(f"{at}/export", headers=bearer(keys["read"])).json()
-        for method, path, body, scope in routes:
+        for method, path, sent, scope in routes:
             bad = [
                 ({}, "no-key", 401),
                 (bearer("acc_" + "0" * 12 + "_" + "A" * 43), "bad-key", 401),
@@ -75,12 +78,12 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
                 *[(bearer(key), "scope", 403) for other, key in keys.items() if other != scope],
             ]
             for headers, kind, status in bad:
-                answer = service.http.request(method, path, json=body, headers=headers)
+                answer = service.http.request(method, path, json=sent, headers=headers)
                 assert (answer.status_code, problem(answer)) == (status, kind), (method, path, headers)
                 assert status == 403 or answer.headers["www-authenticate"].startswith("Bearer")
         assert service.get(f"{at}/export", headers=bearer(keys["read"])).json() == before
-        for method, path, body, scope in routes:
-            answer = service.http.request(method, path, json=body, headers=bearer(keys[scope]))
+        for method, path, sent, scope in routes:
+            answer = service.http.request(method, path, json=sent, headers=bearer(keys[scope]))
             assert answer.status_code in (200, 201), (method, path, answer.text)
 
 

@@ -504,7 +504,7 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
             **{table: row._fields for table, row in TABLES.items()},
             "block": ("bandit", "seq", "body"),
         }.items():
-            newer = {"salt", "propensity", "context", "stream"} | (
+            newer = {"salt", "propensity", "context", "stream", "declared"} | (
                 set() if table == "api_key" else {"digest"}
             )
             names = ", ".join(f'"{name}"' for name in columns if name not in newer)

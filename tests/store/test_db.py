@@ -17,12 +17,13 @@ from tests.postgres import server
 import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
+from accrual.core.features import feature_bytes
 from accrual.fit.log import open_log
 from accrual.store import checksums, migrate
 from accrual.store.address import parse
 from accrual.store.backends import open_store
 from accrual.store.backup import backup, restore
-from accrual.store.base import AddArm, CloseDecision, NewDecisions, NewPiece
+from accrual.store.base import AddArm, AddFeature, CloseDecision, NewDecisions, NewPiece
 from accrual.store.event_schema import TABLES, select_all
 from accrual.store.export import export
 from accrual.store.readers import open_reader
@@ -41,6 +42,7 @@ FROZEN = {
     "0006_propensity.py": "fe0a40905a46492533c9cc699633019a215962498da847a8e9abd7def005162c",
     "0007_contexts.py": "0dc7252c44ec014a37c892ddbb2f6fdb0f9edf682b340cd8883818bcf4bc0d7b",
     "0008_streams.py": "c26f23a185904d15fe00957989ab5f002f17cd282495096ae3a27ec4ef5c3bd2",
+    "0009_features.py": "d17e0a55e45a5ef763bbbb289b63d6bf23a2615431d40969fb861bdfb46a9c5a",
 }
 
 
@@ -69,7 +71,14 @@ def fill(url, events=5000):
     arms = [AddArm("ü", 1.0, 60.0), AddArm("b", 2.0, 60.0)]
     clocked = store.create("clock", {"own_policy": True}, arms, False, 1e9).number
     store.append(
-        clocked, [NewDecisions((0, 1), (60.0, 60.0)), NewPiece(0, 0.5, age=0.0), CloseDecision(1)], 1e9 + 0.5
+        clocked,
+        [
+            NewDecisions((0, 1), (60.0, 60.0), contexts=(bytes(8), bytes(8))),
+            NewPiece(0, 0.5, age=0.0),
+            CloseDecision(1),
+            AddFeature(0, feature_bytes("new", bool)),
+        ],
+        1e9 + 0.5,
     )
     store.close()
     return state
@@ -189,6 +198,7 @@ DAMAGE = [
     ("UPDATE piece SET decision = 99999 WHERE bandit = 1 AND seq = 260", "pieces of no decision"),
     ("UPDATE change SET subject = 88888 WHERE bandit = 2 AND kind = 2", "closings of no decision"),
     ("DELETE FROM change WHERE bandit = 2 AND kind = 3", "arms without an event"),
+    ("UPDATE change SET subject = 7 WHERE bandit = 2 AND kind = 5", "features without a declaration"),
     ("UPDATE piece SET late = NOT late WHERE bandit = 1 AND seq = 260", "pieces whose lateness is wrong"),
     ("UPDATE piece SET age = age + 1 WHERE bandit = 1 AND seq = 260", "pieces whose age"),
     (

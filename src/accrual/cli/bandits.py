@@ -19,11 +19,15 @@ Url = Annotated[str | None, typer.Option("--store", metavar="URL", help="The dat
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Which bandit.")]
 
 
+def _url(url: str | None) -> str:
+    return url or os.environ.get("ACCRUAL_STORE", "sqlite:///accrual.db")
+
+
 @contextmanager
 def _opened(url: str | None, readonly: bool = False) -> Iterator[Store]:
     from accrual.store.backends import open_store
 
-    store = open_store(url or os.environ.get("ACCRUAL_STORE", "sqlite:///accrual.db"), readonly=readonly)
+    store = open_store(_url(url), readonly=readonly)
     try:
         yield store
     finally:
@@ -34,11 +38,15 @@ def _opened(url: str | None, readonly: bool = False) -> Iterator[Store]:
 def list_(store: Url = None) -> None:
     """Show all bandits, and which are archived."""
     from accrual.cli.output import show_table
+    from accrual.store.address import parse
 
     with _opened(store, readonly=True) as place:
         rows = [row for name in place.names() if (row := place.find(name)) is not None]
         lines = [[row.name, _state(row), str(len(place.arms(row.number)))] for row in rows]
-    show_table(["name", "state", "arms"], lines)
+    if lines:
+        show_table(["name", "state", "arms"], lines)
+    else:
+        typer.echo(f"no bandits in {parse(_url(store))} yet; ac.Bandit makes them, or a service is asked to")
 
 
 @app.command()

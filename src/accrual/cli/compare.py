@@ -17,9 +17,9 @@ from accrual.core.figures import figure
 from accrual.core.files import write_csv
 
 if TYPE_CHECKING:
+    from accrual.core.interval import Interval
     from accrual.experiments.comparison_result import Comparison
     from accrual.experiments.runner import Executor
-    from accrual.fit.schema import Interval
 
 
 class CompareExtent(NamedTuple):

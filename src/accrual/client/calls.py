@@ -13,11 +13,13 @@ from .errors import InputError, whole
 from .results import (
     BanditInfo,
     BanditState,
+    ContextWorth,
     Decision,
     EventPage,
     Explanation,
     PieceResult,
     build,
+    build_context_worth,
     build_events,
     build_explanation,
     build_state,
@@ -66,9 +68,7 @@ def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | s
         listed = [{"name": arm} for arm in arms]
     given = {key: value for key, value in settings.items() if value is not None}
     if "features" in given:
-        given["features"] = {
-            name: "bool" if kind is bool else list(kind) for name, kind in given["features"].items()
-        }
+        given["features"] = {name: _declaration(kind) for name, kind in given["features"].items()}
     body = {"name": name, "arms": listed, "window": window, **given}
     return Call("POST", "/v1/bandits", body, lambda found: build(BanditInfo, found))
 
@@ -176,6 +176,21 @@ def retire_arm(bandit: str, name: str) -> Call[None]:
     return Call("POST", _of(bandit, "arms/retire"), {"name": name}, _nothing)
 
 
+def add_feature(bandit: str, name: str, declaration: Any) -> Call[None]:
+    """Add a feature; the same request again is no error."""
+    body = {"name": name, "declaration": _declaration(declaration)}
+    return Call("POST", _of(bandit, "features"), body, _nothing)
+
+
+def _declaration(kind: Any) -> Any:
+    """Return what a feature may be as JSON has it: `bool`, levels, or the two ends of a range."""
+    if kind is bool:
+        return "bool"
+    if isinstance(kind, list | tuple):
+        return list(kind)
+    raise InputError(f"a feature must be ['de', 'us'], bool or (0, 50), for example, not {kind!r}")
+
+
 def close(bandit: str, decision: int) -> Call[None]:
     """Refuse further pieces of a decision."""
     return Call("POST", _of(bandit, f"decisions/{whole('decision', decision, 0)}/close"), None, _nothing)
@@ -184,6 +199,11 @@ def close(bandit: str, decision: int) -> Call[None]:
 def state(bandit: str) -> Call[BanditState]:
     """Show what is known of every arm."""
     return Call("GET", _of(bandit, "state"), None, build_state)
+
+
+def context_worth(bandit: str) -> Call[ContextWorth]:
+    """Show what contexts are worth: reward per decision with and without."""
+    return Call("GET", _of(bandit, "contexts"), None, build_context_worth)
 
 
 def explain(bandit: str, decision: int) -> Call[Explanation]:

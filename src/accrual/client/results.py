@@ -181,6 +181,39 @@ class BanditState(NamedTuple):
     alarm: Alarm
 
 
+class Interval(NamedTuple):
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Winner(NamedTuple):
+    """Decisions for which another arm pays more than the best one for all."""
+
+    part: str  # whom they were for, such as country=us
+    decisions: int
+    arm: str  # the one that pays more there
+    than: str  # the one that pays best for all
+    more: Interval  # how much more, a decision; all such intervals hold together
+
+
+class ContextWorth(NamedTuple):
+    """What contexts are worth, judged by closed decisions. The intervals are for one look."""
+
+    more: Interval | None  # what choosing by context adds to a decision; None where it cannot be told
+    with_contexts: Interval | None  # what a decision pays if its arm is chosen by context
+    without: Interval | None  # what it pays if all get the one arm that pays best
+    single: str  # that arm
+    winners: list[Winner]
+    decisions: int  # closed ones that it is judged by, the last ones
+    closed: int  # in all
+    effective: float  # decisions of equal weight that the figures rest on
+    reason: str  # why it cannot be told; empty where it can
+    sentence: str
+
+
 class Reason(NamedTuple):
     """How an arm looked when a decision was made."""
 
@@ -208,7 +241,7 @@ class Event(NamedTuple):
     """A row of the log; None where a kind of event has no such field."""
 
     seq: int
-    kind: str  # decision, piece, close, add_arm or retire_arm
+    kind: str  # decision, piece, close, add_arm, retire_arm or add_feature
     at: float
     decision: int | None = None
     arm: str | None = None
@@ -219,6 +252,8 @@ class Event(NamedTuple):
     propensity: float | None = None
     cap: float | None = None
     context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
+    feature: str | None = None  # the name of a feature that was added, and ...
+    declaration: str | list[str] | list[float] | None = None  # ... what it may be: "bool", levels or a range
     imported: bool | None = None  # True where a decision or piece comes from an old log
 
 
@@ -255,6 +290,14 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
     parts = {"arms": arms, "verdict": _verdict(answer["verdict"]), "features": features,
              "guardrails": guardrails, "alarm": changed}  # fmt: skip
     return build(BanditState, {**answer, **parts})
+
+
+def build_context_worth(answer: Mapping[str, Any]) -> ContextWorth:
+    """Make what contexts are worth from an answer's object."""
+    winners = [build(Winner, {**one, "more": build(Interval, one["more"])}) for one in answer["winners"]]
+    names = ("more", "with_contexts", "without")
+    figures = {name: answer[name] and build(Interval, answer[name]) for name in names}
+    return build(ContextWorth, {**answer, **figures, "winners": winners})
 
 
 def build_explanation(answer: Mapping[str, Any]) -> Explanation:

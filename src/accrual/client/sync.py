@@ -11,7 +11,7 @@ import httpx
 from . import calls
 from .calls import Call, Piece, PieceOptions
 from .errors import ServiceError, error_of
-from .results import BanditInfo, BanditState, Decision, EventPage, Explanation, PieceResult
+from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
 from .retry import AGAIN, pause
 
 T = TypeVar("T")
@@ -98,6 +98,10 @@ class Client:
         """Never choose an arm again."""
         self._send(calls.retire_arm(bandit, name))
 
+    def add_feature(self, bandit: str, name: str, declaration: Any) -> None:
+        """Add a feature: a list of levels, `bool`, or a range, as in `features` when a bandit is made."""
+        self._send(calls.add_feature(bandit, name, declaration))
+
     def close_decision(self, bandit: str, decision: int) -> None:
         """Refuse further pieces of a decision."""
         self._send(calls.close(bandit, decision))
@@ -105,6 +109,10 @@ class Client:
     def state(self, bandit: str) -> BanditState:
         """Show what is known of every arm."""
         return self._send(calls.state(bandit))
+
+    def context_worth(self, bandit: str) -> ContextWorth:
+        """Show what contexts are worth: reward per decision with and without."""
+        return self._send(calls.context_worth(bandit))
 
     def explain(self, bandit: str, decision: int) -> Explanation:
         """Explain why a decision fell as it did."""

@@ -27,7 +27,7 @@ def unknown(what: str, given: object, options: Iterable[str]) -> InputError:
     """
     names = list(options)
     if not names:
-        return InputError(f"unknown {what} {given!r}; there is none to give")
+        return InputError(f"unknown {what} {given!r}: there is no {what}")
     spellings = {name.lower(): name for name in reversed(names)}
     near = difflib.get_close_matches(str(given).lower(), spellings, n=1, cutoff=0.5)
     hint = f"; did you mean {spellings[near[0]]!r}?" if near else ""

@@ -16,10 +16,13 @@ nothing, None, NaN     NaN; counted as missing        0 for every level; the mid
 =====================  =============================  ================================================
 
 Anything else is refused: a feature that was not declared, a value of another type, an infinite number.
+
+A feature that is added later is the last one. In contexts that were stored before it is missing.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -39,6 +42,8 @@ VALUE_MOST = 1e50
 UNKNOWN, MISSING, BEYOND = range(3)  # what is counted, of each feature
 ODDITIES = ("unknown", "missing", "out of range")
 CONSTANT = "always"
+_NUMBER = 8  # bytes of a stored number
+_MISSING = struct.pack("<d", math.nan)
 
 
 class Encoding(NamedTuple):
@@ -82,7 +87,10 @@ class Features:
         self.columns: tuple[str, ...] = (CONSTANT, *self._columns())
         """What the numbers that a policy sees are, by name."""
         if self.width > WIDTH_MOST:
-            raise InputError(f"levels and other features are {self.width - 1}, more than {WIDTH_MOST - 1}")
+            raise InputError(
+                f"levels and other features are {self.width - 1}, more than {WIDTH_MOST - 1}; leave out the "
+                "rarest levels, which then count as unknown, or a feature"
+            )
         counts = [len(kind) if isinstance(kind, list) else 1 for kind in self.kinds.values()]
         ranges = [kind if isinstance(kind, tuple) else (0.0, 1.0) for kind in self.kinds.values()]
         self.encoding = Encoding(
@@ -106,6 +114,18 @@ class Features:
     def width(self) -> int:
         """How many numbers a policy sees of a context, the constant included."""
         return len(self.columns)
+
+    def with_feature(self, name: str, kind: Any) -> Features:
+        """Return these features and one more, which is the last; an error if it cannot be one.
+
+        Examples
+        --------
+        >>> Features({"new": bool}).with_feature("plan", ["free", "paid"]).columns
+        ('always', 'new', 'plan=free', 'plan=paid')
+        """
+        if name in self.kinds:
+            raise InputError(f"there is a feature {name!r} already; give the new one another name")
+        return Features({**self.kinds, name: kind})
 
     def written(self) -> dict[str, Any]:
         """Return what `read` takes, in JSON's types."""
@@ -132,22 +152,22 @@ class Features:
         if not isinstance(context, Mapping):
             raise InputError(f"a context must be features with their values, not {context!r}")
         numbers = tuple([self._number(name, kind, context.get(name)) for name, kind in self.kinds.items()])
-        for name in context:
-            if name not in self.kinds:
-                raise unknown("feature", str(name), self.kinds)
+        if not context.keys() <= self.kinds.keys():
+            odd = next(name for name in context if name not in self.kinds)
+            raise unknown("feature", str(odd), self.kinds)
         return numbers
 
     def _number(self, name: str, kind: Any, value: Any) -> float:
         given = type(value)  # the usual types first: this runs for every feature of every decision
         if given is str and name in self._places:
             return self._places[name].get(value, -1.0)
+        if kind is bool and (given is bool or given is np.bool_):
+            return 1.0 if value else 0.0
         if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
             return float(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return math.nan
         if kind is bool:
-            if isinstance(value, bool | np.bool_):
-                return 1.0 if value else 0.0
             raise InputError(f"the feature {name!r} must be True or False, not {value!r}")
         if isinstance(kind, tuple):
             number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
@@ -174,13 +194,48 @@ class Features:
 
     def read_back_bytes(self, stored: bytes) -> dict[str, Any]:
         """Return for people a context as a store keeps it: 8 bytes for each number, little-endian."""
-        return self.read_back(struct.unpack(f"<{len(self)}d", stored))
+        return self.read_back(struct.unpack(f"<{len(self)}d", padded(stored, len(self))))
 
     def seen(self, stored: Sequence[float] | Floats) -> Floats:
         """Return what a policy sees of a stored context."""
         x = np.zeros(self.width)
         encode(self.encoding, np.array(stored, np.float64), x)
         return x
+
+
+def padded(stored: bytes, features: int) -> bytes:
+    """Return a context as a store keeps it, with those of the last features that it lacks: missing ones.
+
+    Examples
+    --------
+    >>> len(padded(bytes(8), 3)), padded(bytes(8), 1) == bytes(8)
+    (24, True)
+    """
+    return stored + _MISSING * (features - len(stored) // _NUMBER)
+
+
+def feature_bytes(name: str, kind: Any) -> bytes:
+    """Return a feature that is added later as a store keeps it: JSON of its name and what it may be.
+
+    Examples
+    --------
+    >>> feature_bytes("visits", (0, 50)), feature_of(feature_bytes("visits", (0, 50)))
+    (b'{"visits": [0.0, 50.0]}', ('visits', (0.0, 50.0)))
+    """
+    return json.dumps(Features({name: kind}).written()).encode()
+
+
+def feature_of(declared: bytes) -> tuple[str, Any]:
+    """Return the name of a feature and what it may be, from what `feature_bytes` returned."""
+    ((name, kind),) = Features.read(json.loads(declared)).kinds.items()
+    return name, kind
+
+
+def all_features(founding: Features, added: Sequence[bytes]) -> Features:
+    """Return the features that a bandit was made with, and those that were added later."""
+    for declared in added:
+        founding = founding.with_feature(*feature_of(declared))
+    return founding
 
 
 _HINT = "for example {'country': ['de', 'us'], 'new': bool, 'visits': (0, 50)}"

@@ -336,7 +336,7 @@ def team_kernel(spec: KernelSpec) -> Any:
     side_by_side, note = bool(spec.sums), put_into(max(len(spec.sums), 1))
     get, put, add = adder_of(spec.sums or (0,))
     refresh_stage, staged = functions.refresh_stage, functions.refresh_stage is not no_refresh_stage
-    first_step = functions.survey_steps[0][1] if staged else no_decided
+    first_step: Any = functions.survey_steps[0][1] if staged else no_decided
     take_steps = _in_steps(functions.survey_steps[1 if staged else 0 :])
     stepped = bool(functions.survey_steps)
     surveyed = survey is not no_survey and not stepped
@@ -465,9 +465,9 @@ def team_kernel(spec: KernelSpec) -> Any:
                         put(stats, thread, totals)
                     elif count > threads:
                         while u < found:
-                            k = np.int64(table[u])
-                            if k >= 0 and k & (threads - 1) == thread:
-                                put(stats, k, add(get(stats, k), table, u + next_, next_))
+                            arm = np.int64(table[u])
+                            if arm >= 0 and arm & (threads - 1) == thread:
+                                put(stats, arm, add(get(stats, arm), table, u + next_, next_))
                             u += one
                 else:
                     table[u], table[u + next_] = before, after

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.fit.schema import Arm, Interval
+from accrual.core.interval import Interval
+from accrual.fit.schema import Arm
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

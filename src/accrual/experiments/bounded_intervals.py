@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from accrual.fit.schema import Interval
+from accrual.core.interval import Interval
 
 _LOW, _HIGH = 0.025, 0.975
 Z = float(special.ndtri(_HIGH))

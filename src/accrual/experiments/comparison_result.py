@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
 from accrual.core.figures import figure, notebook_html
+from accrual.core.interval import Interval
 from accrual.engine.result import Result
 from accrual.experiments.bounded_intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.experiments.comparison_setup import AT_ONCE, BASELINE, WAITING, ComparisonSetup, runs_of_draw
-from accrual.fit.schema import Interval
 from accrual.policy.base import Policy
 from accrual.policy.catalog import parse, policy_text
 

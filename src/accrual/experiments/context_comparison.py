@@ -1,11 +1,11 @@
 """Policies on a log with contexts: a visitor of the log comes, and a model says what each arm would pay.
 
-Nobody knows what an arm that the log did not choose would have paid. Here a linear model of the context
-says it (`accrual.fit.reward_model`), and what it says is compared with the log first: where the two disagree,
+Nobody knows what an arm that the log did not choose would have paid. Here a linear model of the context says
+it (`accrual.core.reward_model`), and what it says is compared with the log first: where the two disagree,
 nothing is simulated. A run draws two thirds of the log's closed decisions, fits the model to them, and lets
 visitors come at the log's pace, each like one of the drawn. A decision of an arm pays what a random closed
-decision of that arm paid, at the ages at which it did, multiplied so that its mean is what the model says
-for this visitor.
+decision of that arm paid, at the ages at which it did, multiplied so that its mean is what the model says for
+this visitor.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ import numpy as np
 
 from accrual.core.errors import InputError, need, whole
 from accrual.core.figures import figure
+from accrual.core.interval import Interval
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.experiments.bounded_intervals import t_factor, within
 from accrual.experiments.replay import check_propensities
 from accrual.experiments.replay_log import Floats, Ints, ReplayLog, resampled
 from accrual.fit.personal import ARMS_MOST
-from accrual.fit.schema import Interval, Personalising
+from accrual.fit.schema import Personalising
 from accrual.live.ledger import Ledger
 from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.age_ts import AgeTS

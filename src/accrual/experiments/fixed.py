@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown
+from accrual.core.interval import Interval
 from accrual.experiments.bounded_intervals import t_factor, within
 from accrual.experiments.replay_log import Floats, ReplayLog
-from accrual.fit.schema import Interval
 
 _ALWAYS = "always "
 LEAST = 20  # effective decisions below which a figure would only mislead

@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown, whole
+from accrual.core.interval import Interval
 from accrual.core.progress import Progress
 from accrual.core.random import SEED_MOST
 from accrual.experiments.bounded_intervals import t_factor, within
 from accrual.experiments.fixed import Fixed, judge
 from accrual.experiments.replay_log import Bools, Ints, ReplayLog, resampled
-from accrual.fit.schema import Interval
 from accrual.live.ledger import Ledger
 from accrual.policy.base import Policy
 

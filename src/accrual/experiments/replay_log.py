@@ -12,9 +12,9 @@ import numpy.typing as npt
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.core.groups import followed_for, is_closed, is_within
+from accrual.core.reward_model import Observed, cross_fit
 from accrual.fit.completed import PaidDecisions, complete
 from accrual.fit.context_columns import LogContexts, read_contexts
-from accrual.fit.reward_model import Observed, cross_fit
 from accrual.fit.schema import Fitted
 from accrual.fit.tables import Log
 
@@ -98,7 +98,7 @@ class ReplayLog:
         """What a model expects each arm to pay at each decision: decisions x arms.
 
         With contexts it is linear in them, and fitted without the decision's fold of the log
-        (`accrual.fit.reward_model`). Without, it is the arm's mean.
+        (`accrual.core.reward_model`). Without, it is the arm's mean.
         """
         number = np.bincount(self.arm, minlength=len(self.arms))
         means = np.bincount(self.arm, self.rewards, len(self.arms)) / np.maximum(number, 1)

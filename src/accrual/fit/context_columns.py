@@ -87,7 +87,7 @@ def read_contexts(log: Log) -> LogContexts:
     """Read the contexts of an opened log, in the order of its decisions; refuse what can be none."""
     kinds: dict[str, Any] = {}
     columns, words = [], []
-    counts = {told.role: _counts(log, told) for told in log.contexts}
+    counts = {told.role: count_cells(log, told) for told in log.contexts}
     width = WIDTH_MOST - 1 - len(counts)
     for told in log.contexts:
         kind, said = _kind(log, told, counts[told.role], max(width // len(counts), 2))
@@ -97,7 +97,9 @@ def read_contexts(log: Log) -> LogContexts:
     return LogContexts(Features(kinds), np.stack(columns, axis=1), words)
 
 
-class _Counts(NamedTuple):
+class ContextCounts(NamedTuple):
+    """How many cells of a column of contexts are what."""
+
     decisions: int
     given: int
     different: int
@@ -107,10 +109,11 @@ class _Counts(NamedTuple):
     whole: int
 
 
-def _counts(log: Log, told: ContextColumn) -> _Counts:
+def count_cells(log: Log, told: ContextColumn) -> ContextCounts:
+    """Count what the cells of a column of contexts are."""
     x = told.role
     number = f"TRY_CAST({x} AS DOUBLE)"
-    return _Counts(
+    return ContextCounts(
         *log.query(
             f"SELECT count(*), count({x}), count(DISTINCT {x}), count({number}), "
             f"count(*) FILTER (regexp_matches({x}, '^-?0[0-9]')), "
@@ -120,7 +123,7 @@ def _counts(log: Log, told: ContextColumn) -> _Counts:
     )
 
 
-def _kind(log: Log, told: ContextColumn, found: _Counts, most: int) -> tuple[Any, str]:
+def _kind(log: Log, told: ContextColumn, found: ContextCounts, most: int) -> tuple[Any, str]:
     """Decide what kind of feature a column is, and say so."""
     if found.different < 2:
         raise InputError(f"context {told.name!r} has fewer than two values: nothing can depend on it")
@@ -150,7 +153,7 @@ def _kind(log: Log, told: ContextColumn, found: _Counts, most: int) -> tuple[Any
     return levels, f"{len(levels)} levels{others}{empty}"
 
 
-def _range(log: Log, told: ContextColumn, found: _Counts, empty: str) -> tuple[Any, str]:
+def _range(log: Log, told: ContextColumn, found: ContextCounts, empty: str) -> tuple[Any, str]:
     if not told.kind and found.whole == found.given and found.different > max(LEVELS_MOST, found.given / 2):
         raise InputError(
             f"context {told.name!r} has {found.different:,} different whole numbers in {found.given:,} "

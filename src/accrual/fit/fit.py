@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from accrual.core.durations import parse_length, show_length
 from accrual.core.errors import InputError, unknown
+from accrual.core.interval import Interval
+from accrual.fit.context_oddities import context_oddities
 from accrual.fit.exact import ExactScale
 from accrual.fit.findings import arms_differ_in_speed, groups_depend
 from accrual.fit.grids import EvenGrid, FineGrid
@@ -25,7 +27,7 @@ from accrual.fit.log_passes import (
 )
 from accrual.fit.personal import personalise
 from accrual.fit.sample import draw_samples, sample_size
-from accrual.fit.schema import Arm, Cap, Fitted, Interval, Shares
+from accrual.fit.schema import Arm, Cap, Fitted, Shares
 from accrual.fit.tables import Log, LogFacts
 from accrual.fit.window import course_grid, cut_window, first_guess, recommend, watched
 
@@ -111,6 +113,10 @@ def fit_log(
         )
         for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
     ]  # fmt: skip
+    contexts = None
+    if isinstance(log, Log) and log.contexts:
+        contexts = personalise(log, length, parts, uniform)
+        log.odd += context_oddities(log)
     return Fitted(
         unit="seconds" if log.timestamps else "the log's own",
         window=length,
@@ -126,7 +132,7 @@ def fit_log(
         findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
         warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
-        contexts=personalise(log, length, parts, uniform) if isinstance(log, Log) and log.contexts else None,
+        contexts=contexts,
     )
 
 
@@ -202,8 +208,8 @@ def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | No
         given = float(own[name]) if name in own else None
         if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
             raise InputError(
-                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; "
-                "a cap is the most that one can pay"
+                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; a cap is the most "
+                f"that one can pay, so give {seen:g} or more, or none"
             )
         if given is not None and given <= 0.0:
             raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")

@@ -13,8 +13,8 @@ _GAP = 0.05  # of the log's length: what may lie between the last piece and the 
 _ORPHANS = 0.01  # of the pieces
 _IDENTICAL = 0.5  # of the pieces
 _UNEVEN = 1.05  # times the smallest propensity of an arm
-_NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
-_SHOWN = 5
+NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
+SHOWN = 5
 
 
 @dataclass
@@ -94,9 +94,9 @@ def _ages(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
 
 
 def _arms(arms: tuple[str, ...]) -> Iterator[str]:
-    nobody = [arm for arm in arms if arm.strip().lower() in _NOBODY]
+    nobody = [arm for arm in arms if arm.strip().lower() in NOBODY]
     if nobody:
-        names = ", ".join(map(repr, nobody[:_SHOWN]))
+        names = ", ".join(map(repr, nobody[:SHOWN]))
         yield (
             f"{'an arm is' if len(nobody) == 1 else 'arms are'} called {names}: "
             "if that means that nothing was chosen, leave those decisions out"
@@ -106,5 +106,5 @@ def _arms(arms: tuple[str, ...]) -> Iterator[str]:
         alike[" ".join(arm.lower().split())].append(arm)
     same = [names for names in alike.values() if len(names) > 1]
     if same:
-        shown = "; ".join(" and ".join(map(repr, names)) for names in same[:_SHOWN])
+        shown = "; ".join(" and ".join(map(repr, names)) for names in same[:SHOWN])
         yield f"arms differ only by spaces or capitals, and count as different: {shown}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.context_value import Winner
 from accrual.core.errors import InputError, whole
-from accrual.core.figures import figure
 from accrual.core.files import replacing
 from accrual.core.groups import group_of
+from accrual.core.interval import Interval
 from accrual.fit.json_fields import read_fields
 from accrual.laws import EmpiricalLaw
 from accrual.problem import WINDOW_MOST, Problem
@@ -30,29 +30,6 @@ Ints = npt.NDArray[np.int64]
 FORMAT = "accrual problem"
 VERSION = 1
 _MOST = 1 << 30  # bytes of a file that is read
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval, whose ends are NaN where they are not known.
-
-    Examples
-    --------
-    >>> str(Interval(2.5, 2.0, 3.25)), Interval(1000.4, 900.0, 1100.0).between()
-    ('2.5 (95 % 2 to 3.25)', '900 to 1,100')
-    """
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        between = "" if math.isnan(self.low) else f" (95 % {self.between()})"
-        return figure(self.value) + between
-
-    def between(self) -> str:
-        """Write the interval; a dash where it is not known."""
-        return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -163,28 +140,6 @@ class Finding:
     statistic: float | None
     p: float | None
     yes: bool
-
-
-@dataclass(frozen=True)
-class Winner:
-    """Decisions for which another arm pays more than the best one for all.
-
-    Attributes
-    ----------
-    part : str
-        Whom the decisions were for, such as ``"country=us"``.
-    decisions : int
-    arm, than : str
-        The arm that pays more there, and the one that pays best for all.
-    more : Interval
-        How much more it pays a decision; all such intervals hold together with 95 %.
-    """
-
-    part: str
-    decisions: int
-    arm: str
-    than: str
-    more: Interval
 
 
 @dataclass(frozen=True)

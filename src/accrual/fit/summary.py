@@ -12,7 +12,8 @@ from accrual.core.errors import need
 from accrual.core.figures import figure, notebook_html
 
 if TYPE_CHECKING:
-    from accrual.fit.schema import Arm, Fitted, Interval, Personalising
+    from accrual.core.interval import Interval
+    from accrual.fit.schema import Arm, Fitted, Personalising
 
 LEVEL = 0.05
 ARMS_SHOWN = 20

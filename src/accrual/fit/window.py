@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from accrual.core.durations import UNITS, show_length
 from accrual.core.errors import InputError, whole
+from accrual.core.interval import Interval
 from accrual.fit.grids import CoarseGrid, FineGrid
 from accrual.fit.intervals import ArmSums, GroupEstimate
 from accrual.fit.log_passes import ArrivalCurve, count_followed, longest_followed
-from accrual.fit.schema import Interval, Recommended
+from accrual.fit.schema import Recommended
 from accrual.fit.tables import LogFacts
 from accrual.fit.tail import estimate_tail, payments
 

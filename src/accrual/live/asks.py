@@ -15,10 +15,16 @@ from accrual.live.commit import Ask, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.contexts import checked_contexts, stored_contexts
 from accrual.live.log_follower import LogFollower
-from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm
+from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm, Status
 
 DECISIONS_MOST = 100_000  # in one call
 UNKNOWN_DECISION = "no decision has the id {id!r}; nothing was stored"
+REFUSED_PIECES = {  # what becomes of a piece, and what is then said
+    Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
+    Status.UNKNOWN: UNKNOWN_DECISION,
+    Status.FUTURE: "decision {id} has not reached the age of that piece; nothing was stored",
+    Status.EARLY: "that piece is from before decision {id} was made; nothing was stored",
+}
 
 
 class AskChecks:
@@ -95,7 +101,7 @@ class AskChecks:
             if ask.key is not None:
                 name_of("a decision", ask.key)
             n = whole("n", ask.n, 1, DECISIONS_MOST)
-            features = self._config.features
+            features = self._follower.ledger.visitors.features
             contexts = stored_contexts(features, None, n) if ask.contexts is None else ask.contexts
             return Decide(n, ask.key, checked_contexts(features, contexts, n))
         if isinstance(ask, AddArm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Unpack, overload
@@ -13,17 +13,19 @@ from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
+from accrual.live.added_features import add_feature
 from accrual.live.archive import refuse_archived
 from accrual.live.arm_watch import ArmWatch
 from accrual.live.asks import (
     DECISIONS_MOST,
+    REFUSED_PIECES,
     UNKNOWN_DECISION,
     AskChecks,
     decision_number,
     refuse_decisions_after_arms,
 )
 from accrual.live.catch_up_thread import CatchUpThread, Staleness
-from accrual.live.clock import SteadyClock
+from accrual.live.clock import clock_of
 from accrual.live.commit import Ask, Commits, Decide, salt_of
 from accrual.live.config import (
     Config,
@@ -37,6 +39,7 @@ from accrual.live.config import (
     with_guardrails,
     with_limits,
 )
+from accrual.live.context_worth import ContextWorth, context_worth
 from accrual.live.contexts import stored_contexts
 from accrual.live.explain import Explanation, explain
 from accrual.live.fork import refuse_in_children
@@ -58,13 +61,6 @@ from accrual.store.base import (
 from accrual.store.memory import MemoryStore
 
 _SKEW = 5.0  # seconds
-
-_REFUSED = {
-    Status.CONFLICT: "the key {key!r} was used for another piece of decision {id}; give this one its own",
-    Status.UNKNOWN: UNKNOWN_DECISION,
-    Status.FUTURE: "decision {id} has not reached the age of that piece; nothing was stored",
-    Status.EARLY: "that piece is from before decision {id} was made; nothing was stored",
-}
 
 
 class Bandit:
@@ -171,12 +167,7 @@ class Bandit:
         self._row = row
         self._config = given
         self._step = 1.0 if given.rounds else 0.0
-        clock: Callable[[float], float] = SteadyClock(store.clock)
-        if given.rounds:
-            clock = lambda last: 0.0  # noqa: E731
-        elif "clock" in options:
-            own = options["clock"]
-            clock = lambda last: own()  # noqa: E731
+        clock = clock_of(store, given.rounds, options.get("clock"))
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
@@ -262,12 +253,12 @@ class Bandit:
         self, context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n: int | None = None
     ) -> tuple[bytes, ...] | None:
         """Check contexts as `decide` takes them; return them as a store keeps them, for `submit`."""
-        return stored_contexts(self._config.features, context, n)
+        return stored_contexts(self.features, context, n)
 
     @property
     def features(self) -> Features | None:
         """What may be known of whom a decision is for; None without features."""
-        return self._config.features
+        return self._follower.ledger.visitors.features
 
     def observe(
         self,
@@ -306,7 +297,7 @@ class Bandit:
         (answer,) = self._commits.submit((piece,))
         if answer.warning:
             warnings.warn(answer.warning, stacklevel=2)
-        refused = _REFUSED.get(answer.status)
+        refused = REFUSED_PIECES.get(answer.status)
         if refused is not None:
             raise InputError(refused.format(id=id, key=key))
         return answer
@@ -371,7 +362,7 @@ class Bandit:
         number = decision_number(id)
         (answer,) = self._commits.submit((CloseDecision(number),))
         if answer.status is Status.UNKNOWN:
-            raise InputError(_REFUSED[Status.UNKNOWN].format(id=id))
+            raise InputError(UNKNOWN_DECISION.format(id=id))
         return answer.status is Status.STORED
 
     def add_arm(self, name: str, cap: float = 1.0, window: float | str | timedelta | None = None) -> None:
@@ -408,11 +399,26 @@ class Bandit:
             raise unknown("arm", name, names)
         self._commits.submit((RetireArm(names.index(name)),))
 
+    def add_feature(self, name: str, declaration: Any) -> bool:
+        """Add a feature, which is missing in all decisions so far; what was learned stays.
+
+        Return False if there is this very feature already. The declaration is as in `features` when a
+        bandit is made: a list of levels, `bool`, or the two ends of a range.
+        """
+        return add_feature(self._commits, self._follower, name_of("a feature", name), declaration)
+
     def state(self) -> BanditState:
         """Return what is known of every arm."""
         with self._commits.turn:
             self._commits.settle()
             return self._observer.state(self.name, self._name)
+
+    def context_worth(self) -> ContextWorth:
+        """Return what contexts are worth: reward per decision with and without, by closed decisions."""
+        with self._commits.turn:
+            made, features = self._follower.ledger.decisions, self._follower.ledger.visitors.features
+        # It takes a while: no lock.
+        return context_worth(self._store, self._row.number, self._config, features, made)
 
     def explain(self, id: int) -> Explanation:
         """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from accrual.store.base import StoreError
+from accrual.store.base import Store, StoreError
 
 LEAP = 3600.0  # seconds: a clock may be put right by as much while it is in use
 
@@ -74,3 +74,13 @@ class SteadyClock:
 
 def _span(seconds: float) -> timedelta:
     return timedelta(seconds=round(abs(seconds)))
+
+
+def clock_of(store: Store, rounds: bool, own: Callable[[], float] | None) -> Callable[[float], float]:
+    """Return a bandit's clock, which is told the time of the last event: a user's own, or else the store's.
+
+    One that counts rounds has none: its log gives the time.
+    """
+    if rounds:
+        return lambda last: 0.0
+    return SteadyClock(store.clock) if own is None else lambda last: own()

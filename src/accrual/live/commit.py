@@ -156,7 +156,7 @@ class Commits:
             told = self._numbers([contexts] if contexts else [], n)
             if n == 1:  # the common case, without lists
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                arm = ledger.make_one(time, self._salt, None if told is None else told[0])
+                arm = ledger.make_one(time, self._salt, told)
                 arms: tuple[int, ...] = (arm,)
                 windows: tuple[float, ...] = (ledger.arms.own_windows[arm],)
                 chances = ledger.propensities(1)
@@ -182,7 +182,7 @@ class Commits:
         arms = []
         chances: tuple[float, ...] = ()
         for i in range(n):
-            context = None if told is None else told[i]
+            context = None if told is None else told[i : i + 1]
             arms.append(ledger.make_one(ledger.decisions + 1.0, self._salt, context))
             chances += ledger.propensities(1)
         return tuple(arms), chances

@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.core.features import ODDITIES, Encoding, Features, count_oddities, encode_all
-from accrual.core.jit import kernel
+from accrual.core.features import (
+    MISSING,
+    ODDITIES,
+    Encoding,
+    Features,
+    count_oddities,
+    encode,
+    feature_of,
+    padded,
+)
+from accrual.core.jit import kernel, machine_code_for
+from accrual.core.native_tuple import native_tuple
 from accrual.policy.base import Policy
-from accrual.store.base import Store
+from accrual.store.base import AddFeature, Answer, NewDecisions, Status, Store, StoreDamaged, StoreRequest
 from accrual.store.event_schema import Events, Kind
 
 Stored = Sequence[Sequence[float]] | npt.NDArray[np.float64]  # decisions x features
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Declared = tuple[str, Any]  # a feature's name, and what it may be
+
+
+class Told(NamedTuple):
+    """What a stretch of a log says beyond the columns of its events."""
+
+    contexts: Floats | None = None  # decisions x features: whom its decisions were for
+    features: Sequence[Declared] = ()  # those that it adds, in order
+
+
+class Register(NamedTuple):
+    """What `look` reads and writes."""
+
+    first: Ints  # as in `Encoding`, and so are the next three
+    levels: Ints
+    low: Floats
+    scale: Floats
+    seen: Floats  # decisions x width; of no width for a policy that chooses by no context
+    oddities: Ints
+
+
+@kernel
+def look(register: Register, contexts: Floats, made: bool) -> None:
+    """Encode stored contexts into `seen`, a row for each; count what is odd if the decisions are `made`."""
+    encoding = Encoding(register.first, register.levels, register.low, register.scale)
+    for i in range(len(contexts)):
+        if register.seen.shape[1] > 0:
+            encode(encoding, contexts[i], register.seen[i])
+        if made:
+            count_oddities(encoding, contexts[i], register.oddities)
 
 
 class Visitors:
@@ -31,6 +72,8 @@ class Visitors:
 
     Attributes
     ----------
+    features : Features or None
+        Those that there are now.
     width : int
         How many numbers the policy sees of a context; 0 for a policy that chooses by none.
     seen : ndarray
@@ -44,48 +87,89 @@ class Visitors:
     """
 
     def __init__(self, features: Features | None, policy: Policy) -> None:
-        self.features = features
-        self.width = (1 if features is None else features.width) if policy.contextual else 0
+        self._founding = features
+        self._contextual = policy.contextual
         self.any = features is not None or policy.contextual
-        self.seen = np.ones((1, self.width))
         self.first = np.zeros(1, np.int64)
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
+        self._become(features)
+
+    def _become(self, features: Features | None) -> None:
+        self.features = features
+        self.width = (1 if features is None else features.width) if self._contextual else 0
+        self.seen = np.ones((1, self.width))
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hand the arrays to the kernel, after any of them was replaced."""
+        self._look: Any = look  # later calls need not look up what has been compiled
+        if self.features is not None:
+            self._held = native_tuple(Register(*self.features.encoding, self.seen, self.oddities))
+
+    @property
+    def added(self) -> int:
+        """How many features were added later."""
+        return len(self.features or ()) - len(self._founding or ())
+
+    def with_feature(self, name: str, kind: Any) -> Features:
+        """Return the features with one more; an error if it cannot be."""
+        if self.features is None:
+            raise InputError(
+                "the bandit was made without features, so none can be added; make one with features={...}"
+            )
+        return self.features.with_feature(name, kind)
+
+    def add(self, features: Features, decisions: int) -> None:
+        """Take one more feature, the last of `features`, which is missing in so many decisions so far."""
+        row = np.zeros((1, len(ODDITIES)), np.int64)
+        row[0, MISSING] = decisions
+        self.oddities = np.concatenate([self.oddities, row])
+        self._become(features)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what has become of the events, by name."""
+        written = {} if self.features is None else self.features.written()
+        added = dict(list(written.items())[len(self._founding or ()) :])
+        return {
+            "oddities": self.oddities,
+            "features": np.frombuffer(json.dumps(added).encode(), np.uint8),
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from where others, of the same first features, were when they gave these `arrays`."""
+        self.oddities = arrays["oddities"].copy()
+        if self._founding is not None:
+            added = json.loads(arrays["features"].tobytes())
+            self._become(Features.read({**self._founding.written(), **added}))
 
     def tell(self, n: int, first: int, contexts: Stored | None, made: bool) -> bool:
         """Take note of whom the next `n` decisions are for. Whether `seen` is another array now.
 
         What is odd is counted where the decisions are `made`, not where they are only tried.
         """
+        if self.features is None and contexts is not None:
+            raise InputError("no features are declared, so a decision takes no context")
         if not self.any:
-            if contexts is not None:
-                raise InputError("no features are declared, so a decision takes no context")
             return False
         self.first[0] = first
         fresh = n > len(self.seen)
         if fresh:
             self.seen = np.ones((max(n, 2 * len(self.seen)), self.width))
+            self._bind()
         if self.features is not None:
-            given = self._checked(n, contexts)
-            if self.width:
-                encode_all(self.features.encoding, given, self.seen)
-            if made:
-                _count_all(self.features.encoding, given, self.oddities)
+            self._look(self._held, self.checked(n, contexts, len(self.features)), made)
+            if self._look is look:
+                self._look = machine_code_for(look, self._held)
         return fresh
 
-    def _checked(self, n: int, contexts: Stored | None) -> Floats:
-        count = len(self.features or ())
+    def checked(self, n: int, contexts: Stored | None, count: int) -> Floats:
+        """Return the contexts of `n` decisions, if they have `count` numbers each; all missing for None."""
         if contexts is None:
             return np.full((n, count), np.nan)
         given = np.ascontiguousarray(contexts, np.float64)
         if given.shape != (n, count):
             raise InputError(f"{n} decisions need contexts of {count} numbers each, not {given.shape}")
         return given
-
-
-@kernel
-def _count_all(encoding: Encoding, contexts: Floats, oddities: Ints) -> None:
-    for i in range(len(contexts)):
-        count_oddities(encoding, contexts[i], oddities)
 
 
 class HasVisitors(Protocol):
@@ -124,9 +208,7 @@ def stored_contexts(
     if context is None:
         return (bytes_of(features.stored(None)),) * (n or 1)
     if n is None:
-        if not isinstance(context, Mapping):
-            raise InputError(f"a context must be features with their values, not {context!r}")
-        return (bytes_of(features.stored(context)),)
+        return (bytes_of(features.stored(context)),)  # type: ignore[arg-type]
     if not isinstance(context, list | tuple) or len(context) != n:
         raise InputError(f"{n} decisions need a list of {n} contexts, one for each")
     return tuple([bytes_of(features.stored(own)) for own in context])
@@ -137,7 +219,10 @@ def checked_contexts(
 ) -> tuple[bytes, ...] | None:
     """Return contexts as a store keeps them; an error if they are not those of `n` decisions."""
     size = 8 * len(features or ())
-    if contexts is not None and (len(contexts) != n or any(len(body) != size for body in contexts)):
+    # One that was made before a feature was added may come after it, and lacks it.
+    if contexts is not None and (
+        len(contexts) != n or any(len(body) > size or len(body) % 8 for body in contexts)
+    ):
         raise InputError(
             f"{n} decisions need {n} contexts of {size} bytes; Bandit.stored_contexts makes them"
         )
@@ -146,18 +231,48 @@ def checked_contexts(
 
 def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
     """Return contexts from a store as numbers, contexts x features; all missing where there is none."""
+    whole = b"".join([body or b"" for body in stored])
+    if len(whole) == 8 * features * len(stored):  # the common case
+        return np.frombuffer(bytearray(whole), "<f8").reshape(len(stored), features)  # may be written to
     numbers = np.full((len(stored), features), np.nan)
     for place, body in enumerate(stored):
         if body is not None:
-            numbers[place] = np.frombuffer(body, "<f8")
+            numbers[place] = np.frombuffer(padded(body, features), "<f8")
     return numbers
 
 
-def contexts_of(store: Store, bandit: int, ledger: HasVisitors, events: Events) -> Floats | None:
-    """Return whom the decisions of a stretch of a log were for; None for a bandit without features."""
+def told_by_store(store: Store, bandit: int, ledger: HasVisitors, events: Events) -> Told:
+    """Return what a stretch of a log says beyond its columns; nothing for a bandit without features."""
     features = ledger.visitors.features
     if features is None:
-        return None
+        return Told()
     ids = events.decision[events.kind == Kind.DECISION]
     stored = store.contexts(bandit, int(ids[0]), len(ids)) if len(ids) else []
-    return numbers_of(stored, len(features))
+    numbers = events.arm[events.kind == Kind.ADD_FEATURE].tolist()
+    declared = store.features(bandit) if numbers else []
+    if any(number >= len(declared) for number in numbers):
+        raise StoreDamaged("damaged: a feature that was added is missing; see accrual db verify")
+    added = [feature_of(declared[number]) for number in numbers]
+    return Told(numbers_of(stored, len(features) + len(added)), added)
+
+
+def told_by_requests(
+    ledger: HasVisitors, requests: Sequence[StoreRequest], answers: Sequence[Answer]
+) -> Told:
+    """Return what has just been appended says beyond its columns; nothing for a bandit without features."""
+    features = ledger.visitors.features
+    if features is None:
+        return Told()
+    new = [
+        request
+        for request, answer in zip(requests, answers, strict=True)
+        if answer.status is Status.STORED and isinstance(request, NewDecisions | AddFeature)
+    ]
+    stored: list[bytes | None] = []
+    added = []
+    for request in new:
+        if isinstance(request, AddFeature):
+            added.append(feature_of(request.declared))
+        else:
+            stored += request.contexts or (None,) * len(request.arms)
+    return Told(numbers_of(stored, len(features) + len(added)), added)

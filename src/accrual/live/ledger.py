@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,17 +18,31 @@ from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.alarms import Alarms, no_alarms, with_arms
 from accrual.live.arm_table import ArmTable
 from accrual.live.bound_kernels import BoundKernels
-from accrual.live.contexts import Stored, Visitors
+from accrual.live.comparison import new_comparison
+from accrual.live.contexts import Declared, Stored, Visitors
 from accrual.live.draft import room_for
 from accrual.live.event_fields import new_arm_cap, new_arm_window
-from accrual.live.evidence import ERROR, Evidence, no_evidence
+from accrual.live.evidence import Evidence
 from accrual.live.fold import fold
 from accrual.live.guardrails import Guardrail
-from accrual.live.guards import Guards, no_guards
+from accrual.live.guards import Guards
 from accrual.live.kernel_state import CHOOSE, OF_ARM, KernelState, Rules
-from accrual.live.pending import LATE, NEXT, RINGS, SHUT, Pending, close, none_pending, with_room
+from accrual.live.ledger_checks import existing_decision, later
+from accrual.live.pending import (
+    LATE,
+    NEXT,
+    RINGS,
+    SHUT,
+    Pending,
+    close,
+    none_pending,
+    with_room,
+    with_width,
+)
 from accrual.live.queues import USED, Queues
 from accrual.live.statistics import statistics_of
+from accrual.live.stretches import stretches
+from accrual.live.widening import widened
 from accrual.policy.base import Policy, no_amended, positive
 from accrual.policy.contextual import params_of
 from accrual.policy.floor import Limits
@@ -131,7 +144,7 @@ class Ledger:
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         watched = 0 if policy.contextual else len(self.arms)
         self.alarms = no_alarms(watched, watched, imported)
-        self._compare_anew()
+        self.evidence, self.guards = new_comparison(self.arms, self.limits, allow_negative, self.guardrails)
         self.kernels = BoundKernels(
             fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
         )
@@ -169,7 +182,7 @@ class Ledger:
         arm : int, optional
             The arm that they got where they were made; the policy chooses unless given.
         """
-        time = _later(self.now, now)
+        time = later(self.now, now)
         own = OF_ARM if window is None else self.arms.checked_window(window)
         n = whole("n", n, 1, ROUND_MOST)
         if arm is None and not self.arms.in_play:
@@ -198,7 +211,7 @@ class Ledger:
         new and waits for its turn, or it is the turn of another that is new.
         `salt` sets the policy's draws apart from those of other workers with the same statistics.
         """
-        time = _later(self.now, now)
+        time = later(self.now, now)
         if not self.arms.in_play:
             raise InputError(NO_ARM)
         fresh = self.visitors.tell(n, self.decisions, contexts, made=False)
@@ -213,38 +226,48 @@ class Ledger:
             self._bind()
         return self._chosen[:n].tolist()  # type: ignore[no-any-return]
 
-    def extend(self, events: Events, contexts: Stored | None = None) -> None:
-        """Fold a stretch of a log; `contexts` are those of its decisions, as for `decide`."""
-        done, count, kernels = 0, len(events.kind), self.kernels
-        if self.visitors.any:
-            made = int(np.count_nonzero(events.kind == Kind.DECISION))
-            if self.visitors.tell(made, self.decisions, contexts, made=True):
-                self._bind()
-        while True:
-            done = kernels.code.extend(kernels.held, done, events)
-            if done == count:
-                break
-            kind = events.kind[done]
-            if kind == Kind.DECISION:
-                self.pending_decisions = with_room(self.pending_decisions, 1)
-                self._bind()
-                continue
-            self.tick(float(events.at[done]))
-            if kind == Kind.ADD_ARM:
-                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
-                self.add_arm(float(cap), float(window))
-            else:
-                self.retire_arm(int(events.arm[done]))
-            done += 1
-        if count:
-            self.now = float(events.at[-1])
-            self.decisions = int(self.pending_decisions.counts[NEXT])
+    def extend(
+        self, events: Events, contexts: Stored | None = None, features: Sequence[Declared] = ()
+    ) -> None:
+        """Fold a stretch of a log.
 
-    def make_one(self, time: float, salt: int = 0, context: Sequence[float] | None = None) -> int:
+        Parameters
+        ----------
+        events : Events
+        contexts : array, decisions x features, optional
+            Of its decisions, as for `decide`: a number for each feature that there is in the end.
+        features : sequence of pairs, optional
+            The features that it adds, in order: the name of each, and what it may be.
+        """
+        for part, own, declared in stretches(self.visitors, events, contexts, features):
+            if self.visitors.any or own is not None:
+                made = int(np.count_nonzero(part.kind == Kind.DECISION))
+                if self.visitors.tell(made, self.decisions, own, made=True):
+                    self._bind()
+            done, kernels = 0, self.kernels
+            while (done := kernels.code.extend(kernels.held, done, part)) < len(part.kind):
+                kind = part.kind[done]
+                if kind == Kind.DECISION:
+                    self.pending_decisions = with_room(self.pending_decisions, 1)
+                    self._bind()
+                    continue
+                self.tick(float(part.at[done]))
+                if kind == Kind.ADD_ARM:
+                    cap, window = (python_function(get)(part, done) for get in (new_arm_cap, new_arm_window))
+                    self.add_arm(float(cap), float(window))
+                elif kind == Kind.RETIRE_ARM:
+                    self.retire_arm(int(part.arm[done]))
+                done += 1
+            if done:
+                self.now = float(part.at[-1])
+                self.decisions = int(self.pending_decisions.counts[NEXT])
+            if declared is not None:
+                self.add_feature(*declared)
+
+    def make_one(self, time: float, salt: int = 0, contexts: Stored | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
-        if self.visitors.any and self.visitors.tell(
-            1, self.decisions, None if context is None else [context], made=True
-        ):
+        told = self.visitors.any or contexts is not None
+        if told and self.visitors.tell(1, self.decisions, contexts, made=True):
             self._bind()
         self.now = time
         kernels = self.kernels
@@ -294,7 +317,7 @@ class Ledger:
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
         if not age >= 0:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
-        number = _decision_number(self.decisions, id)
+        number = existing_decision(self.decisions, id)
         kernels = self.kernels
         return bool(kernels.code.observe(kernels.held, number, float(value), float(age)))
 
@@ -318,15 +341,15 @@ class Ledger:
         if not (age >= 0).all():
             raise InputError("the ages of pieces must be 0 or more")
         if len(number):
-            _decision_number(self.decisions, int(number.min()))
-            _decision_number(self.decisions, int(number.max()))
+            existing_decision(self.decisions, int(number.min()))
+            existing_decision(self.decisions, int(number.max()))
         learned = np.zeros(len(number), np.bool_)
         self.kernels.code.observe_many(self.kernels.held, number, value, age, learned)
         return learned
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
-        self.now = _later(self.now, now)
+        self.now = later(self.now, now)
         self.kernels.code.advance(self.kernels.held, self.now, 0, CHOOSE, OF_ARM, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
@@ -334,7 +357,7 @@ class Ledger:
 
         Nothing else changes: its groups finish, and its total counts, when they would have.
         """
-        number = _decision_number(self.decisions, id)
+        number = existing_decision(self.decisions, id)
         self.tick(now)
         return python_function(close)(self.pending_decisions, number)
 
@@ -353,7 +376,10 @@ class Ledger:
         )
         if not self.policy.contextual:
             self.alarms = with_arms(self.alarms, self.arms.founding, len(self.arms))
-        self._compare_anew()
+        first = int(self.pending_decisions.counts[NEXT])
+        self.evidence, self.guards = new_comparison(
+            self.arms, self.limits, self._allow_negative, self.guardrails, first, self.guards
+        )
         self._bind()
         return len(self.arms) - 1
 
@@ -362,6 +388,16 @@ class Ledger:
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
         return params_of(self.policy, caps, self.window, self.visitors.width)
+
+    def add_feature(self, name: str, kind: Any) -> None:
+        """Add a feature, which is missing in all decisions so far. What was learned stays."""
+        features = self.visitors.with_feature(name, kind)
+        missing, stats = widened(self.policy, self.arms.caps, self.window, self.stats, features)
+        self.visitors.add(features, self.decisions)
+        self.pending_decisions = with_width(self.pending_decisions, missing)
+        self.params = params_of(self.policy, self.arms.caps, self.window, self.visitors.width)
+        self.statistics = statistics_of(self.policy, stats, len(self.arms))
+        self._bind()
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -378,7 +414,7 @@ class Ledger:
             "where": pending.where,
             "paid": pending.paid,
             "contexts": pending.contexts,
-            "oddities": self.visitors.oddities,
+            **self.visitors.arrays(),
             **{name: getattr(pending, name) for name in RINGS},
             **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
             **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
@@ -403,26 +439,12 @@ class Ledger:
         )
         self.guards = Guards(guarded, arrays["guards.margins"].copy(), arrays["guards.worse"].copy())
         self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
-        self.visitors.oddities[:] = arrays["oddities"]
+        self.visitors.restore(arrays)
         self.decisions = int(counts[NEXT])
         self.params = params_of(self.policy, self.arms.caps, self.window, self.visitors.width)
         stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
-
-    def _compare_anew(self) -> None:
-        """Begin a comparison of the arms in play over the same decisions, from the next one on.
-
-        An arm that was found worse on a guardrail stays so.
-        """
-        arms, first = self.arms, int(self.pending_decisions.counts[NEXT])
-        least = np.where(arms.playing, self.limits.shares(arms.playing).least, np.nan)
-        sign = -1.0 if self._allow_negative else 0.0
-        self.evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, ERROR, first)
-        ranges = [(sign * one.cap, one.cap) for one in self.guardrails]
-        worse = self.guards.worse if first else np.zeros((len(ranges), 0), np.int64)
-        self.guards = no_guards(ranges, [one.margin for one in self.guardrails], least, first)
-        self.guards.worse[:, : worse.shape[1]] = worse
 
     def _bind(self) -> None:
         """Hand the arrays to the kernels, after any of them was replaced."""
@@ -457,22 +479,3 @@ class Ledger:
                 **self.statistics._asdict(),
             )
         )
-
-
-def _later(last: float, now: float) -> float:
-    """Return the time `now`, if it is not before that of the last event."""
-    time = float(now)
-    if not last <= time < math.inf:
-        raise InputError(f"time must not go back: {now!r} comes after {last:g}")
-    return time
-
-
-def _decision_number(made: int, id: int) -> int:
-    """Return the id of one of the decisions made, as a plain number."""
-    try:
-        number = operator.index(id)
-    except TypeError:
-        number = -1
-    if not 0 <= number < made:
-        raise InputError(f"no decision has the id {id!r}; there are {made}, from 0 on")
-    return number

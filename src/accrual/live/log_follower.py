@@ -11,16 +11,9 @@ import numpy as np
 from accrual.core.errors import InputError
 from accrual.live import snapshot
 from accrual.live.check import check_events
-from accrual.live.contexts import Stored, contexts_of, numbers_of
+from accrual.live.contexts import Told, told_by_requests, told_by_store
 from accrual.live.ledger import Ledger
-from accrual.store.base import (
-    Answer,
-    NewDecisions,
-    Status,
-    Store,
-    StoreDamaged,
-    StoreRequest,
-)
+from accrual.store.base import Answer, Store, StoreDamaged, StoreRequest
 from accrual.store.event_schema import PACKED, Events, columns, seq_of, unpack
 from accrual.store.new_events import events_of_answers
 
@@ -99,11 +92,11 @@ class LogFollower:
             if not len(events.seq):
                 return self.position - before
             check_events(self.ledger, self.position, events)
-            self._fold(events, contexts_of(self._store, self._bandit, self.ledger, events))
+            self._fold(events, told_by_store(self._store, self._bandit, self.ledger, events))
 
-    def _fold(self, events: Events, contexts: Stored | None) -> None:
+    def _fold(self, events: Events, told: Told) -> None:
         self._whole = False
-        self.ledger.extend(events, contexts)
+        self.ledger.extend(events, *told)
         self.position = int(events.seq[-1])
         self._whole = True
         self._rest()
@@ -116,23 +109,13 @@ class LogFollower:
         if seq_of(rows[0]) != self.position + 1 or seq_of(rows[-1]) != self.position + len(rows):
             self.catch_up()
             return
-        contexts = self._contexts(requests, answers) if self.ledger.visitors.features else None
+        told = told_by_requests(self.ledger, requests, answers)
         if len(rows) == 1:  # the common case, and the cheap way to have it in columns
             for column, value in zip(self._one, rows[0], strict=True):
                 column[0] = value
-            self._fold(self._one, contexts)
+            self._fold(self._one, told)
         else:
-            self._fold(columns(rows), contexts)
-
-    def _contexts(self, requests: Sequence[StoreRequest], answers: Sequence[Answer]) -> Stored:
-        """Return the contexts of the decisions that have just been appended."""
-        stored = [
-            context
-            for request, answer in zip(requests, answers, strict=True)
-            if isinstance(request, NewDecisions) and answer.status is Status.STORED
-            for context in request.contexts or (None,) * len(request.arms)
-        ]
-        return numbers_of(stored, len(self.ledger.visitors.features or ()))
+            self._fold(columns(rows), told)
 
     def skip(self, events: int) -> None:
         """Take note that the ledger has so many more events already."""
@@ -182,6 +165,6 @@ class LogFollower:
             check_events(ledger, start, events)
             inside = int(np.searchsorted(events.seq, position, side="right"))  # positions may have gaps
             part = Events._make(column[:inside] for column in events)
-            ledger.extend(part, contexts_of(self._store, self._bandit, ledger, part))
+            ledger.extend(part, *told_by_store(self._store, self._bandit, ledger, part))
             start = int(events.seq[-1])
         return ledger

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from accrual.core.jit import fingerprint
 from accrual.live.ledger import Ledger
 
-_FORMAT = 4  # 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms
+_FORMAT = 5  # 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features
 _MOST = 900_000_000  # bytes: what a database takes in one piece
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accrual.live import config, snapshot
 from accrual.live.check import check_events
-from accrual.live.contexts import contexts_of
+from accrual.live.contexts import told_by_store
 from accrual.live.ledger import Ledger
 from accrual.live.pending import CLOSED, FIRST, NEXT, RINGS
 from accrual.policy.catalog import DEFAULT
@@ -54,7 +54,7 @@ def refold(store: Store, row: BanditRow, ledger: Ledger, upto: int) -> Ledger:
         check_events(ledger, position, events)
         inside = int(np.searchsorted(events.seq, upto, side="right"))
         part = Events._make(column[:inside] for column in events)
-        ledger.extend(part, contexts_of(store, row.number, ledger, part))
+        ledger.extend(part, *told_by_store(store, row.number, ledger, part))
         position = int(events.seq[-1])
     return ledger
 

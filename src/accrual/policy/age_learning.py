@@ -167,9 +167,9 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
     arms = len(stats.pulls)
     level = stats.mean  # free here: `estimate` makes it anew
     tried = 0
-    for a in range(arms):
-        level[a] = _level(stats, stats.paid, stats.spread, a, reach)
-        tried += stats.seen[a, 0] > 0.0
+    for arm in range(arms):
+        level[arm] = _level(stats, stats.paid, stats.spread, arm, reach)
+        tried += stats.seen[arm, 0] > 0.0
     statistic = scale = average = mass = last = 0.0
     cells = used = 0
     for bucket in range(reach):
@@ -205,9 +205,9 @@ def _learn_kappa(stats: Stats, reach: int) -> None:
     excess = statistic - freedom - math.sqrt(2.0 * freedom)
     worth = scale / excess * average if excess > 0.0 else KAPPA_MOST
     stats.shared[KAPPA] = min(max(worth, KAPPA_LEAST), KAPPA_MOST)
-    for g in range(reach):
-        last = stats.scratch[0, g] / average
-        stats.noise[g] = min(max(last, _NOISE_LEAST), _NOISE_MOST) if last > 0.0 else 1.0
+    for bucket in range(reach):
+        last = stats.scratch[0, bucket] / average
+        stats.noise[bucket] = min(max(last, _NOISE_LEAST), _NOISE_MOST) if last > 0.0 else 1.0
 
 
 @njit

@@ -37,6 +37,7 @@ class Stats(NamedTuple):
     # From here on, fields that only `decided`, `finished`, `amended` and `refresh` touch: see `KEPT`.
     gram: Floats  # arms x buckets x width x width: sum of x x' over decisions that have finished the bucket
     response: Floats  # arms x buckets x width: sum of x times what they paid in it
+    earlier: Floats  # arms x buckets x width: sum of x times what they had paid before it
     growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
     square: Floats  # arms x buckets: the squares of what they paid in it
     asked: Floats  # arms x width x width: sum of x x' over all decisions
@@ -55,15 +56,15 @@ class Stats(NamedTuple):
     news: Floats  # arms x width
     matrices: Floats  # 4 x width x width
     vectors: Floats  # 10 x width
-    pooled: Floats  # 4 x buckets
+    pooled: Floats  # 8 x buckets
 
 
 # In a gram matrix of contexts whose first number is 1 the first column is the sum of x, and its first
 # entry the number of decisions; only the lower triangle is kept. So there is no separate count or sum.
 
 KEPT = (
-    "gram", "response", "growth", "square", "asked", "nonzero", "spread", "kappa", "weight", "total", "speed",
-    "centre", "unit", "inverse", "own", "within", "news", "matrices", "vectors", "pooled",
+    "gram", "response", "earlier", "growth", "square", "asked", "nonzero", "spread", "kappa", "weight",
+    "total", "speed", "centre", "unit", "inverse", "own", "within", "news", "matrices", "vectors", "pooled",
 )  # fmt: skip
 
 
@@ -84,6 +85,10 @@ def finished(
     stats.growth[arm, group] += paid * (after + before) * unit
     stats.square[arm, group] += paid * paid
     add_outer(stats.gram[arm, group], x)
+    if before != 0.0:
+        had, earlier = before * unit, stats.earlier[arm, group]
+        for j in range(params.width):
+            earlier[j] += had * x[j]
     if paid != 0.0:
         response = stats.response[arm, group]
         for j in range(params.width):
@@ -104,6 +109,7 @@ def amended(  # noqa: PLR0913, PLR0917  (as every policy's, and the context)
     stats.square[arm, group] += more * (2.0 * paid + more)
     for j in range(params.width):
         stats.response[arm, group, j] += more * x[j]
+        stats.earlier[arm, group, j] += more_before * unit * x[j]
 
 
 @njit

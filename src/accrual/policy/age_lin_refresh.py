@@ -11,7 +11,19 @@ from __future__ import annotations
 from accrual.core.dense import dot, invert, take_root, times, times_lower
 from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_lin import FREEDOM, NOISE, READY, Params, Stats
-from accrual.policy.age_lin_shared import centre, learn_noise, learn_speed, pool, pool_spread, uncentred
+from accrual.policy.age_lin_shared import (
+    CARRIED,
+    SHARE,
+    VARIANCE,
+    WORTH,
+    centre,
+    learn_noise,
+    learn_speed,
+    pool,
+    pool_spread,
+    uncentred,
+    weigh_news,
+)
 from accrual.policy.base import Floats
 
 _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
@@ -32,7 +44,8 @@ def refresh(params: Params, stats: Stats) -> None:
         return
     centre(stats)
     pool_spread(params, stats)
-    ratio = learn_noise(stats)
+    learn_noise(stats)
+    ratio = weigh_news(stats)
     if len(stats.spread) > 1:
         learn_speed(stats)
     _look_at_arms(stats)
@@ -75,15 +88,17 @@ def _look_at_arms(stats: Stats) -> None:
             # What is left to the arm, once what contexts do in all arms is taken off.
             uncentred(stats.speed[g], middle, plain)
             times_lower(gram, plain, product)
+            carried = stats.pooled[CARRIED, g]
             for j in range(width):
-                product[j] = stats.response[a, g, j] - product[j]
+                product[j] = stats.response[a, g, j] - carried * stats.earlier[a, g, j] - product[j]
             first = product[0]
             for j in range(width):
                 product[j] -= middle[j] * first
             times(inverse, product, own)
-            share = stats.spread[g]
+            tells = stats.pooled[SHARE, g] / stats.pooled[VARIANCE, g]
+            share = tells * stats.pooled[SHARE, g]
             for i in range(width):
-                news[i] += scale[i] * own[i]
+                news[i] += tells * scale[i] * own[i]
                 within[i, i] += share * scale[i]
                 factor = share * scale[i]
                 for j in range(width):
@@ -181,19 +196,21 @@ def _estimate(stats: Stats, ratio: float) -> None:
             estimate[i] = total[i]
             side[i] = scale[i] * total[i]
             for j in range(width):
-                average[i, j] = 0.0
+                average[i, j] = covariance[i, j] = 0.0
         for g in range(buckets):
-            inverse, own, share = stats.inverse[a, g], stats.own[a, g], stats.spread[g]
+            inverse, own = stats.inverse[a, g], stats.own[a, g]
+            share, variance, worth = stats.pooled[SHARE, g], stats.pooled[VARIANCE, g], stats.pooled[WORTH, g]
             for i in range(width):
-                estimate[i] += stats.speed[g, i]
+                estimate[i] += worth * stats.speed[g, i]
                 for j in range(width):
-                    average[i, j] += share * inverse[i, j]
+                    average[i, j] += worth * share * inverse[i, j]
+                    covariance[i, j] += worth * worth * variance * inverse[i, j]
             if stats.gram[a, g, 0, 0] > 0.0:
                 times(inverse, side, turned)
-                noise = ratio * stats.shared[NOISE] * share
+                noise = ratio * stats.shared[NOISE] * variance
                 for j in range(width):
                     value = own[j] - share * (total[j] - turned[j])
-                    estimate[j] += value
+                    estimate[j] += worth * value
                     top[j] += max(1.0 - scale[j] * inverse[j, j], 0.0)
                     bottom[j] += stats.unit[j] * value * value / noise
         _combine(stats, a, average, covariance)
@@ -209,7 +226,7 @@ def _estimate(stats: Stats, ratio: float) -> None:
 
 @njit
 def _combine(stats: Stats, a: int, average: Floats, covariance: Floats) -> None:
-    """Write average + D within D' into `covariance`, D the average with its columns scaled."""
+    """Add D within D' to `covariance`, D the average with its columns scaled."""
     width = len(average)
     scale = stats.vectors[0]
     scaled, product = stats.matrices[2], stats.matrices[3]
@@ -217,7 +234,6 @@ def _combine(stats: Stats, a: int, average: Floats, covariance: Floats) -> None:
         for j in range(width):
             scaled[i, j] = average[i, j] * scale[j]
             product[i, j] = 0.0
-            covariance[i, j] = average[i, j]
     within = stats.within[a]
     for i in range(width):
         row = product[i]

@@ -7,8 +7,10 @@ from accrual.core.jit import njit, njit_noinline
 from accrual.policy.age_lin import FREEDOM, NOISE, Params, Stats
 from accrual.policy.base import Floats
 
-SEEN, PAID, GROWTH, SQUARE = range(4)  # rows of `Stats.pooled`
+# Rows of `Stats.pooled`: what arms have in a bucket together; and how its news is weighed (`weigh_news`).
+SEEN, PAID, GROWTH, SQUARE, CARRIED, SHARE, VARIANCE, WORTH = range(8)
 _SPEED = 10.0  # decisions that no effect of contexts on the speed of pay is worth
+_OWN_LEAST = 0.1  # the least share of the noise that is taken for each bucket's own
 _CONSTANT = 1e-9  # a feature that varies less than this, in its own size, is taken for a constant
 
 
@@ -93,21 +95,17 @@ def pool_spread(params: Params, stats: Stats) -> None:
 
 
 @njit_noinline
-def learn_noise(stats: Stats) -> float:
-    """Learn the variance of a total; return the noise within buckets over it."""
+def learn_noise(stats: Stats) -> None:
+    """Learn the variance of a total within an arm and context."""
     arms, buckets, _ = stats.response.shape
-    seen, paid = stats.pooled[SEEN], stats.pooled[PAID]
-    growth, square = stats.pooled[GROWTH], stats.pooled[SQUARE]
-    first = second = reached = counted = apart = 0.0
+    seen, paid, growth = stats.pooled[SEEN], stats.pooled[PAID], stats.pooled[GROWTH]
+    first = second = reached = counted = 0.0
     for g in range(buckets):
         if seen[g] > 0.0:
-            mean = paid[g] / seen[g]
-            first += mean
+            first += paid[g] / seen[g]
             second += growth[g] / seen[g]
             reached += stats.spread[g]
             counted += stats.spread[g] * seen[g]
-            if seen[g] > 10.0:
-                apart += max(square[g] / seen[g] - mean * mean, 0.0)
     first /= reached
     second /= reached
     if second > 0.0:
@@ -123,7 +121,46 @@ def learn_noise(stats: Stats) -> float:
         if first > 0.0:
             size = (second / first) * (second / first)
         stats.shared[NOISE] = (size + counted * left) / (1.0 + counted - freedom)
-    return min(max(apart / reached / stats.shared[NOISE], 0.02), 1.0)
+
+
+@njit_noinline
+def weigh_news(stats: Stats) -> float:
+    """Say how much each bucket tells that the buckets before it did not; return the noise within buckets.
+
+    A decision has a pace of its own: one that paid much so far will pay much later. So the noise in buckets g
+    and h has the covariance (1 - own) p_g p_h, and own p_g more where g is h, in units of the noise of a
+    total. Of a bucket's pay, `CARRIED` times what was paid before it was to be expected. The rest is news:
+    `SHARE` times the total on average, with `VARIANCE`, independent of all news before; and the total is the
+    sum of the news, each times its `WORTH`. Without a pace (own = 1) these are 0, p, p and 1.
+
+    What is returned is the noise within buckets over that of a total.
+    """
+    buckets = len(stats.spread)
+    seen, paid, square = stats.pooled[SEEN], stats.pooled[PAID], stats.pooled[SQUARE]
+    apart = reached = many = squares = 0.0
+    for g in range(buckets):
+        share = stats.spread[g]
+        if seen[g] > 0.0:
+            reached += share
+        if seen[g] > 10.0:
+            mean = paid[g] / seen[g]
+            apart += max(square[g] / seen[g] - mean * mean, 0.0)
+            many += share
+            squares += share * share
+    apart /= stats.shared[NOISE]
+    own = 1.0
+    if squares < 0.9 * many:
+        own = min(max((apart - squares) / (many - squares), _OWN_LEAST), 1.0)
+    before = 0.0
+    for g in range(buckets):
+        share = stats.spread[g]
+        known = own + (1.0 - own) * before
+        before += share
+        stats.pooled[CARRIED, g] = (1.0 - own) * share / known
+        stats.pooled[SHARE, g] = own * share / known
+        stats.pooled[VARIANCE, g] = own * share * (own + (1.0 - own) * before) / known
+        stats.pooled[WORTH, g] = 1.0 / (own + (1.0 - own) * before)
+    return min(max(apart / reached, 0.02), 1.0)
 
 
 @njit_noinline
@@ -135,6 +172,7 @@ def learn_speed(stats: Stats) -> None:
     for g in range(buckets):
         if stats.pooled[SEEN, g] <= width:
             continue
+        carried, share = stats.pooled[CARRIED, g], stats.pooled[SHARE, g]
         for i in range(width):
             side[i] = 0.0
             for j in range(width):
@@ -144,7 +182,8 @@ def learn_speed(stats: Stats) -> None:
             uncentred(stats.total[a], middle, plain)
             times_lower(gram, plain, product)
             for i in range(width):
-                side[i] += stats.response[a, g, i] - stats.spread[g] * product[i]
+                news = stats.response[a, g, i] - carried * stats.earlier[a, g, i]
+                side[i] += news - share * product[i]
                 for j in range(i + 1):
                     matrix[i, j] += gram[i, j]
         n, first = matrix[0, 0], side[0]

@@ -150,14 +150,18 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
     least = sum(max(floor / len(arms), low) for low, _ in bounds.values())
     most = sum(high for _, high in bounds.values())
     if least > 1.0 + 1e-9:
-        raise InputError(f"the least shares and the floor's parts come to {least:g}, more than 1")
+        raise InputError(
+            f"the least shares and the floor's parts come to {least:g}; lower them, to 1 or less in all"
+        )
     if most < 1.0 - 1e-9:
         raise InputError(
-            f"the greatest shares come to {most:g}, less than 1: some decisions would have no arm"
+            f"the greatest shares come to {most:g}, so some decisions would have no arm; raise them, to 1 or "
+            "more in all"
         )
     for name, (low, high) in bounds.items():
         if max(floor / len(arms), low) > high:
             raise InputError(
-                f"the floor gives {name!r} {floor / len(arms):g}, more than its greatest share, {high:g}"
+                f"the floor gives {name!r} {floor / len(arms):g}, more than its greatest share, {high:g}; "
+                f"take a floor of {high * len(arms):g} or less, or a greater share"
             )
     return Limits(float(floor), tuple(bounds.values()) if shares else ())

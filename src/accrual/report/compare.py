@@ -12,9 +12,9 @@ import numpy as np
 from accrual.core.durations import show_length
 from accrual.core.figures import figure as figure_text
 from accrual.core.files import replacing
+from accrual.core.interval import Interval
 from accrual.experiments.comparison_result import Comparison
 from accrual.experiments.comparison_setup import BASELINE, notes
-from accrual.fit.schema import Interval
 from accrual.report import style
 from accrual.report.drawing import Picture, Shape, axis, render, short
 from accrual.report.html import boxes, document, figure, table

@@ -15,10 +15,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
+from accrual.core.features import Features, all_features
 from accrual.live import guardrails
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
+from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.verdict import OUTCOMES, Verdict
 from accrual.service.commit_queue import CommitQueue, QueueLimit
@@ -44,6 +46,7 @@ _T = TypeVar("_T")
 _PROBE = 2.0  # seconds
 _REFOLDS = 16  # that may wait
 _FRESH = 0.5  # seconds for which a state is shown again as it was
+_WORTH_LEAST, _WORTH_MORE = 20, 0.05  # decisions to close, and their share, before contexts are judged anew
 
 log = logging.getLogger("accrual.service")
 
@@ -64,6 +67,8 @@ class ServedBandit:
         self._arms = [arm.name for arm in store.arms(row.number)]
         self._state: tuple[float, BanditState] | None = None
         self._winner: str | None = None
+        # When as many decisions have closed it is found anew; which arms had retired; and what it was.
+        self._worth: tuple[float, list[bool], ContextWorth] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Return whether the names of these arms have been read."""
@@ -103,6 +108,20 @@ class ServedBandit:
             self._winner = verdict.winner
             log.warning("a verdict has changed", extra={"bandit": self.name, "verdict": verdict.sentence})
 
+    def context_worth(self) -> ContextWorth:
+        """Return what contexts are worth, now or when about a twentieth fewer decisions had closed.
+
+        Only one thread may call it at a time: `BanditPool.refold` has but one.
+        """
+        state = self.state()
+        closed, retired = state.decisions - state.pending, [arm.retired for arm in state.arms]
+        kept = self._worth
+        if kept is None or kept[0] <= closed or kept[1] != retired:
+            worth = self.bandit.context_worth()
+            more = max(_WORTH_LEAST, _WORTH_MORE * max(worth.decisions, 1))
+            kept = self._worth = (closed + more, retired, worth)
+        return kept[2]
+
     def decisions(self) -> int:
         """Return how many decisions there are."""
         return self.state().decisions
@@ -115,10 +134,15 @@ class ServedBandit:
         """Read up to `limit` events of the log beyond a position."""
         return self._store.read(self._number, after, limit)
 
-    def contexts(self, events: Events) -> dict[int, dict[str, Any]]:
+    def features(self) -> Features | None:
+        """Read all features from the store: another process may have added some that are not folded yet."""
+        if "features" not in self.config:
+            return None
+        return all_features(Features.read(self.config["features"]), self._store.features(self._number))
+
+    def contexts(self, events: Events, features: Features | None) -> dict[int, dict[str, Any]]:
         """Read whom the decisions of a stretch of the log were for, by id; empty without features."""
         ids = events.decision[events.kind == Kind.DECISION].tolist()
-        features = self.bandit.features
         if features is None or not ids:
             return {}
         stored = self._store.contexts(self._number, ids[0], len(ids))
@@ -284,7 +308,7 @@ class BanditPool:
     async def refold(self, job: Callable[[], _T]) -> _T:
         """Run a job that may fold a part of the log again: one at a time, or refuse if too many wait."""
         if self._refolding >= _REFOLDS:
-            raise try_later("busy", f"{_REFOLDS} decisions are being explained; try again")
+            raise try_later("busy", f"{_REFOLDS} requests wait for the log to be read again; try later")
         self._refolding += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._refolds, job)

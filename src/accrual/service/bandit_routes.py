@@ -11,6 +11,7 @@ from accrual.live.config import window_of
 from accrual.live.guardrails import Guardrail
 from accrual.live.guards import REWARD
 from accrual.service.bandit_pool import BanditPool, ServedBandit
+from accrual.service.context_messages import ContextWorthOut, context_worth_out
 from accrual.service.messages import (
     ArmStateOut,
     BanditIn,
@@ -28,6 +29,7 @@ from accrual.service.messages import (
     HistoryOut,
     LevelOut,
     NewArmIn,
+    NewFeatureIn,
     NotServedOut,
     ReasonOut,
     RecentDecisionOut,
@@ -89,9 +91,12 @@ class BanditRoutes:
             Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditOut, query=DeleteQuery),
             Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
             Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
+            Operation("getContextWorth", "GET", f"{_AT}/contexts", "read", self.contexts, ContextWorthOut),
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
             Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
                       takes=RetireIn),
+            Operation("addFeature", "POST", f"{_AT}/features", "admin", self.add_feature, DoneOut,
+                      takes=NewFeatureIn),
             Operation("listDecisions", "GET", f"{_AT}/decisions", "read", self.recent, RecentOut,
                       query=RecentQuery),
             Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
@@ -151,6 +156,14 @@ class BanditRoutes:
         served = await self._find(call)
         return await self._bandits.read(lambda: share_history(served, served.state().position))
 
+    async def contexts(self, call: Call) -> ContextWorthOut:
+        """Show what contexts are worth: reward per decision with and without, judged by closed decisions.
+
+        Computed when asked for, and again when a twentieth more decisions have closed.
+        """
+        served = await self._find(call)
+        return context_worth_out(await self._bandits.refold(served.context_worth))
+
     async def add_arm(self, call: Call) -> DoneOut:
         """Add an arm, which takes its turn with the others. The same request again is no error."""
         served, given = await self._find(call), call.body
@@ -165,6 +178,18 @@ class BanditRoutes:
         served = await self._find(call)
         arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
         return _done(await _one(served, RetireArm(arm)))
+
+    async def add_feature(self, call: Call) -> DoneOut:
+        """Add a feature, missing in all decisions so far. The same request again is no error."""
+        served, given = await self._find(call), call.body
+        try:
+            ((name, kind),) = Features.read({given.name: given.declaration}).kinds.items()
+            new = await self._bandits.read(lambda: served.bandit.add_feature(name, kind))
+        except InputError as error:
+            features = served.bandit.features
+            taken = features is not None and given.name in features.kinds
+            raise Refusal("conflict" if taken else "invalid", str(error)) from None
+        return DoneOut(status="stored" if new else "again")
 
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first; none that come from an old log."""
@@ -282,7 +307,10 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
-    contexts = served.contexts(events)
+    features = served.features()
+    contexts = served.contexts(events, features)
+    written = [] if features is None else list(features.written().items())
+    added = written[len(served.config.get("features", ())) :]
     streams = [name for name, *_ in served.config.get("guardrails", ())]
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
@@ -297,6 +325,8 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             row |= {"value": event["value"], "age": event["age"]}
             if event[_STREAM] != REWARD:
                 row["stream"] = streams[event[_STREAM]]
+        elif kind == Kind.ADD_FEATURE:
+            row["feature"], row["declaration"] = added[event["arm"]]
         elif kind != Kind.CLOSE:
             row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.DECISION:

@@ -82,8 +82,9 @@ GuardrailsIn = Annotated[
         "need a floor.",
     ),
 ]
+FeatureIn = Literal["bool"] | list[str | float]
 FeaturesIn = Annotated[
-    dict[str, Literal["bool"] | list[str | float]],
+    dict[str, FeatureIn],
     Meta(
         max_length=FEATURES_MOST,
         description="What may be known of whom a decision is for, by name: a list of levels, a range of two "
@@ -197,6 +198,19 @@ class RetireIn(Struct, forbid_unknown_fields=True):
     name: ArmName
 
 
+class NewFeatureIn(Struct, forbid_unknown_fields=True):
+    """A feature to be added."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_MOST)]
+    declaration: Annotated[
+        FeatureIn,
+        Meta(description='What it may be: a list of levels, a range of two numbers, or "bool".'),
+    ]
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+
 class CloseIn(Struct, forbid_unknown_fields=True):
     """What closing a decision takes: nothing. A body may be left out."""
 
@@ -233,7 +247,9 @@ class BanditOut(Struct):
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
-    features: FeaturesIn | None = None
+    features: (
+        Annotated[FeaturesIn, Meta(description="Those it was made with; the state has all of them.")] | None
+    ) = None
     guardrails: GuardrailsIn = {}
     imported: Annotated[
         int,
@@ -424,7 +440,7 @@ class EventOut(Struct, omit_defaults=True):
     """A row of the log."""
 
     seq: int
-    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm"]
+    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm", "add_feature"]
     at: float
     decision: int | UnsetType = UNSET
     arm: str | UnsetType = UNSET
@@ -434,6 +450,10 @@ class EventOut(Struct, omit_defaults=True):
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
+    feature: Annotated[str, Meta(description="The name of a feature that was added.")] | UnsetType = UNSET
+    declaration: (
+        Annotated[FeatureIn, Meta(description="What a feature that was added may be.")] | UnsetType
+    ) = UNSET
     context: (
         Annotated[ContextIn, Meta(description="Whom a decision was for, where the bandit has features.")]
         | UnsetType

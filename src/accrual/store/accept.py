@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from accrual.store.base import (
     AddArm,
+    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -20,6 +21,7 @@ from accrual.store.base import (
     StoredArm,
     StoreRequest,
     derived_key,
+    same_contexts,
 )
 from accrual.store.event_schema import ArmRow, ChangeRow, DecisionRow, HeadRow, Kind, PieceRow, maker
 
@@ -39,7 +41,7 @@ def _piece_answer(status: Status, seq: int, at: float, late: bool, age: float) -
 
 
 class LogLookup:
-    """What a bandit's log says of the decisions, pieces, batches and arms that requests name.
+    """What a bandit's log says of the decisions, pieces, batches, arms and features that requests name.
 
     Here it is all in memory. A store that keeps it elsewhere overrides the functions that find what is not in
     memory; it fills these tables as it goes.
@@ -51,6 +53,7 @@ class LogLookup:
         self.batches: dict[str, Answer] = {}
         self.changes: dict[tuple[Kind, int], Answer] = {}
         self.arms: list[StoredArm] = []
+        self.features: list[bytes] = []  # those that were added later
 
     def find_decision(self, id: int) -> tuple[float, float] | None:
         return None
@@ -122,6 +125,8 @@ class Acceptance:
                 answers.append(self._accept_closing(request.decision))
             elif isinstance(request, AddArm):
                 answers.append(self._accept_arm(request))
+            elif isinstance(request, AddFeature):
+                answers.append(self._accept_feature(request))
             else:
                 answers.append(self._accept_retiring(request.arm))
         return answers
@@ -185,7 +190,7 @@ class Acceptance:
         if key is not None:
             was = lookup.batches.get(key) or lookup.find_batch(key)
             if was is not None:
-                same = len(was.arms) == len(arms) and was.contexts == request.contexts
+                same = len(was.arms) == len(arms) and same_contexts(was.contexts, request.contexts)
                 return was._replace(status=_AGAIN) if same else _CONFLICT
         chances = request.propensities or (None,) * len(arms)
         id_, seq, at = self._decisions, self._seq, self._at
@@ -246,15 +251,28 @@ class Acceptance:
         arms[arm] = arms[arm]._replace(retired=True)
         return self._accept_once(Kind.RETIRE_ARM, arm)
 
-    def _accept_once(self, kind: Kind, subject: int) -> Answer:
+    def _accept_feature(self, request: AddFeature) -> Answer:
+        number, features = request.number, self._lookup.features
+        if not 0 <= number <= len(features):
+            return _UNKNOWN
+        if number == len(features):
+            features.append(request.declared)
+        elif features[number] != request.declared:
+            return _CONFLICT
+        return self._accept_once(Kind.ADD_FEATURE, number, request.declared)
+
+    def _accept_once(self, kind: Kind, subject: int, declared: bytes | None = None) -> Answer:
         was = self._lookup.changes.get((kind, subject)) or self._lookup.find_change(kind, subject)
         if was is not None:
             return was._replace(status=_AGAIN)
         self._seq += 1
         self._last = self._at
         self.rows.change.append(
-            ChangeRow(bandit=self._bandit, seq=self._seq, kind=int(kind), subject=subject, at=self._at)
-        )
+            ChangeRow(
+                bandit=self._bandit, seq=self._seq, kind=int(kind), subject=subject, at=self._at,
+                declared=declared,
+            )
+        )  # fmt: skip
         answer = Answer(_STORED, self._seq, self._at)
         self._lookup.changes[kind, subject] = answer
         return answer

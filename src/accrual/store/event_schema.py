@@ -29,6 +29,7 @@ class Kind(IntEnum):
     CLOSE = 2
     ADD_ARM = 3
     RETIRE_ARM = 4
+    ADD_FEATURE = 5
 
 
 class BanditTableRow(NamedTuple):
@@ -93,13 +94,14 @@ class PieceRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """A row of table `change`: a decision was closed, or an arm was added or retired."""
+    """A row of table `change`: a decision was closed, an arm added or retired, or a feature added."""
 
     bandit: int
     seq: int
     kind: int  # a `Kind`
-    subject: int  # the decision's id, or the arm's number
+    subject: int  # the decision's id, the arm's number, or that of the feature among those added
     at: float
+    declared: bytes | None  # a feature that was added, as `accrual.core.features.feature_bytes` writes it
 
 
 class SnapshotRow(NamedTuple):
@@ -142,8 +144,8 @@ class Events(NamedTuple):
     seq: Ints
     kind: Ints
     at: Floats
-    decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms
-    arm: Ints  # a decision's arm, or the arm that was added or retired; a piece's stream; -1 otherwise
+    decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms and features
+    arm: Ints  # a decision's arm, or that added or retired; a piece's stream; a new feature's number; or -1
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
@@ -176,6 +178,7 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
     Kind.CLOSE: ("change", {"decision": "subject"}),
     Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
     Kind.RETIRE_ARM: ("change", {"arm": "subject"}),
+    Kind.ADD_FEATURE: ("change", {"arm": "subject"}),
 }
 
 
@@ -242,6 +245,12 @@ def select_all(table: str) -> str:
     return f"SELECT {quoted(TABLES[table]._fields)} FROM {table} ORDER BY 1, 2"
 
 
+# The features that were added to a bandit later, as they were declared, in the order of their numbers.
+ADDED_FEATURES = (
+    f"SELECT declared FROM change WHERE bandit = $1 AND kind = {int(Kind.ADD_FEATURE)} ORDER BY subject"
+)
+
+
 def insert_into(table: str, *more: str) -> str:
     """Return the statement that adds a row to a table of SQLite, which may have columns of its own."""
     names = (*TABLES[table]._fields, *more)
@@ -283,7 +292,9 @@ def _row_event(kind: Kind) -> Callable[..., Event]:
 
 decision_event = _row_event(Kind.DECISION)
 piece_event = _row_event(Kind.PIECE)
-_CHANGE_EVENTS = {int(kind): _row_event(kind) for kind in (Kind.CLOSE, Kind.ADD_ARM, Kind.RETIRE_ARM)}
+_CHANGE_EVENTS = {
+    int(kind): _row_event(kind) for kind, (table, _) in EVENT_COLUMNS.items() if table == "change"
+}
 seq_of: Callable[[Event], int] = itemgetter(Events._fields.index("seq"))
 
 

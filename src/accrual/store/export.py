@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accrual.core.errors import need, unknown
-from accrual.core.features import Features
+from accrual.core.features import Features, all_features
 from accrual.core.files import replacing
-from accrual.store.event_schema import EXPORTED, TABLES, BanditTableRow, column_types, select_all
+from accrual.store.event_schema import (
+    ADDED_FEATURES,
+    EXPORTED,
+    TABLES,
+    BanditTableRow,
+    column_types,
+    select_all,
+)
 from accrual.store.readers import TableReader, open_reader
 
 
@@ -56,7 +63,8 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
     of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
-    the number; null where it was missing, or a level that was not declared. Decisions that a bandit has from
+    the number; null where it was missing (as in decisions from before the feature was added), or a level that
+    was not declared. Decisions that a bandit has from
     an old log (its prior) are left out: their times are not their own.
 
     Parameters
@@ -140,7 +148,10 @@ def _bandit(reader: TableReader, name: str | None) -> _Bandit:
         raise unknown("bandit", name or "", bandits)
     row = bandits[name]
     config = json.loads(row.config)
-    features = Features.read(config["features"]) if "features" in config else None
+    features = None
+    if "features" in config:
+        added = [declared for rows in reader.chunks(ADDED_FEATURES, row.number) for (declared,) in rows]
+        features = all_features(Features.read(config["features"]), added)
     streams = [name for name, *_ in config.get("guardrails", ())]
     return _Bandit(row.number, bool(row.rounds), features, streams, config.get("imported", 0))
 

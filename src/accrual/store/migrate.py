@@ -60,7 +60,7 @@ def current(url: str) -> str | None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
     ...     current(url), upgrade(url), current(url)
-    (None, '0008', '0008')
+    (None, '0009', '0009')
     """
     address = parse(url)
     return backend_of(address).version(address)

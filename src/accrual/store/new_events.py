@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from accrual.store.accept import NewRows
 from accrual.store.base import (
     AddArm,
+    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -51,6 +52,7 @@ _EVENTS: dict[type, Callable[..., Event]] = {
         {**_SAME, "subject": "answer.number", "arm.cap": "request.cap", "arm.window": "request.window"},
     ),
     RetireArm: event_function(Kind.RETIRE_ARM, _FROM_REQUEST, {**_SAME, "subject": "request.arm"}),
+    AddFeature: event_function(Kind.ADD_FEATURE, _FROM_REQUEST, {**_SAME, "subject": "request.number"}),
 }
 _DECISION_EVENT = event_function(
     Kind.DECISION,

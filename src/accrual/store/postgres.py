@@ -25,9 +25,10 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
+    same_contexts,
 )
 from accrual.store.checksums import checked_snapshot, digest
-from accrual.store.event_schema import PACKED, BanditTableRow, DecisionRow, Events, quoted
+from accrual.store.event_schema import ADDED_FEATURES, PACKED, BanditTableRow, DecisionRow, Events, quoted
 from accrual.store.migrate import VERSION_TABLE
 from accrual.store.postgres_arrays import append_query, column, decode, encode, event_query
 from accrual.store.postgres_pool import PostgresPool
@@ -196,6 +197,10 @@ class PostgresStore:
         """Return all arms that there have been, in the order of their numbers."""
         return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
 
+    def features(self, bandit: int) -> list[bytes]:
+        """Return the features that were added later, in the order of their numbers."""
+        return [row[0] for row in self._pool.rows(ADDED_FEATURES, bandit)]
+
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return one decision; None if there is none of this id."""
         rows = self._pool.rows(_DECISION, bandit, id)
@@ -250,6 +255,6 @@ async def _with_contexts(
             await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts))
         elif answer.status is Status.AGAIN:
             rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
-            if tuple([row[0] for row in rows]) != request.contexts:
+            if not same_contexts([row[0] for row in rows], request.contexts):
                 told[place] = Answer(Status.CONFLICT)
     return told

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accrual.store.base import (
     AddArm,
+    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -117,6 +118,10 @@ def _arguments(request: StoreRequest) -> dict[str, Any]:
     if isinstance(request, AddArm):
         return values | {
             "kinds": Kind.ADD_ARM, "amounts": request.cap, "ages": request.window, "names": request.name
+        }  # fmt: skip
+    if isinstance(request, AddFeature):
+        return values | {
+            "kinds": Kind.ADD_FEATURE, "subjects": request.number, "names": request.declared.decode()
         }  # fmt: skip
     return values | {"subjects": request.arm}  # type: ignore[union-attr]
 

@@ -61,6 +61,7 @@ from accrual.store.sqlite_rows import (
     context_rows,
     decision_row,
     event_rows,
+    feature_rows,
     head_row,
 )
 
@@ -257,6 +258,9 @@ class SQLiteStore:
 
     def arms(self, bandit: int) -> list[StoredArm]:
         return self._file.read(lambda connection: arm_rows(connection, bandit))
+
+    def features(self, bandit: int) -> list[bytes]:
+        return self._file.read(lambda connection: feature_rows(connection, bandit))
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         def find(connection: sqlite3.Connection) -> DecisionRow | None:

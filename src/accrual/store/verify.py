@@ -79,6 +79,12 @@ _CHECKS = {
             SELECT 1 FROM arm a WHERE a.bandit = c.bandit AND a.number = c.subject
         ))
     """,
+    "features without a declaration, or out of order": """
+        SELECT count(*) FROM (
+            SELECT kind, subject, declared,
+                row_number() OVER (PARTITION BY bandit, kind ORDER BY seq) - 1 AS place FROM change
+        ) AS x WHERE (kind = 5) <> (declared IS NOT NULL) OR (kind = 5 AND subject <> place)
+    """,
     "pieces whose lateness is wrong": """
         SELECT count(*) FROM piece p JOIN decision d ON d.bandit = p.bandit AND d.id = p.decision
         LEFT JOIN change c ON c.bandit = p.bandit AND c.kind = 2 AND c.subject = p.decision AND c.seq < p.seq

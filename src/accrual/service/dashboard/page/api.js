@@ -25,15 +25,14 @@ export async function ask(path) {
   throw new Refused(answer.status, await answer.json().catch(() => ({})));
 }
 
-const at = (bandit) => `/v1/bandits/${encodeURIComponent(bandit)}`;
-const of = (bandit, what) => `${at(bandit)}/${what}`;
+const of = (bandit, what) => `/v1/bandits/${encodeURIComponent(bandit)}/${what}`;
 
 export const about = () => ask("/dashboard/about.json");
 export const bandits = () => ask("/v1/bandits");
-export const bandit = (name) => ask(at(name));
 export const state = (bandit) => ask(of(bandit, "state"));
 export const history = (bandit) => ask(of(bandit, "history"));
 export const recent = async (bandit, limit) => (await ask(of(bandit, `decisions?limit=${limit}`))).decisions;
+export const contextWorth = (bandit) => ask(of(bandit, "contexts"));
 export const explain = (bandit, id) => ask(of(bandit, `decisions/${id}/explain`));
 export const events = (bandit, after, limit) => ask(of(bandit, `export?after=${after}&limit=${limit}`));
 export const truth = () => ask("/v1/demo");

@@ -15,6 +15,7 @@ import { inUnit, isSign, plural, reward, short, sum, unitOf } from "./words.js";
 
 const REST = 1_000; // milliseconds between two looks, ...
 const REST_MOST = 15_000; // ... and at most, after failures
+const WORTH = 10_000; // between two looks at what contexts are worth
 const LIST = 10_000; // between two looks at which bandits there are, and at the overview
 
 let about = null;
@@ -22,6 +23,7 @@ let listed = { at: -Infinity, bandits: [], archived: [], broken: [] };
 let current = null; // the bandit that is shown; null also while the overview is
 let overviewAt = -Infinity; // when the overview was last drawn
 let last = null; // what was shown of it
+let worthAt = -Infinity; // when it was last asked what contexts are worth
 let palette = new Palette();
 let wake = () => {}; // ends the present rest
 const shares = new Shares();
@@ -85,6 +87,15 @@ async function look() {
   last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null };
   draw();
   live();
+  lookAtWorth(bandit, state);
+}
+
+/** What contexts are worth takes the service a while to compute: nothing else waits for it. */
+async function lookAtWorth(bandit, state) {
+  if (!state.features.length || performance.now() - worthAt < WORTH) return;
+  worthAt = performance.now();
+  const worth = await api.contextWorth(bandit.name).catch(() => null); // it is asked again
+  if (worth && bandit === current) contexts.drawWorth(worth);
 }
 
 /** The overview, while the address names no bandit of several. */
@@ -122,6 +133,8 @@ function choose(bandit) {
   last = null;
   palette = new Palette();
   arms.forget();
+  contexts.forget();
+  worthAt = -Infinity;
   decisions.forget(bandit);
   regrets.hide();
   show($("watch"), false);

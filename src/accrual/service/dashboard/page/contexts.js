@@ -1,7 +1,8 @@
-// For whom which arm wins: for each feature of a bandit, what its arms are expected to pay at each level.
+// For whom which arm wins: for each feature of a bandit, what its arms are expected to pay at each level; and what
+// contexts are worth: reward per decision with and without.
 
 import { $, h, say, show } from "./dom.js";
-import { amount, list, plural } from "./words.js";
+import { amount, count, list, plural } from "./words.js";
 
 const ARMS = 4; // columns, and more where more arms are the highest at some level
 
@@ -17,8 +18,48 @@ export function draw(state, bandit) {
   say($("contexts-note"), known
     ? "What a decision is expected to pay at each level, all else as it is on average. These are estimates without an interval: for looking, not for stopping."
     : bandit.policy.startsWith("AgeLinTS") ? "The first figures appear here once enough has been paid." : "This policy does not say what it expects by context.");
-  say($("contexts-worth"), `What choosing by context is worth is answered by: accrual fit STORE --bandit ${bandit.name} --context ${state.features.map((feature) => `context_${feature.name}`).join(",")}`);
   host.replaceChildren(...state.features.map(one));
+}
+
+/** Forget what was said of another bandit. */
+export function forget() {
+  say($("worth-sentence"), "Being computed from the log.");
+  say($("worth-note"), "");
+  $("worth-figures").replaceChildren();
+}
+
+/** Show what contexts are worth. */
+export function drawWorth(worth) {
+  say($("worth-sentence"), worth.sentence);
+  const parts = worth.decisions < worth.closed ? `the last ${count(worth.decisions)} of ${count(worth.closed)}` : `all ${count(worth.closed)}`;
+  say($("worth-note"), worth.more
+    ? `Judged by ${parts} closed decisions and the chances with which this bandit chose their arms: a linear model learns from some and chooses for later ones. The intervals are 95 %, for one look, not for stopping; those for a part of the visitors hold together.`
+    : "");
+  const rows = worth.more ? [
+    ["Chosen by context", worth.with_contexts],
+    [`One arm for all: ${worth.single}`, worth.without],
+    ["Difference", worth.more],
+    ...worth.winners.map((one) => [`${one.arm} instead of ${one.than}, where ${one.part}`, one.more]),
+  ] : [];
+  const host = $("worth-figures");
+  const text = JSON.stringify(rows);
+  if (host.dataset.shown === text) return;
+  host.dataset.shown = text;
+  host.replaceChildren(...(rows.length ? [worthTable(rows)] : []));
+}
+
+function worthTable(rows) {
+  const titles = ["Choice", "Reward per decision", "95 % interval"];
+  const title = (text) => h("th", { role: "columnheader", scope: "col" }, text);
+  const cell = (label, text) => h("td", { role: "cell", "data-label": label }, text);
+  return h(
+    "table", { role: "table", "aria-label": "What contexts are worth" },
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...titles.map(title))),
+    h("tbody", { role: "rowgroup" }, ...rows.map(([name, { value, low, high }], i) => h(
+      "tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, name),
+      cell(titles[1], amount(value) + (i > 2 ? " more" : "")), cell(titles[2], `${amount(low)} to ${amount(high)}`),
+    ))),
+  );
 }
 
 function one(feature) {

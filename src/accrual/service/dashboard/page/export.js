@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { $, h, say } from "./dom.js";
 import { count } from "./words.js";
 
-const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity", "stream"];
+const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity", "stream", "feature"];
 const PAGE = 10_000; // events of one request
 const MOST = 1_000_000; // events of a file: all of them are held in memory
 
@@ -18,7 +18,7 @@ const line = (values) => `${values.map(cell).join(",")}\r\n`;
 
 /** Read the whole log of a bandit and hand it to the browser as a file. */
 export async function download(name) {
-  const features = Object.keys((await api.bandit(name)).features || {});
+  const features = (await api.state(name)).features.map((feature) => feature.name);
   const values = (event) => [
     ...COLUMNS.map((column) => event[column]),
     ...features.map((feature) => event.context?.[feature]),

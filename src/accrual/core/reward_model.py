@@ -7,13 +7,15 @@ model says of a decision comes from a model that was fitted without the decision
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Way = Literal["crossed", "forward", "in time"]
 
 FOLDS, FORWARD = 5, 10
 LEAST = 20  # decisions of an arm without which the model does not choose it
@@ -54,17 +56,18 @@ class CrossFit(NamedTuple):
     Attributes
     ----------
     expected : ndarray
-        Decisions x arms: what each would pay; minus infinity for an arm with too few decisions, and not a
-        number for decisions that are not judged.
+        Decisions x arms: what each would pay; minus infinity for an arm with too few decisions or that may
+        not be chosen, and not a number for decisions that are not judged.
     single : ndarray
-        Of each decision, the arm that pays best on average in what its model was fitted to.
+        Of each decision, the arm of which its model expects most on average, over the contexts that it was
+        fitted to.
     judged : ndarray of bool
         Which decisions there is a model for.
     """
 
     expected: Floats
     single: Ints
-    judged: npt.NDArray[np.bool_]
+    judged: Bools
 
     @property
     def choice(self) -> Ints:
@@ -72,17 +75,23 @@ class CrossFit(NamedTuple):
         return np.asarray(np.where(self.judged[:, None], self.expected, 0.0).argmax(axis=1))
 
 
-def cross_fit(seen: Observed, forward: bool = False) -> CrossFit:
+def cross_fit(seen: Observed, way: Way = "crossed", choosable: Bools | None = None) -> CrossFit:
     """Fit models to parts of the decisions, and ask each about a fold that it was fitted without.
 
     Parameters
     ----------
     seen : Observed
-    forward : bool
-        Whether the model for a fold is fitted to the folds before it alone, in an order that chance made; the
-        first two are then not judged. This is for judging choices of the model itself. If folds were fitted
-        to each other, luck in one would choose what is judged in another, and the other way round; the two
-        errors would be alike, and an interval that takes them for independent too short.
+    way : {"crossed", "forward", "in time"}
+        Crossed, the model for a fold is fitted to all other folds. Forward, it is fitted to the folds before
+        it alone, in an order that chance made; the first two are then not judged. That is for judging
+        choices of the model itself: were folds fitted to each other, luck in one would choose what is
+        judged in another, and the other way round; the two errors would be alike, and an interval that takes
+        them for independent too short. In time, folds are stretches of decisions in the order in which they
+        are given, and each is judged by those before it. That is for decisions of a bandit that learned
+        from the earlier ones: what it chose later says something of what a decision paid, so a model must
+        not know it.
+    choosable : ndarray of bool, optional
+        Which arms may be chosen; all, unless given.
 
     Examples
     --------
@@ -94,22 +103,27 @@ def cross_fit(seen: Observed, forward: bool = False) -> CrossFit:
     >>> bool((found.choice == x[:, 1]).all())
     True
     """
-    folds = FORWARD if forward else FOLDS
-    fold = np.random.Generator(np.random.Philox(0)).permutation(len(seen.arm)) % folds
+    crossed, count = way == "crossed", len(seen.arm)
+    folds, begin = (FOLDS, 0) if crossed else (FORWARD, 2)
+    fold = np.arange(count) * folds // max(count, 1)
+    if way != "in time":
+        fold = np.random.Generator(np.random.Philox(0)).permutation(count) % folds
     x = _standard(seen.x)
     sums = _sums(x, seen, fold, folds)
-    count = np.bincount(fold * seen.arms + seen.arm, minlength=folds * seen.arms).reshape(folds, seen.arms)
-    expected = np.full((len(seen.arm), seen.arms), np.nan)
-    single = np.zeros(len(seen.arm), np.int64)
-    for k in range(2 if forward else 0, folds):
-        known = np.arange(folds) < k if forward else np.arange(folds) != k
+    made = np.bincount(fold * seen.arms + seen.arm, minlength=folds * seen.arms).reshape(folds, seen.arms)
+    barred = np.zeros(seen.arms, np.bool_) if choosable is None else ~choosable
+    expected = np.full((count, seen.arms), np.nan)
+    single = np.zeros(count, np.int64)
+    for k in range(begin, folds):
+        known = np.arange(folds) != k if crossed else np.arange(folds) < k
         model = _fitted(sums, known, _best_penalty(sums, known))
         mine = fold == k
         expected[mine] = x[mine] @ model.T
-        few = count[known].sum(axis=0) < LEAST
-        expected[np.ix_(mine, few)] = -np.inf
-        single[mine] = _best_on_average(seen, known[fold], few)
-    return CrossFit(expected, single, fold >= (2 if forward else 0))
+        out = barred | (made[known].sum(axis=0) < LEAST)
+        expected[np.ix_(mine, out)] = -np.inf
+        # Chosen by the same model, so that with and without contexts an arm is known equally well.
+        single[mine] = np.where(out, -np.inf, x[known[fold]].mean(axis=0) @ model.T).argmax()
+    return CrossFit(expected, single, fold >= begin)
 
 
 def _standard(x: Floats) -> Floats:
@@ -138,7 +152,7 @@ def _sums(x: Floats, seen: Observed, fold: Ints, folds: int) -> _Sums:
     return made
 
 
-def _fitted(sums: _Sums, folds: npt.NDArray[np.bool_], penalty: float) -> Floats:
+def _fitted(sums: _Sums, folds: Bools, penalty: float) -> Floats:
     """Give the coefficients of each arm, arms x width."""
     gram, response = sums.gram[folds].sum(axis=0), sums.response[folds].sum(axis=0)
     width = gram.shape[-1]
@@ -149,7 +163,7 @@ def _fitted(sums: _Sums, folds: npt.NDArray[np.bool_], penalty: float) -> Floats
     return np.asarray(common + np.linalg.solve(gram + np.diag(ridge), left[..., None])[..., 0])
 
 
-def _best_penalty(sums: _Sums, known: npt.NDArray[np.bool_]) -> float:
+def _best_penalty(sums: _Sums, known: Bools) -> float:
     """Give the penalty whose models err least in those of the `known` folds that they were fitted without."""
     errors = []
     for penalty in _PENALTIES:
@@ -165,13 +179,6 @@ def _best_penalty(sums: _Sums, known: npt.NDArray[np.bool_]) -> float:
             )
         errors.append(error)
     return _PENALTIES[int(np.argmin(errors))]
-
-
-def _best_on_average(seen: Observed, rows: npt.NDArray[np.bool_], few: npt.NDArray[np.bool_]) -> int:
-    weight = 1.0 / seen.propensity[rows]
-    total = np.bincount(seen.arm[rows], weight * seen.reward[rows], seen.arms)
-    mass = np.bincount(seen.arm[rows], weight, seen.arms)
-    return int(np.argmax(np.where(few | (mass == 0.0), -np.inf, total / np.maximum(mass, 1e-300))))
 
 
 def scores(seen: Observed, found: CrossFit, arm: Ints) -> Floats:

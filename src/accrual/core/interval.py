@@ -1,0 +1,54 @@
+"""An estimate with its 95 % interval, and the interval of a mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from accrual.core.figures import figure
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval, whose ends are NaN where they are not known.
+
+    Examples
+    --------
+    >>> str(Interval(2.5, 2.0, 3.25)), Interval(1000.4, 900.0, 1100.0).between()
+    ('2.5 (95 % 2 to 3.25)', '900 to 1,100')
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        between = "" if math.isnan(self.low) else f" (95 % {self.between()})"
+        return figure(self.value) + between
+
+    def between(self) -> str:
+        """Write the interval; a dash where it is not known."""
+        return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
+
+
+def mean_interval(each: Floats, level: float = 0.975) -> Interval:
+    """Give the mean of scores with its interval: Student's, with the freedom that their variance has.
+
+    Scores are mostly alike, and large where a rare choice was made: their variance is then known less well
+    than their number suggests.
+    """
+    count, value = len(each), float(each.mean())
+    away = each - value
+    square = float((away**2).mean())
+    if square == 0.0:
+        return Interval(value, value, value)
+    tails = float((away**4).mean()) / square**2
+    freedom = max(2.0 * count / max(tails - 1.0, 1e-9), 1.0)
+    error = math.sqrt(square / (count - 1)) * float(special.stdtrit(min(freedom, 1e9), level))
+    return Interval(value, value - error, value + error)
