@@ -72,6 +72,7 @@ def costs() -> bool:
     long = ac.Problem(short.caps, 5000, 20)
     jobs = {
         "TPUCBFRG(20, begin), window 100": (short, ac.TPUCBFRG(20, "begin")),
+        "AgePrior, window 100": (short, ac.AgePrior()),
         "AgeIMED, window 100": (short, ac.AgeIMED()),
         "AgeTS, window 100": (short, ac.AgeTS()),
         "AgeKL, window 100": (short, ac.AgeKL()),
