@@ -141,7 +141,7 @@ def test_the_sums_are_those_of_a_bandit_that_had_the_features_from_the_start():
             assert features is not None
             (made,) = ledger.decide(now, contexts=[features.stored(context)], arm=arm)
             ledger.observe(made.id, value, age)
-    for name in ("gram", "response", "growth", "square", "asked", "nonzero"):
+    for name in ("gram", "response", "earlier", "growth", "square", "asked", "nonzero"):
         np.testing.assert_array_equal(getattr(late.stats, name), getattr(early.stats, name), err_msg=name)
     np.testing.assert_array_equal(late.visitors.oddities, early.visitors.oddities)
     assert late.visitors.oddities[1, 1] == 59  # missing in all decisions so far
