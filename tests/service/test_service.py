@@ -112,7 +112,6 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
             "arms[0].cap must be a number, not text",
         ),
         ("/v1/bandits", BODY | {"window": 1.5}, "window must be a whole number or text, not a number"),
-        ("/v1/bandits", [], "the body must be an object, not a list"),
         (
             "/v1/bandits",
             BODY | {"features": {"a": "int"}},
@@ -123,6 +122,7 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
             BODY | {"guardrails": {"refunds": {"action": "stop"}}},
             "guardrails[...].action must be 'flag' or 'retire', not 'stop'",
         ),
+        ("/v1/bandits/plays/arms/retire", [], "the body must be an object with name, not a list"),
         ("/v1/bandits/plays/decisions", {"n": "1"}, "n must be a whole number, not text"),
         ("/v1/bandits/plays/decisions", {"n": 1001}, "n must be a whole number of at most 1,000"),
         ("/v1/bandits/plays/pieces", {"decision": 0}, "the field 'value' is missing"),
@@ -299,6 +299,9 @@ def test_one_piece_that_cannot_be_stored_is_a_problem(service):
         (b'{"decision": 0, "value": 1e999}', 422),
         (b'{"decision": 0, "value": 0.1', 400),
         (b"\xff\xfe", 400),
+        (b"2\xff\x05", 400),  # a number where an object belongs, and then no JSON
+        (b'[\x0f\x00"\xe9', 400),
+        (b'{"\xbb": 1}', 400),
         (b'{"decision": 0, "value": 1, "key": "\\ud800"}', 400),
         (b"[" * 100_000, 422),
         (b"[]", 422),

@@ -69,7 +69,11 @@ def _disk_cache(function: Callable[..., Any], code: str) -> Any:
             # The machine code is all that is needed: what it was made of is a hundred times as large.
             data.library._llvm_strs, data.library._ptx_cache = [], {}
             try:
-                super().save_overload(sig, data)
+                try:
+                    super().save_overload(sig, data)
+                except Exception:  # an index that cannot be read is made anew
+                    self._cache_file.flush()
+                    super().save_overload(sig, data)
             except Exception:  # a full or read-only disk costs the cache, not the result
                 self.disable()
 

@@ -67,8 +67,8 @@ class ServedBandit:
         self._arms = [arm.name for arm in store.arms(row.number)]
         self._state: tuple[float, BanditState] | None = None
         self._winner: str | None = None
-        # When as many decisions have closed it is found anew; which arms had retired; and what it was.
-        self._worth: tuple[float, list[bool], ContextWorth] | None = None
+        # When as many decisions have closed it is found anew; arms and features there were; and what it was.
+        self._worth: tuple[float, tuple[Any, ...], ContextWorth] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Return whether the names of these arms have been read."""
@@ -114,12 +114,13 @@ class ServedBandit:
         Only one thread may call it at a time: `BanditPool.refold` has but one.
         """
         state = self.state()
-        closed, retired = state.decisions - state.pending, [arm.retired for arm in state.arms]
+        closed = state.decisions - state.pending
+        judged = ([arm.retired for arm in state.arms], len(state.features))
         kept = self._worth
-        if kept is None or kept[0] <= closed or kept[1] != retired:
+        if kept is None or kept[0] <= closed or kept[1] != judged:
             worth = self.bandit.context_worth()
             more = max(_WORTH_LEAST, _WORTH_MORE * max(worth.decisions, 1))
-            kept = self._worth = (closed + more, retired, worth)
+            kept = self._worth = (closed + more, judged, worth)
         return kept[2]
 
     def decisions(self) -> int:

@@ -34,6 +34,9 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
     >>> json_reader(list[int])(b"[1, true]")
     Traceback (most recent call last):
     accrual.service.refusals.Refusal: [1] must be a whole number, not true or false
+    >>> json_reader(list[int])(b"[true, ")
+    Traceback (most recent call last):
+    accrual.service.refusals.Refusal: the body is not JSON: Input data was truncated
     >>> class Arm(msgspec.Struct):
     ...     name: str
     ...     cap: float
@@ -43,17 +46,21 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
     """
     decode = msgspec.json.Decoder(kind).decode
 
+    def slowly(body: bytes, first: msgspec.ValidationError) -> Any:
+        try:
+            return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
+        except msgspec.ValidationError as error:
+            raise Refusal("invalid", _in_words(error, kind)) from None
+        except RecursionError:
+            raise Refusal("invalid", _in_words(first, kind)) from None
+
     def read(body: bytes) -> Any:
         try:
-            return decode(body)
-        except msgspec.ValidationError as first:
-            try:  # again, slowly, with whole numbers made whole: errors are rare
-                return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
-            except msgspec.ValidationError as error:
-                raise Refusal("invalid", _in_words(error, kind)) from None
-            except RecursionError:
-                raise Refusal("invalid", _in_words(first, kind)) from None
-        except (msgspec.DecodeError, RecursionError) as error:
+            try:
+                return decode(body)
+            except msgspec.ValidationError as first:  # which may come before what is not JSON
+                return slowly(body, first)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal("malformed", f"the body is not JSON: {error}") from None
 
     return read
