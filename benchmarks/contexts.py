@@ -3,10 +3,10 @@
 ``make contexts``: four problems with contexts, T = 20,000, 40 runs (20 of the big one), on seeds that no
 constant was chosen by: regret of AgeLinTS beside the same learner without delay, the same learner waiting,
 LinTS and LinUCB waiting, two habits, and a policy without contexts. Then ten problems of each of the four
-kinds, problems without contexts, problems whose contexts are useless, what alpha does, and the cost of a
-decision. Exits 1 where a claim does not hold.
-``python benchmarks/contexts.py kinds`` (or ``costs``, ``without``, ``alphas``, ``worth``) measures one of
-these; ``picture`` draws the picture of docs/contexts.md.
+kinds, problems without contexts, problems whose contexts are useless, what alpha does, few decisions, and the
+cost of a decision. Exits 1 where a claim does not hold.
+``python benchmarks/contexts.py kinds`` (or ``costs``, ``without``, ``alphas``, ``few``, ``worth``) measures
+one of these; ``picture`` draws the picture of docs/contexts.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import accrual as ac
 from accrual.contextual import Contexts, ContextualProblem
 from accrual.core.jit import kernel
-from accrual.experiments.contextual_problems import BESIDE, PROBLEMS, generate
+from accrual.experiments.contextual_problems import BESIDE, NO_CONTEXT, PROBLEMS, generate
 from accrual.experiments.gallery import usual_rows
 from accrual.policy.base import Floats, Moment
 from accrual.policy.habits_lin import EarlyLinTS
@@ -123,6 +123,23 @@ def alphas(runs: int) -> bool:
                 f"  {label:10} {np.mean(means):6.0f}   worst run over its problem's mean {worst:.2f}",
                 flush=True,
             )
+    return True  # nothing is claimed
+
+
+def few(runs: int) -> bool:
+    """Print what contexts are worth while decisions are few: 10 arms learn 30 numbers each."""
+    for strength in (0.03, 0.08):
+        found = []
+        for seed in range(DRAWN_FROM, DRAWN_FROM + 4):
+            problem = generate(29, 10, "both", strength=strength, seed=seed, window=500)
+            policies = {"AgeLinTS": ac.AgeLinTS(), NO_CONTEXT: BESIDE[NO_CONTEXT]}
+            result = ac.simulate(problem, policies, 8000, runs, SEED + seed, checkpoints=16)
+            found.append(result.regret.mean(axis=1))
+        lin, plain = np.mean(found, axis=0)
+        shown = {500, 1000, 2000, 4000, 8000}
+        parts = zip(result.rounds.tolist(), lin / plain, strict=True)
+        text = ", ".join(f"{ratio:.2f} after {rounds:,}" for rounds, ratio in parts if rounds in shown)
+        print(f"few decisions, strength {strength}: AgeLinTS over no context {text}", flush=True)
     return True  # nothing is claimed
 
 
@@ -241,6 +258,7 @@ def measure(part: str = "") -> bool:
         "costs": costs,
         "without": lambda: without(RUNS // 2),
         "alphas": lambda: alphas(RUNS),
+        "few": lambda: few(RUNS // 5),
         "worth": lambda: worth(RUNS),
         "kinds": lambda: kinds(RUNS // DRAWS),
     }
