@@ -107,7 +107,7 @@ def reference(params, stats):
         return np.clip(weight, 0.05, 1e5)
 
     known = (n[:, 0] > 0).sum()
-    shy = np.clip(made / (8 * width), 1, 20)
+    shy = np.clip(made / (8 * width), 1, 200)
     c = (1 - 1 / known) * np.maximum(1 - np.diag(L) * np.einsum("ajj->aj", Ci), 0).sum(0)
     s = r * ((t - mu) ** 2).sum(0) / s2
     alone = (1 + c[0]) / (1 / width + s[0])

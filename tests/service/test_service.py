@@ -112,6 +112,16 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
             "arms[0].cap must be a number, not text",
         ),
         ("/v1/bandits", BODY | {"window": 1.5}, "window must be a whole number or text, not a number"),
+        (
+            "/v1/bandits",
+            BODY | {"features": {"a": "int"}},
+            "features[...] must be 'bool' or a list, not 'int'",
+        ),
+        (
+            "/v1/bandits",
+            BODY | {"guardrails": {"refunds": {"action": "stop"}}},
+            "guardrails[...].action must be 'flag' or 'retire', not 'stop'",
+        ),
         ("/v1/bandits/plays/arms/retire", [], "the body must be an object with name, not a list"),
         ("/v1/bandits/plays/decisions", {"n": "1"}, "n must be a whole number, not text"),
         ("/v1/bandits/plays/decisions", {"n": 1001}, "n must be a whole number of at most 1,000"),

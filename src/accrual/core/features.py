@@ -170,8 +170,9 @@ class Features:
         if kind is bool:
             raise InputError(f"the feature {name!r} must be True or False, not {value!r}")
         if isinstance(kind, tuple):
-            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if number and -VALUE_MOST <= value <= VALUE_MOST:
+            if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+                raise InputError(f"the feature {name!r} must be a number, not {value!r}")
+            if -VALUE_MOST <= value <= VALUE_MOST:
                 return float(value)
             raise InputError(
                 f"the feature {name!r} must be a number of at most {VALUE_MOST:g} in size, not {value!r}"

@@ -36,6 +36,18 @@ class Interval:
         """Write the interval; a dash where it is not known."""
         return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
 
+    def more_or_less(self) -> str:
+        """Write a difference.
+
+        Examples
+        --------
+        >>> Interval(0.5, 0.2, 0.8).more_or_less(), Interval(-0.1, -0.4, 0.2).more_or_less()
+        ('0.5 (95 % 0.2 to 0.8) more', '0.1 (95 % -0.2 to 0.4) less')
+        """
+        if self.value < 0.0:
+            return f"{Interval(-self.value, -self.high, -self.low)} less"
+        return f"{self} more"
+
 
 def mean_interval(each: Floats, level: float = 0.975) -> Interval:
     """Give the mean of scores with its interval: Student's, with the freedom that their variance has.

@@ -137,9 +137,8 @@ def personal_lines(found: Personalising | None) -> list[str]:
         said = f"no sign of it; a linear model of the context would choose {found.single} for everybody"
     else:
         word = "yes" if worth.low > 0.0 else "no sign of it"
-        said = (
-            f"{word}; chosen by a linear model of the context, a decision would pay {worth} more than {alone}"
-        )
+        more = worth.more_or_less()
+        said = f"{word}; chosen by a linear model of the context, a decision would pay {more} than {alone}"
     lines = [f"{question} {said}. {found.assumed}"]
     for one in found.winners[:WINNERS_SHOWN]:
         lines.append(

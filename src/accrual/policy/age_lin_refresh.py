@@ -30,7 +30,7 @@ _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd
 KAPPA, KAPPA_LEAST = 50.0, 0.5
 # How many times more a feature's prior is worth than the constant's, until the data say otherwise: so that
 # useless features fade. It grows with the decisions for each number of a context: at first all must be tried.
-_SHY_MOST, _SHY_AFTER = 20.0, 8.0
+_SHY_MOST, _SHY_AFTER = 200.0, 8.0
 WEIGHT_LEAST, MOST = 0.05, 1e5
 
 

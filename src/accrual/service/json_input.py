@@ -18,7 +18,7 @@ _KINDS = {
     "array": "a list", "object": "an object",
 }  # fmt: skip
 _PLACE = re.compile(r"(.*?)(?: - at `(.*)`)?", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[]+)|\[\d*\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[(?:\d*|\.\.\.)\]")
 _BOUND = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 
 
@@ -122,6 +122,8 @@ def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
         return f"{place or 'the body'} must be {_kinds(wrong[1])}{length} of {_BOUND[wrong[3]]} {bound}"
     if wrong := re.fullmatch(r"Expected `str` matching regex '(.*)'", text):
         return f"{place or 'the body'} must match {wrong[1]}"
+    if wrong := re.fullmatch(r"Invalid enum value (.*)", text, re.DOTALL):
+        return f"{place or 'the body'} must be {_choices_at(kind, path)}, not {wrong[1][:100]}"
     if wrong := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         text = str(unknown("field", wrong[1][:100], _fields_at(kind, path)))
     elif wrong := re.fullmatch(r"Object missing required field `(.*)`", text):
@@ -146,16 +148,29 @@ def _kinds(names: str) -> str:
 
 def _fields_at(kind: Any, path: str) -> list[str]:
     """List the fields that an object at `path` of a message of `kind` may have."""
-    types = [inspect.type_info(kind)]
+    structs = [t for t in _types_at(kind, path) if isinstance(t, inspect.StructType)]
+    return [field.encode_name for struct in structs for field in struct.fields]
+
+
+def _choices_at(kind: Any, path: str) -> str:
+    """Say what may stand at `path`, where one of a few texts may."""
+    types = _types_at(kind, path)
+    texts = [repr(value) for t in types if isinstance(t, inspect.LiteralType) for value in t.values]
+    return " or ".join(texts + ["a list" for t in types if isinstance(t, inspect.ListType)])
+
+
+def _types_at(kind: Any, path: str) -> list[inspect.Type]:
+    """List the types that may stand at `path` of a message of `kind`."""
+    types = _flat([inspect.type_info(kind)])
     for step in _STEP.finditer(path):
-        types = _flat(types)
         if step[1]:
             types = [f.type for t in types if isinstance(t, inspect.StructType) for f in t.fields
                      if f.encode_name == step[1]]  # fmt: skip
         else:
-            types = [t.item_type for t in types if isinstance(t, inspect.ListType)]
-    structs = [t for t in _flat(types) if isinstance(t, inspect.StructType)]
-    return [field.encode_name for struct in structs for field in struct.fields]
+            lists = [t.item_type for t in types if isinstance(t, inspect.ListType)]
+            types = lists + [t.value_type for t in types if isinstance(t, inspect.DictType)]
+        types = _flat(types)
+    return types
 
 
 def _flat(types: list[inspect.Type]) -> list[inspect.Type]:
