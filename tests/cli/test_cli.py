@@ -257,7 +257,9 @@ def test_bounds_are_those_of_python(cli):
     problem = ac.paper.setting1()
     upper = ac.bounds.upper_tpucbfrg(problem, 10_000, 50, "begin")
     assert rows["upper, TPUCBFRG(50, begin)"] == f"{float(upper):,.0f}"
-    assert len(rows) == 7
+    ours = ac.bounds.upper_ageucb(problem, 10_000, 50, "begin")
+    assert rows["upper, AgeUCB(50, begin)"] == f"{float(ours):,.0f}"
+    assert len(rows) == 8
     # Setting 1's groups pay the same; "begin" allows the late ones less than that.
     assert "No bound for free chances: group 36 of arm 0 pays 1 on average, more than the 0.904" in out
     assert "<svg" in Path("b.svg").read_text()

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+from numba import config
 
 from accrual.core.jit import kernel, njit, njit_noinline
 from accrual.core.random import normal
@@ -37,12 +38,40 @@ def test_a_part_does_the_same_within_a_kernel_from_python_and_in_plain_python():
     assert results[0] == results[1] == results[2] == (0.1 + 0.2, [0.2] * 3)
 
 
-def test_a_part_within_a_kernel_has_no_machine_code_of_its_own():
-    _run(np.zeros(3), 0.1)
-    part: Any = _twice
+def made_anew() -> tuple[Any, Any]:
+    """Make a kernel and its part as a new process would."""
+
+    @njit_noinline
+    def twice(values, x):
+        return _add(values, x) + _add(values, x)
+
+    @kernel
+    def run(values, x):
+        return twice(values, x)
+
+    return run, twice
+
+
+def test_a_part_within_a_kernel_has_no_machine_code_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))  # so that the kernel is compiled now
+    run, part = made_anew()
+    run(np.zeros(3), 0.1)
     (compiled,) = part.overloads.values()
     assert not callable(compiled.entry_point)
-    assert _twice(np.zeros(2, np.float32), 0.5) == 1.5  # of other types than the kernel's
+    assert part(np.zeros(2, np.float32), 0.5) == 1.5  # of other types than the kernel's
+
+
+def test_a_damaged_file_of_the_cache_is_a_miss_and_is_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    found = []
+    for damaged in (False, True, False):
+        files = list(tmp_path.rglob("*.nb?"))
+        for file in files if damaged else ():
+            file.write_bytes(b"no longer what it was")
+        run, _ = made_anew()
+        assert run(np.zeros(3), 0.1) == 0.1 + 0.2
+        found.append((len(files), sum(run.stats.cache_hits.values())))
+    assert found == [(0, 0), (2, 0), (2, 1)]
 
 
 def test_a_part_travels_to_another_process_by_value():

@@ -150,10 +150,19 @@ class _KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        save_compiled(self, functools.partial(super().save_overload, sig, data))
+
+
+def save_compiled(cache: Any, save: Callable[[], None]) -> None:
+    """Save what was compiled into one of numba's caches."""
+    try:
         try:
-            super().save_overload(sig, data)
-        except Exception:  # a full or read-only disk costs the cache, not the result
-            self.disable()
+            save()
+        except Exception:  # an index that cannot be read is made anew
+            cache._cache_file.flush()
+            save()
+    except Exception:  # a full or read-only disk costs the cache, not the result
+        cache.disable()
 
 
 def _fingerprint(function: Callable[..., Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from accrual.core.errors import need
-from accrual.core.jit import fingerprint
+from accrual.core.jit import fingerprint, save_compiled
 
 # Simulations side by side in threads have a queue each, up to the most a GPU has.
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
@@ -68,14 +69,7 @@ def _disk_cache(function: Callable[..., Any], code: str) -> Any:
         def save_overload(self, sig: Any, data: Any) -> None:
             # The machine code is all that is needed: what it was made of is a hundred times as large.
             data.library._llvm_strs, data.library._ptx_cache = [], {}
-            try:
-                try:
-                    super().save_overload(sig, data)
-                except Exception:  # an index that cannot be read is made anew
-                    self._cache_file.flush()
-                    super().save_overload(sig, data)
-            except Exception:  # a full or read-only disk costs the cache, not the result
-                self.disable()
+            save_compiled(self, functools.partial(super().save_overload, sig, data))
 
     try:
         return KernelCache()
