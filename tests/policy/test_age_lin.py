@@ -238,6 +238,15 @@ def test_same_choices_in_plain_python():
     assert json.loads(done.stdout) == fingerprint()
 
 
+def test_draws_are_wider_where_there_is_little_to_learn():
+    """Up to 1.4 times for few numbers and few arms: sqrt(9 / 6) = 1.22 for six numbers."""
+    found = {
+        (arms, width): ac.AgeLinTS(alpha=1.0).params(np.ones(arms), 64, width).alpha
+        for arms, width in [(5, 1), (5, 4), (5, 6), (5, 9), (2, 30), (50, 4), (20, 3)]
+    }
+    np.testing.assert_allclose([*found.values()], [1.4, 1.4, 1.5**0.5, 1.0, 1.0, 1.0, (4 / 3) ** 0.5])
+
+
 def test_before_anything_is_known_arms_take_turns():
     _, stats, arms = played(ac.AgeLinTS(), generate(2, 3), 30)
     assert stats.shared[READY] == 0.0

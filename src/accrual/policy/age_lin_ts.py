@@ -39,13 +39,14 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> 
     return normal_draw(params, stats, arm, moment)
 
 
-def _deviations(alpha: float, width: int) -> float:
+def _deviations(alpha: float, arms: int, width: int) -> float:
     """Return how many standard deviations a draw has.
 
     The fewer numbers a context has, the fewer ways there are for a draw to try an arm that looks bad: with
-    half a standard deviation and one to four numbers, rare runs settled on a wrong arm.
+    half a standard deviation and one to four numbers, rare runs settled on a wrong arm. With many arms there
+    is always another that is nearly as good, and wider draws only cost.
     """
-    return alpha * min(max(3.0 / math.sqrt(width), 1.0), 1.4)
+    return alpha * min(max(math.sqrt(min(9.0, 80.0 / arms) / width), 1.0), 1.4)
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class AgeLinTS(ContextualPolicy):
         Into how many parts the window is cut, fine early and coarse late (fewer if it is short). With 1
         it waits until a window has closed.
     alpha : float
-        How many standard deviations of the estimate a draw has where contexts have nine numbers or more; with
-        fewer it has up to 1.4 times as many.
+        How many standard deviations of the estimate a draw has where contexts have nine numbers or more, or
+        arms are many; otherwise it has up to 1.4 times as many.
     spread : str, Spread or sequence of float
         The pooled spread before anything is known; soon outweighed.
     immediate : bool
@@ -112,7 +113,7 @@ class AgeLinTS(ContextualPolicy):
         arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
         prior = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
         width = whole("the numbers of a context", width, 1, WIDTH_MOST)
-        return Params(caps, 1.0 / caps, prior / prior.sum(), _deviations(self.alpha, width), width)
+        return Params(caps, 1.0 / caps, prior / prior.sum(), _deviations(self.alpha, len(caps), width), width)
 
     def stats(self, params: Params) -> Stats:
         arms, buckets, width = len(params.cap), len(params.prior), params.width
