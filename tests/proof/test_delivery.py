@@ -33,7 +33,7 @@ def deliver(policy: str, url: str, order: np.ndarray, late: bool, tell_apart: bo
     ages = np.sort(chance.uniform(0, 50 * DAY, count))
     values = chance.random(count) / PIECES
     arms = {"jazz": 1.0, "rock": 1.0, "folk": 1.0}
-    with ac.Bandit(arms, "60d", groups=20, policy=policy, store=url, clock=clock) as bandit:
+    with ac.Bandit(arms, "60d", groups=20, policy=policy, seed=1, store=url, clock=clock) as bandit:
         bandit.decide(n=count // PIECES)
         stored = 0
         for sent in np.array_split(order, len(order) // 500):

@@ -608,7 +608,7 @@ def test_the_description_has_every_route(service):
         "/v1/bandits/{bandit}/decisions/{id}/explain", "/v1/bandits/{bandit}/decisions/{id}/close",
         "/v1/bandits/{bandit}/pieces", "/v1/bandits/{bandit}/export",
         "/v1/bandits/{bandit}/archive", "/v1/bandits/{bandit}/restore",
-        "/v1/bandits/{bandit}/history", "/v1/bandits/{bandit}/features",
+        "/v1/bandits/{bandit}/history", "/v1/bandits/{bandit}/features", "/v1/bandits/{bandit}/contexts",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
     assert "PieceIn" in found["components"]["schemas"]

@@ -251,9 +251,9 @@ class Event(NamedTuple):
     window: float | None = None
     propensity: float | None = None
     cap: float | None = None
-    context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
     feature: str | None = None  # the name of a feature that was added, and ...
     declaration: str | list[str] | list[float] | None = None  # ... what it may be: "bool", levels or a range
+    context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
     imported: bool | None = None  # True where a decision or piece comes from an old log
 
 

@@ -35,6 +35,7 @@ from accrual.policy.ucb1 import UCB1
 from accrual.problem import Problem
 
 _PLAIN_ROUNDS = 120
+_SEED = 11  # of the runs that are recomputed: a survey may draw
 _ROUNDS = 700
 
 
@@ -178,7 +179,7 @@ class PolicySuite(ABC):
         for division in ("even", "first"):
             problem = small_problem(division)
             for horizon in np.random.default_rng(7).integers(20, 400, size=4):
-                recording = record(problem, self.make_policy(), int(horizon), seed=11)
+                recording = record(problem, self.make_policy(), int(horizon), seed=_SEED)
                 histories.append([division, recording.arms.tolist(), recording.pieces.tolist()])
                 found.append(_arrays(recording.stats))
         # In plain Python, for to be called from there the policy's functions would be compiled once more.
@@ -270,4 +271,4 @@ def _brute_force(
 
 
 def _survey(policy: Policy, params: Any, stats: Any, round_: int) -> None:
-    policy.functions.survey(params, stats, Moment(round_, math.log(round_ - 1), 0, 0))
+    policy.functions.survey(params, stats, Moment(round_, math.log(round_ - 1), _SEED, 0))
