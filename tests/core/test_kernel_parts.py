@@ -19,25 +19,6 @@ def _add(values, x):
     return values[0]
 
 
-@njit_noinline
-def _twice(values, x):
-    return _add(values, x) + _add(values, x)
-
-
-@kernel
-def _run(values, x):
-    return _twice(values, x)
-
-
-def test_a_part_does_the_same_within_a_kernel_from_python_and_in_plain_python():
-    part: Any = _twice
-    results = []
-    for function in (_run, part, part.py_func):
-        values = np.zeros(3)
-        results.append((function(values, 0.1), values.tolist()))
-    assert results[0] == results[1] == results[2] == (0.1 + 0.2, [0.2] * 3)
-
-
 def made_anew() -> tuple[Any, Any]:
     """Make a kernel and its part as a new process would."""
 
@@ -50,6 +31,15 @@ def made_anew() -> tuple[Any, Any]:
         return twice(values, x)
 
     return run, twice
+
+
+def test_a_part_does_the_same_within_a_kernel_from_python_and_in_plain_python():
+    run, part = made_anew()
+    results = []
+    for function in (run, part, part.py_func):
+        values = np.zeros(3)
+        results.append((function(values, 0.1), values.tolist()))
+    assert results[0] == results[1] == results[2] == (0.1 + 0.2, [0.2] * 3)
 
 
 def test_a_part_within_a_kernel_has_no_machine_code_of_its_own(tmp_path, monkeypatch):

@@ -50,10 +50,10 @@ def fit(
         need("matplotlib", "plot")
     with _waiting("reading the log and fitting"), source.opened(executor) as log:
         fitted = source.fit(log)
+    if prior is not None:  # first of all, for it may be refused
+        _write_prior(fitted, prior)
     if out is not None:
         fitted.save(out)
-    if prior is not None:
-        _write_prior(fitted, prior)
     if plot is not None:
         fitted.plot(plot)
     show(fitted, arms)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accrual.core.jit import kernel
 from accrual.policy.age_learning import refresh
-from accrual.policy.age_model import BETWEEN, LEVEL, READY, TILT
+from accrual.policy.age_model import BETWEEN, LEVEL, READY, TILT, Params, Stats
 from accrual.policy.age_prior import AgePrior
 from accrual.policy.base import Floats, Ints
 
@@ -16,6 +17,12 @@ STEPS = 100  # equal parts of the window, by which a log's old arms are told
 ARMS_MOST = 20  # as which old arms count, at most: new ones that are unlike them soon outweigh so many
 _REFRESHES = 20  # of two steps of EM each
 _PARTS = 10_000  # a share of the spread is a whole number of these, so that it can be written shortly
+
+
+@kernel
+def _learn(params: Params, stats: Stats) -> None:
+    for _ in range(_REFRESHES):
+        refresh(params, stats)
 
 
 def with_history(policy: AgePrior, old: Sequence[Floats]) -> AgePrior | None:
@@ -49,8 +56,7 @@ def with_history(policy: AgePrior, old: Sequence[Floats]) -> AgePrior | None:
         stats.pulls[a] = stats.counted[a] = stats.seen[a] = len(rows)
         stats.paid[a], stats.square[a] = pay.sum(axis=0), (pay * pay).sum(axis=0)
         stats.growth[a] = (pay * (at[:, 1:] + at[:, :-1])).sum(axis=0)
-    for _ in range(_REFRESHES):
-        refresh(params, stats)
+    _learn(params, stats)
     if stats.shared[READY] == 0.0 or not stats.shared[LEVEL] > 0.0:
         return None
     learned = [float(f"{stats.shared[place]:.6g}") for place in (LEVEL, BETWEEN, TILT)]
