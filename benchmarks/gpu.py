@@ -25,11 +25,13 @@ from accrual.environment.feed import RunFeed
 from accrual.environment.laws import pack
 from accrual.experiments.bench import compared
 from accrual.experiments.blocks import make_policy, make_problem
+from accrual.experiments.contextual_problems import generate
 from accrual.experiments.paper_settings import BLOCKS
 from accrual.policy.base import Moment
 
 REFERENCE = Path("out/cuda-reference.npz")
 HORIZON, RUNS = 100_000, 100
+CONTEXTUAL = generate(features=9, arms=5, spread="both", window=200)
 
 
 def every_policy(window: int) -> dict[str, ac.Policy]:
@@ -38,6 +40,7 @@ def every_policy(window: int) -> dict[str, ac.Policy]:
     policies: list[ac.Policy] = [
         ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFR(groups), ac.TPUCBFRG(groups, "begin"), ac.TPUCBEW(groups),
         ac.KLUCB(), ac.IMED(), ac.ThompsonSampling(), ac.AgeIMED(), ac.AgeTS(), ac.AgeKL(), ac.AgeUCB(groups),
+        ac.AgePrior(),
     ]  # fmt: skip
     return {policy.label: policy for policy in policies}
 
@@ -64,7 +67,7 @@ def compared_settings() -> dict[str, tuple[ac.Problem, dict[str, ac.Policy]]]:
         alpha = problem.groups
         policies: list[ac.Policy] = [
             ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFR(alpha), ac.TPUCBFRG(alpha, "begin"), ac.TPUCBEW(alpha),
-            ac.AgeIMED(), ac.AgeTS(),
+            ac.AgeIMED(), ac.AgeTS(), ac.AgePrior(),
         ]  # fmt: skip
         found[name] = (problem, {policy.label: policy for policy in policies})
     return found
@@ -86,6 +89,7 @@ def check() -> None:
     for label, policy in every_policy(problem.window).items():
         _same_indices(label, problem, policy)
         _same_statistics(label, problem, policy)
+    _same_contextual()
     known = np.load(REFERENCE) if REFERENCE.exists() else None
     if known is None:
         print(f"no {REFERENCE}: regret not compared (python -P benchmarks/gpu.py reference)")
@@ -192,10 +196,26 @@ def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: i
     )
 
 
+def _same_contextual(horizon: int = 2_000, runs: int = 32) -> None:
+    """How many runs with contexts end with the CPU's regret."""
+    play = [
+        ac.simulate(
+            CONTEXTUAL, [ac.AgeLinTS(), ac.LinTS(), ac.LinUCB()], horizon, runs, device=device, checkpoints=1
+        )
+        for device in ("cpu", "cuda")
+    ]
+    for label, ours, theirs in zip(play[0].labels, play[0].final_regret, play[1].final_regret, strict=True):
+        same = np.isclose(ours, theirs, 1e-12, 0).sum()
+        print(
+            f"contexts, {label:20} cuda {theirs.mean():8.1f} cpu {ours.mean():8.1f}, "
+            f"the same to 1e-12 in {same} of {runs} runs of {horizon:,} rounds", flush=True,
+        )  # fmt: skip
+
+
 def speed() -> None:
     """Policy-rounds a second, many runs and few, from the difference of two horizons."""
     one, two = ac.paper.setting1(), ac.paper.setting2(4, "late")
-    cases: list[tuple[str, ac.Problem, Sequence[ac.Policy], int, int]] = [
+    cases: list[tuple[str, ac.Problem | ac.ContextualProblem, Sequence[ac.Policy], int, int]] = [
         ("Setting 1, TPUCBFR(20)", one, [ac.TPUCBFR(20)], 100_000, 4_000),
         ("Setting 1, TPUCBFR(20)", one, [ac.TPUCBFR(20)], 10_000, 20_000),
         ("Setting 1, 11 policies", one, compared(50), 10_000, 10_000),
@@ -209,6 +229,11 @@ def speed() -> None:
         ("Setting 1, AgeIMED", one, [ac.AgeIMED()], 10_000, 4_000),
         ("Setting 1, AgeIMED", one, [ac.AgeIMED()], 100, 10_000),
         ("Setting 1, AgeTS", one, [ac.AgeTS()], 10_000, 4_000),
+        ("Setting 1, AgePrior", one, [ac.AgePrior()], 10_000, 4_000),
+        ("Setting 1, AgePrior", one, [ac.AgePrior()], 1_000, 10_000),
+        ("Setting 1, AgePrior", one, [ac.AgePrior()], 100, 10_000),
+        ("Contexts, d = 10, AgeLinTS", CONTEXTUAL, [ac.AgeLinTS()], 10_000, 500),
+        ("Contexts, d = 10, LinTS", CONTEXTUAL, [ac.LinTS()], 10_000, 500),
     ]
     for name, problem, policies, runs, horizon in cases:
         play = _simulation(problem, policies, runs)
@@ -224,7 +249,9 @@ def speed() -> None:
 
 
 def _simulation(
-    problem: ac.Problem, policies: Sequence[ac.Policy] | Mapping[str, ac.Policy], runs: int
+    problem: ac.Problem | ac.ContextualProblem,
+    policies: Sequence[ac.Policy] | Mapping[str, ac.Policy],
+    runs: int,
 ) -> Callable[[int], ac.Result]:
     return lambda horizon: ac.simulate(problem, policies, horizon, runs, device="cuda", checkpoints=100)
 
