@@ -17,6 +17,7 @@ from accrual.policy.age_cells import (
     empty_pool,
     pool_spread,
 )
+from accrual.policy.age_line import learn_line, learn_slope, strays
 from accrual.policy.age_model import (
     BETWEEN,
     GROWN,
@@ -28,12 +29,15 @@ from accrual.policy.age_model import (
     SCALE,
     SCALED,
     SIGMA2,
+    SLOPE,
+    SLOPES,
     STAGE,
     TILT,
     USUAL,
     Params,
     Stats,
     estimate,
+    expected_level,
 )
 from accrual.policy.base import Floats
 
@@ -42,6 +46,7 @@ _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
 # The prior's own prior counts as _ARMS arms: levels differ by _DIFFER of the mean, and by a hundredth of the
 # variance of a total at least; tilts have _TILTED of that variance.
 _ARMS, _DIFFER, _LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
+_ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
 _EM = 2
 
 
@@ -253,6 +258,8 @@ def _rescale(stats: Stats) -> None:
     sh[LEVEL] *= grown
     sh[BETWEEN] *= grown * grown
     sh[TILT] *= grown * grown
+    for j in range(stats.line.shape[1]):
+        stats.line[SLOPES, j] *= grown
     sh[SCALED] = sh[REACH]
 
 
@@ -272,6 +279,19 @@ def _maximise(params: Params, stats: Stats, usual: float) -> None:
         tilts += stats.tilt[a] ** 2 + sh[SIGMA2] * stats.tilt_error[a]
     count = arms + older
     mean /= count
+    apart = max(squares - count * mean * mean, 0.0)
+    before = _ARMS
+    if sh[SLOPE] > 0.0:
+        learn_line(params, stats, mean)
+        sh[LEVEL] = mean
+        apart = older * ((old_level - mean) ** 2 + part * part * params.history[1])
+        count, before = older, _ARMS_AROUND
+        for a in range(arms):
+            square, share = strays(params, stats, a, expected_level(params, stats, a))
+            apart += square
+            count += share
     sh[LEVEL] = mean
-    sh[BETWEEN] = (max(squares - count * mean * mean, 0.0) + _ARMS * usual) / (count + _ARMS)
-    sh[TILT] = (tilts + _ARMS * _TILTED * usual) / (count + _ARMS)
+    sh[BETWEEN] = (apart + before * usual) / (count + before)
+    if sh[SLOPE] > 0.0:
+        learn_slope(stats, sh[BETWEEN])
+    sh[TILT] = (tilts + _ARMS * _TILTED * usual) / (arms + older + _ARMS)

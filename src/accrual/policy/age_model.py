@@ -9,6 +9,7 @@ p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so th
 early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
 The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own
 deviation is 1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
+Where something is known about arms, the mean of their levels is a line in it (`accrual.policy.age_line`).
 
 An arm has two estimates of its mean total. `own` makes no use of other arms but for ages that its open
 decisions have not reached: what those will pay there is filled in, and when all are closed it is the plain
@@ -34,6 +35,7 @@ class Params(NamedTuple):
     cap: Floats
     inverse_cap: Floats
     spread: Floats  # buckets: the spread before anything is known
+    about: Floats  # arms x columns: what is known about each; one column of zeros where that is nothing
     history: Floats  # of older arms: mean level, variances of levels and of tilts, and their number
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
@@ -68,22 +70,30 @@ class Stats(NamedTuple):
     level_error: Floats  # ... its variance over the noise
     tilt: Floats  # arms: the model's tilt, and ...
     tilt_error: Floats  # ... its variance over the noise
+    information: Floats  # arms: what its pieces tell of its level, over the noise, and ...
+    told: Floats  # ... the level that they tell
+    line: Floats  # 5 x columns of what is known about arms, whose rows follow
+    line_covariance: Floats  # columns x columns: of the line's slopes
     spread: Floats  # buckets: the pooled spread (p), over the ages reached
     spread2: Floats  # buckets: its twin for the second moment
     late: Floats  # buckets: z
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # fifteen numbers, whose places and meanings follow
+    shared: Floats  # sixteen numbers, whose places and meanings follow
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
-STAGE, USUAL, GROWN = range(12, 15)
+STAGE, USUAL, GROWN, SLOPE = range(12, 16)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
 # the leader's mean, in rewards. LEAD: the leader. While a refresh is under way, STAGE: which part of it
-# is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before.
+# is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before. SLOPE: the
+# variance of levels that one column of what is known about arms tells, over BETWEEN; 0 if nothing is known.
+
+SLOPES, MIDDLE, VARIANCE, WORK = range(4)
+# The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.
 
 
 @njit
@@ -121,14 +131,25 @@ def amended(
 
 
 @njit
-def untried(stats: Stats, a: int) -> None:
+def expected_level(params: Params, stats: Stats, a: int) -> float:
+    """Return the level that the prior expects of an arm: what is known about it says how far off the mean."""
+    line = stats.line
+    level = stats.shared[LEVEL]
+    for j in range(line.shape[1]):
+        level += (params.about[a, j] - line[MIDDLE, j]) * line[SLOPES, j]
+    return max(level, 0.0)
+
+
+@njit
+def untried(params: Params, stats: Stats, a: int) -> None:
     """Give an arm of which no bucket has been finished the prior's estimates."""
     sh = stats.shared
+    expected = expected_level(params, stats, a)
     stats.wait[a] = 1.0
-    stats.weight[a] = stats.tilt[a] = 0.0
-    stats.own[a] = stats.mean[a] = stats.level[a] = sh[LEVEL]
+    stats.weight[a] = stats.tilt[a] = stats.information[a] = 0.0
+    stats.own[a] = stats.mean[a] = stats.level[a] = expected
     stats.variance[a] = sh[SIGMA2]
-    stats.second[a] = sh[LEVEL] ** 2 + sh[SIGMA2]
+    stats.second[a] = expected**2 + sh[SIGMA2]
     stats.level_error[a] = sh[BETWEEN] / sh[SIGMA2]
     stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
 
@@ -142,7 +163,7 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     stats.news[a] = 0.0
     stats.costed[a] = -1.0
     if begun <= 0.0:
-        untried(stats, arm)
+        untried(params, stats, arm)
         return
     reach, kappa = int(sh[REACH]), sh[KAPPA]
     stats.wait[a] = begun * reach * _NEWS
@@ -178,12 +199,14 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     # The model's mean: every bucket's own mean and the model's, weighted n to k.
     prior = sh[SIGMA2] / sh[BETWEEN]
     a00, a11 = h00 + prior, h11 + sh[SIGMA2] / sh[TILT]
-    x0 = y0 + prior * sh[LEVEL]
+    x0 = y0 + prior * expected_level(params, stats, arm)
     over = 1.0 / (a00 * a11 - h01 * h01)
     level = (a11 * x0 - h01 * y1) * over
     tilt = (a00 * y1 - h01 * x0) * over
     stats.level[a], stats.level_error[a] = level, a11 * over
     stats.tilt[a], stats.tilt_error[a] = tilt, a00 * over
+    stats.information[a] = h00 - h01 * h01 / a11
+    stats.told[a] = (y0 - h01 * y1 / a11) / stats.information[a]
     model = y0 / kappa + level * t0 + tilt * t1
     # The arm's own: what was paid, and what its open decisions are still to pay, by its own level alone.
     over = 1.0 / (h00 * a11 - h01 * h01)

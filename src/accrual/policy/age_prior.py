@@ -14,6 +14,7 @@ from accrual.core.jit import njit, njit_noinline
 from accrual.policy import age_forgetting as forgetting
 from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policy.age_learning import refresh, refresh_stage
+from accrual.policy.age_line import KAPPA_KNOWN, SLOPE_START
 from accrual.policy.age_model import (
     BETWEEN,
     KAPPA,
@@ -22,6 +23,7 @@ from accrual.policy.age_model import (
     REACH,
     READY,
     SIGMA2,
+    SLOPE,
     STAGE,
     TARGET,
     TILT,
@@ -237,6 +239,9 @@ class AgePrior(CellPolicy):
         What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
         variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
         `accrual.Fitted.prior` finds both in a log.
+    about : sequence of sequence of float
+        What is known about each arm: a row of numbers for each, all of one length, from 0 to 1 at best. New
+        arms then start from what similar arms taught. A bandit makes it of its `arm_features`.
     half_life : float, optional
         After how many later decisions a decision counts half. For rewards that change; none is forgotten
         unless given, for where nothing changes it costs regret.
@@ -251,6 +256,7 @@ class AgePrior(CellPolicy):
     surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
+    about: Sequence[Sequence[float]] = ()
     half_life: float | None = None
 
     functions: ClassVar[Functions] = cast(Functions, _ByHalfLife())
@@ -267,13 +273,16 @@ class AgePrior(CellPolicy):
                 f"tilts, number of arms; not {self.history!r}"
             )
         object.__setattr__(self, "history", history)
+        object.__setattr__(self, "about", _rows(self.about))
         if self.half_life is not None:
             object.__setattr__(self, "half_life", positive("half_life", self.half_life))
 
     @property
     def label(self) -> str:
-        forgets = "" if self.half_life is None else f"(half_life={self.half_life:g})"
-        return type(self).__name__ + forgets
+        said = ["about"] if self.about else []
+        if self.half_life is not None:
+            said.append(f"half_life={self.half_life:g}")
+        return type(self).__name__ + (f"({', '.join(said)})" if said else "")
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         if stats.shared[READY] == 0.0:
@@ -294,6 +303,7 @@ class AgePrior(CellPolicy):
             caps,
             1.0 / caps,
             spread_over_buckets(self.spread, self.edges(window), window),
+            self._about(arms),
             np.array(self.history or (0.0,) * 4),
             pull=0.2 + 0.3 * math.log(arms),
             most=5.0 + 0.5 * arms,
@@ -304,11 +314,21 @@ class AgePrior(CellPolicy):
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
+    def _about(self, arms: int) -> Floats:
+        """Return what is known about so many arms; one column of zeros where that is nothing."""
+        if not self.about:
+            return np.zeros((arms, 1))
+        if len(self.about) != arms:
+            raise InputError(f"about must have a row for each of {arms} arms, not {len(self.about)} rows")
+        return np.array(self.about)
+
     def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
-        cells = (arms, buckets)
-        shared = np.zeros(15)
+        cells, columns = (arms, buckets), params.about.shape[1]
+        shared = np.zeros(16)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
+        if self.about:
+            shared[[KAPPA, SLOPE]] = KAPPA_KNOWN, SLOPE_START
         stats = Stats(
             pulls=np.zeros(arms, np.int64),
             counted=np.zeros(arms),
@@ -333,6 +353,10 @@ class AgePrior(CellPolicy):
             level_error=np.zeros(arms),
             tilt=np.zeros(arms),
             tilt_error=np.zeros(arms),
+            information=np.zeros(arms),
+            told=np.zeros(arms),
+            line=np.zeros((5, columns)),
+            line_covariance=np.zeros((columns, columns)),
             spread=np.zeros(buckets),
             spread2=np.zeros(buckets),
             late=np.zeros(buckets),
@@ -344,3 +368,16 @@ class AgePrior(CellPolicy):
         if self.half_life is None:
             return stats
         return forgetting.ForgettingStats(*stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64))
+
+
+def _rows(about: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    """Return what is known about arms, checked: a row of finite numbers for each."""
+    try:
+        rows = tuple(tuple(map(float, row)) for row in about)
+    except (TypeError, ValueError) as wrong:
+        raise InputError("about must be a row of numbers for each arm") from wrong
+    if rows and not (rows[0] and np.isfinite([sum(row) for row in rows]).all()):
+        raise InputError("about must be a row of finite numbers for each arm")
+    if len(set(map(len, rows))) > 1:
+        raise InputError("the rows of about must be of one length")
+    return rows

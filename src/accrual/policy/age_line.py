@@ -1,0 +1,100 @@
+"""What `AgePrior` learns from what is known about arms: a line, on which a new arm's level is expected.
+
+Over arms a level is Gaussian around LEVEL + (x - middle) . slopes, x what is known about the arm. The slopes
+are Gaussian too, around nothing: `SLOPE`, how much of the levels' variance a column of x tells, is learned as
+well, and is small at first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accrual.core.dense import add_outer, dot, invert, times
+from accrual.core.jit import njit
+from accrual.policy.age_model import (
+    BETWEEN,
+    MIDDLE,
+    SIGMA2,
+    SLOPE,
+    SLOPES,
+    VARIANCE,
+    WORK,
+    Params,
+    Stats,
+)
+from accrual.policy.base import Floats
+
+# Before arms are seen, a column is taken to tell SLOPE_START of what it leaves of the levels' variance, as if
+# so many columns had shown it.
+SLOPE_START, _COLUMNS = 0.1, 2.0
+# Kappa until ages tell it: what is known about arms tells their levels, not how they stray at single ages.
+KAPPA_KNOWN = 50.0
+
+
+@njit
+def learn_line(params: Params, stats: Stats, mean: float) -> None:
+    """Find the line that is likeliest, given how much arms stray from it, with `mean` for its middle."""
+    sh, line, covariance = stats.shared, stats.line, stats.line_covariance
+    arms, width = params.about.shape
+    _look_at_arms(params, line)
+    covariance[:] = 0.0
+    response = line[SLOPES]
+    response[:] = 0.0
+    x = line[WORK]
+    for a in range(arms):
+        if stats.information[a] > 0.0:
+            weight = np.sqrt(1.0 / (sh[BETWEEN] + sh[SIGMA2] / stats.information[a]))
+            for j in range(width):
+                x[j] = weight * (params.about[a, j] - line[MIDDLE, j])
+                response[j] += weight * (stats.told[a] - mean) * x[j]
+            add_outer(covariance, x)
+    for j in range(width):
+        covariance[j, j] += max(line[VARIANCE, j], 1e-9) / (sh[SLOPE] * sh[BETWEEN])
+        for i in range(j):
+            covariance[i, j] = covariance[j, i]
+    invert(covariance)
+    for j in range(width):
+        x[j] = response[j]
+    times(covariance, x, response)
+
+
+@njit
+def _look_at_arms(params: Params, line: Floats) -> None:
+    """Find the middle and the variance of each column over arms."""
+    arms, width = params.about.shape
+    for j in range(width):
+        first = second = 0.0
+        for a in range(arms):
+            first += params.about[a, j] / arms
+        for a in range(arms):
+            second += (params.about[a, j] - first) ** 2 / arms
+        line[MIDDLE, j], line[VARIANCE, j] = first, second
+
+
+@njit
+def learn_slope(stats: Stats, between: float) -> None:
+    """Learn how much of the levels' variance a column tells."""
+    line = stats.line
+    told, columns = _COLUMNS * SLOPE_START, _COLUMNS
+    for j in range(line.shape[1]):
+        if line[VARIANCE, j] > 0.0:
+            told += line[VARIANCE, j] * (line[SLOPES, j] ** 2 + stats.line_covariance[j, j]) / between
+            columns += 1.0
+    stats.shared[SLOPE] = told / columns
+
+
+@njit
+def strays(params: Params, stats: Stats, a: int, expected: float) -> tuple[float, float]:
+    """Return by how much the arm's level strays from what is `expected` of it, squared, and what that counts.
+
+    An arm counts by how much of its estimate is its own. By EM, where all count alike, arms that are hardly
+    tried, of which there are many where the line is good, would hold the variance where it was.
+    """
+    sh, line = stats.shared, stats.line
+    share = stats.information[a] / (stats.information[a] + sh[SIGMA2] / sh[BETWEEN])
+    x, image = line[WORK], line[WORK + 1]
+    for j in range(line.shape[1]):
+        x[j] = params.about[a, j] - line[MIDDLE, j]
+    times(stats.line_covariance, x, image)
+    off = stats.told[a] - expected
+    return share * share * (off * off + dot(x, image)), share
