@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
+from accrual.live.arm_features import AboutArms
 from accrual.live.kernel_state import RECENT
 from accrual.policy.base import positive
+
+Floats = npt.NDArray[np.float64]
 
 # Caps that one piece may be worth. Sums have sixteen digits: with a piece of this size, later taken back,
 # what else was paid is still right to a ten-millionth of the cap.
 VALUE_MOST = 1e9
-_ARRAYS = ("caps", "windows", "playing", "observed", "above", "recent", "first_news")
+_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
 
 
 class ArmTable:
@@ -29,10 +32,16 @@ class ArmTable:
         Each arm's own window; `span` unless given.
     span : float
         The longest window that an arm may have.
+    about : AboutArms, optional
+        What is known about each arm.
 
     Attributes
     ----------
+    features : Features or None
+        What may be known about an arm.
     caps, windows : ndarray of float
+    about : ndarray, arms x columns
+        What the policy sees of what is known about each; no columns where that is nothing.
     playing : ndarray of bool
         Whether each arm is in play: those that have retired are not.
     observed : ndarray of float
@@ -53,7 +62,13 @@ class ArmTable:
         The largest value that a piece may have.
     """
 
-    def __init__(self, caps: Sequence[float], windows: Sequence[float] | None, span: float) -> None:
+    def __init__(
+        self,
+        caps: Sequence[float],
+        windows: Sequence[float] | None,
+        span: float,
+        about: AboutArms | None = None,
+    ) -> None:
         if not len(caps):
             raise InputError("a ledger needs at least one arm")
         if windows is None:
@@ -64,6 +79,9 @@ class ArmTable:
         self.founding = len(caps)
         self.caps = np.array([positive("a cap", cap) for cap in caps])
         self.windows = np.array([self.checked_window(window) for window in windows])
+        self.features = None if about is None else about.features
+        self._about = about
+        self.about = np.zeros((len(caps), 0)) if about is None else about.seen(about.stored)
         self.playing = np.ones(len(caps), np.bool_)
         self.observed = np.zeros(len(caps))
         self.above = np.zeros(len(caps), np.int64)
@@ -91,10 +109,16 @@ class ArmTable:
         """Return the number of an arm, if there is such an arm."""
         return whole("arm", arm, 0, len(self.caps) - 1)
 
-    def add(self, cap: float, window: float) -> None:
-        """Add an arm, whose cap and window have been checked."""
+    def about_with(self, stored: bytes | None) -> Floats:
+        """Return `about` with one more arm, of which a store keeps this."""
+        row = np.zeros((1, 0)) if self._about is None else self._about.seen((stored,))
+        return np.concatenate([self.about, row])
+
+    def add(self, cap: float, window: float, about: bytes | None = None) -> None:
+        """Add an arm, whose cap and window have been checked, and what is known about it."""
         self.caps = np.append(self.caps, float(cap))
         self.windows = np.append(self.windows, float(window))
+        self.about = self.about_with(about)
         self.playing = np.append(self.playing, True)
         self.observed = np.append(self.observed, 0.0)
         self.above = np.append(self.above, 0)

@@ -10,6 +10,7 @@ from typing import Any
 
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.events import Decision
+from accrual.live.arm_features import checked_about
 from accrual.live.arm_table import VALUE_MOST
 from accrual.live.commit import Ask, Decide
 from accrual.live.config import Config, cap_of, name_of
@@ -105,9 +106,10 @@ class AskChecks:
             contexts = stored_contexts(features, None, n) if ask.contexts is None else ask.contexts
             return Decide(n, ask.key, checked_contexts(features, contexts, n))
         if isinstance(ask, AddArm):
-            arm = ask._replace(name=name_of("an arm", ask.name), cap=cap_of(ask.cap))
+            about = checked_about(self._config.arm_features, ask.about)
+            arm = ask._replace(name=name_of("an arm", ask.name), cap=cap_of(ask.cap), about=about)
             with self._turn:
-                self._follower.ledger.check_arm(arm.cap, arm.window)
+                self._follower.ledger.check_arm(arm.cap, arm.window, about)
             return arm._replace(window=float(arm.window))
         if isinstance(ask, RetireArm):
             return RetireArm(arm_number(ask.arm))

@@ -15,6 +15,7 @@ from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
 from accrual.live.added_features import add_feature
 from accrual.live.archive import refuse_archived
+from accrual.live.arm_features import about_bytes
 from accrual.live.arm_watch import ArmWatch
 from accrual.live.asks import (
     DECISIONS_MOST,
@@ -35,12 +36,13 @@ from accrual.live.config import (
     name_of,
     read,
     window_text,
+    with_about,
     with_guardrails,
     with_limits,
 )
 from accrual.live.context_worth import ContextWorth, context_worth
 from accrual.live.contexts import stored_contexts
-from accrual.live.explain import Explanation, explain
+from accrual.live.explain import Explanation, decision_to_explain, explain
 from accrual.live.fork import refuse_in_children
 from accrual.live.log_follower import LogFollower
 from accrual.live.opening import found_or_created, opened_store
@@ -58,6 +60,8 @@ from accrual.store.base import (
     StoreError,
 )
 from accrual.store.memory import MemoryStore
+
+Length = float | str | timedelta  # a window: rounds, or a time
 
 _SKEW = 5.0  # seconds
 
@@ -122,6 +126,7 @@ class Bandit:
             options.get("features"),
         )  # fmt: skip
         given = with_guardrails(with_limits(given, options, name), options.get("guardrails"))
+        given = with_about(given, options)
         name_of("a bandit", name)
         with opened_store(store) as (place, owned):
             row, given = found_or_created(place, name, given, options)
@@ -235,10 +240,8 @@ class Bandit:
         else:
             (answer,) = self._commits.submit((Decide(count, key, contexts),))
             if answer.status is Status.CONFLICT:
-                raise InputError(
-                    f"the key {key!r} was used for another number of decisions than {count}, "
-                    "or for other contexts"
-                )
+                other = f"another number of decisions than {count}, or for other contexts"
+                raise InputError(f"the key {key!r} was used for {other}")
         if n is None:
             return Decision(answer.number, self._name(answer.arms[0]), answer.at, *answer.propensities)
         return [
@@ -364,7 +367,13 @@ class Bandit:
             raise InputError(UNKNOWN_DECISION.format(id=id))
         return answer.status is Status.STORED
 
-    def add_arm(self, name: str, cap: float = 1.0, window: float | str | timedelta | None = None) -> None:
+    def add_arm(
+        self,
+        name: str,
+        cap: float = 1.0,
+        window: Length | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add an arm, which takes its turn: one of any K decisions in a row, K the arms in play.
 
         That holds until its first decision has finished a group of the policy's (its window, where the
@@ -378,11 +387,17 @@ class Bandit:
             The most that one decision of it can pay.
         window : optional
             Its own, if shorter than the bandit's: in rounds, or a time as in the bandit's own.
+        about : mapping, optional
+            What is known about it, where the bandit has `arm_features`.
         """
-        arm = self._checks.ask(AddArm(name, cap, self._config.own_window(window)))
+        arm = self._checks.ask(AddArm(name, cap, self._config.own_window(window), self.about(about)))
         (answer,) = self._commits.submit((arm,))
         if answer.status is Status.CONFLICT:
-            raise InputError(f"there has been an arm {name!r} already, with another cap or window")
+            raise InputError(f"there has been an arm {name!r} already, with another cap, window or features")
+
+    def about(self, about: Mapping[str, Any] | None) -> bytes | None:
+        """Check what is known about an arm; return it as a store keeps it, for `submit`."""
+        return about_bytes(self._config.arm_features, about)
 
     def retire_arm(self, name: str) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -414,14 +429,7 @@ class Bandit:
 
     def explain(self, id: int) -> Explanation:
         """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""
-        number = decision_number(id)
-        row = self._store.decision(self._row.number, number) if 0 <= number < 2**63 else None
-        if row is None:
-            raise InputError(f"no decision has the id {id!r}")
-        if number < self._config.imported:
-            raise InputError(
-                f"decision {id} was imported from an old log: this bandit did not choose its arm"
-            )
+        row = decision_to_explain(self._store, self._row.number, id, self._config.imported)
         # Without the lock: folding part of the log again can take a second, and no other caller is to wait.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 

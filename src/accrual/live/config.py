@@ -14,6 +14,7 @@ from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.features import Features, all_features
 from accrual.core.random import SEED_MOST
+from accrual.live.arm_features import AboutArms, about_of_each
 from accrual.live.guardrails import GUARDRAILS_MOST, Guardrail, checked_guardrail
 from accrual.live.ledger import Ledger
 from accrual.policy.age_prior import AgePrior
@@ -55,6 +56,12 @@ class Options(TypedDict, total=False):
     features : mapping
         What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
         AgeLinTS, unless one is given.
+    arm_features : mapping
+        What may be known about an arm, declared like `features`: a course's subject and length, for example.
+        New arms then start from what similar arms taught. For AgePrior.
+    about : mapping
+        Of arms' names to what is known about each, such as ``{"intro": {"subject": "art", "hours": 3}}``.
+        What is left out is not known.
     guardrails : mapping
         Of names to `Guardrail`: other streams of pieces, such as refunds, of which no arm may have much more
         than another. They need a floor, and stay as they were when the bandit was made.
@@ -74,6 +81,8 @@ class Options(TypedDict, total=False):
     floor: float
     shares: Mapping[str, tuple[float, float]]
     features: Mapping[str, Any]
+    arm_features: Mapping[str, Any]
+    about: Mapping[str, Mapping[str, Any]]
     guardrails: Mapping[str, Guardrail]
     prior: Fit | ClosedDecisions
 
@@ -94,11 +103,16 @@ class Config(NamedTuple):
     guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
     imported: int = 0  # how many of the first decisions were made elsewhere, and come from a prior
     old_arms: bool = False  # whether the policy's history comes from a prior
+    arm_features: Features | None = None  # what may be known about an arm
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """Return a new ledger of the first arms, with this policy or another."""
+        policy = policy or self.policy
+        about = None
+        if self.arm_features is not None and policy.takes_about:
+            about = AboutArms(self.arm_features, tuple(arm.about for arm in self.arms))
         return Ledger(
-            policy or self.policy,
+            policy,
             [arm.cap for arm in self.arms],
             int(self.window) if self.rounds else self.groups,
             self.seed,
@@ -106,9 +120,10 @@ class Config(NamedTuple):
             self.window,
             self.limits,
             self.allow_negative,
-            self.features if policy is None or policy is self.policy else None,
+            self.features if policy is self.policy else None,
             [guardrail for _, guardrail in self.guardrails],
             self.imported,
+            about,
         )
 
     def own_window(self, window: float | str | timedelta | None) -> float:
@@ -127,6 +142,8 @@ class Config(NamedTuple):
             {"unit": self.unit} if self.unit else {}
         )  # left out where there is none, as it was before there were units
         features = {} if self.features is None else {"features": self.features.written()}
+        if self.arm_features is not None:
+            features["arm_features"] = self.arm_features.written()
         imported: dict[str, Any] = {"imported": self.imported} if self.imported else {}
         if self.old_arms:
             imported["old_arms"] = True
@@ -143,7 +160,7 @@ class Config(NamedTuple):
             | guardrails
             | imported
             | {
-                "arms": [[arm.name, arm.cap, arm.window] for arm in self.arms],
+                "arms": [_arm_written(arm) for arm in self.arms],
                 "rounds": self.rounds,
                 "window": self.window,
                 "groups": self.groups,
@@ -153,6 +170,18 @@ class Config(NamedTuple):
                 "allow_negative": self.allow_negative,
             }
         )
+
+
+def _arm_written(arm: AddArm) -> list[Any]:
+    """Return an arm as a configuration keeps it: what is known about it is the last entry, if it is there."""
+    about = [] if arm.about is None else [arm.about.hex()]
+    return [arm.name, arm.cap, arm.window, *about]
+
+
+def arm_read(written: Sequence[Any]) -> AddArm:
+    """Return an arm of a configuration as a store keeps it."""
+    name, cap, window, *about = written
+    return AddArm(name, cap, window, *map(bytes.fromhex, about))
 
 
 def checked(
@@ -223,7 +252,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
     else:
         policy = parse(written["policy"])
     return Config(
-        tuple(AddArm(*arm) for arm in written["arms"]),
+        tuple(arm_read(arm) for arm in written["arms"]),
         written["rounds"],
         written["window"],
         written["groups"],
@@ -236,6 +265,7 @@ def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config
         tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
         written.get("imported", 0),
         written.get("old_arms", False),
+        Features.read(written["arm_features"]) if "arm_features" in written else None,
     )
 
 
@@ -257,6 +287,21 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
             "changed: leave out floor and shares, or give those it was made with"
         )
     return config._replace(limits=limits)
+
+
+def with_about(config: Config, options: Options) -> Config:
+    """Return a configuration with what is known about its arms, as a user gives it."""
+    policy = config.policy
+    if isinstance(policy, AgePrior) and policy.about:
+        raise InputError(
+            "a bandit takes what is known about arms as arm_features and about, not in its policy"
+        )
+    names = [arm.name for arm in config.arms]
+    features, known = about_of_each(options.get("arm_features"), options.get("about"), names, policy)
+    if features is None:
+        return config
+    arms = tuple(arm._replace(about=known[arm.name]) for arm in config.arms)
+    return config._replace(arms=arms, arm_features=features)
 
 
 def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Config:
@@ -305,6 +350,7 @@ def compare(
             "allow_negative",
             "unit",
             "features",
+            "arm_features",
             "guardrails",
         )
         if _short(key, wanted) != _short(key, written)
@@ -327,14 +373,21 @@ def _same_policy(given: Policy, written: Mapping[str, Any]) -> bool:
 def _short(key: str, written: Mapping[str, Any]) -> str:
     """Return one setting of a stored configuration, as text for people."""
     if key == "arms":
-        return "[" + ", ".join(f"{name} (cap {cap:.15g})" for name, cap, _ in written["arms"]) + "]"
+        return "[" + ", ".join(_arm_text(arm, written) for arm in written["arms"]) + "]"
     if key == "window":
         return window_text(written["rounds"], written["window"])
     if key == "unit":
         return repr(written.get(key, ""))
-    if key in ("features", "guardrails"):
+    if key in ("features", "arm_features", "guardrails"):
         return str(written.get(key, "none"))
     return str(written[key])
+
+
+def _arm_text(arm: Sequence[Any], written: Mapping[str, Any]) -> str:
+    """Return an arm of a stored configuration as text for people."""
+    name, cap, _, *about = arm
+    known = [f"{Features.read(written['arm_features']).read_back_bytes(bytes.fromhex(one))}" for one in about]
+    return f"{name} ({', '.join([f'cap {cap:.15g}', *known])})"
 
 
 def window_of(window: int | str | timedelta) -> tuple[bool, float]:

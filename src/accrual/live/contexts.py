@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,20 @@ from accrual.core.features import (
 from accrual.core.jit import kernel, machine_code_for
 from accrual.core.native_tuple import native_tuple
 from accrual.policy.base import Policy
-from accrual.store.base import AddFeature, Answer, NewDecisions, Status, Store, StoreDamaged, StoreRequest
+from accrual.store.base import (
+    AddArm,
+    AddFeature,
+    Answer,
+    NewDecisions,
+    Status,
+    Store,
+    StoreDamaged,
+    StoreRequest,
+)
 from accrual.store.event_schema import Events, Kind
+
+if TYPE_CHECKING:
+    from accrual.live.arm_table import ArmTable
 
 Stored = Sequence[Sequence[float]] | npt.NDArray[np.float64]  # decisions x features
 Floats = npt.NDArray[np.float64]
@@ -38,6 +50,7 @@ class Told(NamedTuple):
 
     contexts: Floats | None = None  # decisions x features: whom its decisions were for
     features: Sequence[Declared] = ()  # those that it adds, in order
+    about: Sequence[bytes | None] = ()  # what is known about the arms that it adds
 
 
 class Register(NamedTuple):
@@ -176,6 +189,7 @@ class HasVisitors(Protocol):
     """A ledger."""
 
     visitors: Visitors
+    arms: ArmTable
 
 
 def bytes_of(context: Sequence[float]) -> bytes:
@@ -244,8 +258,12 @@ def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
 def told_by_store(store: Store, bandit: int, ledger: HasVisitors, events: Events) -> Told:
     """Return what a stretch of a log says beyond its columns; nothing for a bandit without features."""
     features = ledger.visitors.features
+    about: list[bytes | None] = []
+    if ledger.arms.features is not None and (added_arms := events.arm[events.kind == Kind.ADD_ARM].tolist()):
+        arms = store.arms(bandit)
+        about = [arms[number].about for number in added_arms]
     if features is None:
-        return Told()
+        return Told(about=about)
     ids = events.decision[events.kind == Kind.DECISION]
     stored = store.contexts(bandit, int(ids[0]), len(ids)) if len(ids) else []
     numbers = events.arm[events.kind == Kind.ADD_FEATURE].tolist()
@@ -253,7 +271,7 @@ def told_by_store(store: Store, bandit: int, ledger: HasVisitors, events: Events
     if any(number >= len(declared) for number in numbers):
         raise StoreDamaged("damaged: a feature that was added is missing; see accrual db verify")
     added = [feature_of(declared[number]) for number in numbers]
-    return Told(numbers_of(stored, len(features) + len(added)), added)
+    return Told(numbers_of(stored, len(features) + len(added)), added, about)
 
 
 def told_by_requests(
@@ -261,18 +279,20 @@ def told_by_requests(
 ) -> Told:
     """Return what has just been appended says beyond its columns; nothing for a bandit without features."""
     features = ledger.visitors.features
-    if features is None:
+    if features is None and ledger.arms.features is None:
         return Told()
-    new = [
-        request
-        for request, answer in zip(requests, answers, strict=True)
-        if answer.status is Status.STORED and isinstance(request, NewDecisions | AddFeature)
-    ]
     stored: list[bytes | None] = []
     added = []
-    for request in new:
+    about = []
+    for request, answer in zip(requests, answers, strict=True):
+        if answer.status is not Status.STORED:
+            continue
         if isinstance(request, AddFeature):
             added.append(feature_of(request.declared))
-        else:
+        elif isinstance(request, AddArm):
+            about.append(request.about)
+        elif isinstance(request, NewDecisions):
             stored += request.contexts or (None,) * len(request.arms)
-    return Told(numbers_of(stored, len(features) + len(added)), added)
+    if features is None:
+        return Told(about=about)
+    return Told(numbers_of(stored, len(features) + len(added)), added, about)

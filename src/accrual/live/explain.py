@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from accrual.core.errors import InputError
+from accrual.live.asks import decision_number
 from accrual.live.contexts import numbers_of
 from accrual.live.estimate import estimate
 from accrual.live.log_follower import LogFollower
@@ -39,6 +41,17 @@ class Explanation(NamedTuple):
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
     context: dict[str, Any] = {}  # noqa: RUF012  (whom it was for; empty for a bandit without features)
+
+
+def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:
+    """Return a decision whose arm this bandit chose: not one of the first, `imported` ones."""
+    number = decision_number(id)
+    row = store.decision(bandit, number) if 0 <= number < 2**63 else None
+    if row is None:
+        raise InputError(f"no decision has the id {id!r}")
+    if number < imported:
+        raise InputError(f"decision {id} was imported from an old log: this bandit did not choose its arm")
+    return row
 
 
 def explain(

@@ -16,6 +16,7 @@ from accrual.core.groups import group_ends
 from accrual.core.jit import python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.live.alarms import Alarms, no_alarms, with_arms
+from accrual.live.arm_features import AboutArms
 from accrual.live.arm_table import ArmTable
 from accrual.live.bound_kernels import BoundKernels
 from accrual.live.comparison import new_comparison
@@ -85,6 +86,8 @@ class Ledger:
         What is asked of other streams of pieces, which the policy does not see.
     imported : int
         How many of the first decisions come from an old log.
+    about : AboutArms, optional
+        What is known about the arms, for a policy that takes it.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Ledger:
         features: Features | None = None,
         guardrails: Sequence[Guardrail] = (),
         imported: int = 0,
+        about: AboutArms | None = None,
     ) -> None:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
@@ -122,7 +126,7 @@ class Ledger:
         self.window = whole("window", window, 1)
         self.seed = whole("seed", seed, 0, SEED_MOST)
         self.span = float(self.window) if span is None else positive("a span", span)
-        self.arms = ArmTable(caps, windows, self.span)
+        self.arms = ArmTable(caps, windows, self.span, about)
         edges = policy.edges(self.window).astype(np.float64)
         self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
         """The ages at which the policy's groups end."""
@@ -140,7 +144,7 @@ class Ledger:
         self._propensities = np.zeros(1)
         self._floored = limits.any
         self._draft = room_for(len(self._ends), 256)
-        self.params = params_of(policy, self.arms.caps, self.window, self.visitors.width)
+        self.params = self._params(self.arms.caps, self.arms.about)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         watched = 0 if policy.contextual else len(self.arms)
         self.alarms = no_alarms(watched, watched, imported)
@@ -227,7 +231,11 @@ class Ledger:
         return self._chosen[:n].tolist()  # type: ignore[no-any-return]
 
     def extend(
-        self, events: Events, contexts: Stored | None = None, features: Sequence[Declared] = ()
+        self,
+        events: Events,
+        contexts: Stored | None = None,
+        features: Sequence[Declared] = (),
+        about: Sequence[bytes | None] = (),
     ) -> None:
         """Fold a stretch of a log.
 
@@ -238,7 +246,10 @@ class Ledger:
             Of its decisions, as for `decide`: a number for each feature that there is in the end.
         features : sequence of pairs, optional
             The features that it adds, in order: the name of each, and what it may be.
+        about : sequence of bytes, optional
+            What is known about the arms that it adds, as a store keeps it.
         """
+        new = iter(about)
         for part, own, declared in stretches(self.visitors, events, contexts, features):
             if self.visitors.any or own is not None:
                 made = int(np.count_nonzero(part.kind == Kind.DECISION))
@@ -254,7 +265,7 @@ class Ledger:
                 self.tick(float(part.at[done]))
                 if kind == Kind.ADD_ARM:
                     cap, window = (python_function(get)(part, done) for get in (new_arm_cap, new_arm_window))
-                    self.add_arm(float(cap), float(window))
+                    self.add_arm(float(cap), float(window), next(new, None))
                 elif kind == Kind.RETIRE_ARM:
                     self.retire_arm(int(part.arm[done]))
                 done += 1
@@ -361,16 +372,16 @@ class Ledger:
         self.tick(now)
         return python_function(close)(self.pending_decisions, number)
 
-    def add_arm(self, cap: float, window: float | None = None) -> int:
+    def add_arm(self, cap: float, window: float | None = None, about: bytes | None = None) -> int:
         """Add an arm; return its number.
 
         It takes its turn: one of any K decisions in a row, K the arms in play, until its first decision
         has finished a group of the policy's (its window, where the policy has none). From then on the
-        policy chooses.
+        policy chooses. `about` is what is known about it, as a store keeps it.
         """
         own = self.span if window is None else window
-        self.params = self.check_arm(cap, own)
-        self.arms.add(cap, own)
+        self.params = self.check_arm(cap, own, about)
+        self.arms.add(cap, own, about)
         self.statistics = statistics_of(
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
@@ -383,11 +394,14 @@ class Ledger:
         self._bind()
         return len(self.arms) - 1
 
-    def check_arm(self, cap: float, window: float) -> Any:
+    def check_arm(self, cap: float, window: float, about: bytes | None = None) -> Any:
         """Return the params that the policy would have with one more arm; an error if it cannot be."""
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
-        return params_of(self.policy, caps, self.window, self.visitors.width)
+        return self._params(caps, self.arms.about_with(about))
+
+    def _params(self, caps: Floats, about: Floats) -> Any:
+        return params_of(self.policy, caps, self.window, self.visitors.width, about)
 
     def add_feature(self, name: str, kind: Any) -> None:
         """Add a feature, which is missing in all decisions so far. What was learned stays."""
@@ -395,7 +409,7 @@ class Ledger:
         missing, stats = widened(self.policy, self.arms.caps, self.window, self.stats, features)
         self.visitors.add(features, self.decisions)
         self.pending_decisions = with_width(self.pending_decisions, missing)
-        self.params = params_of(self.policy, self.arms.caps, self.window, self.visitors.width)
+        self.params = self._params(self.arms.caps, self.arms.about)
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
 
@@ -441,7 +455,7 @@ class Ledger:
         self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
         self.visitors.restore(arrays)
         self.decisions = int(counts[NEXT])
-        self.params = params_of(self.policy, self.arms.caps, self.window, self.visitors.width)
+        self.params = self._params(self.arms.caps, self.arms.about)
         stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
@@ -452,7 +466,7 @@ class Ledger:
         self.stats: Any = self.statistics.stats
         with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
             in_play = np.where(arms.playing, arms.caps, 0.0)
-            choosing = params_of(self.policy, in_play, self.window, self.visitors.width)
+            choosing = self._params(in_play, arms.about)
         rules = Rules(
             self._edges, self._ends, arms.windows, arms.playing, self.seed, arms.founding, arms.caps,
             self._floored, self.limits.shares(arms.playing),

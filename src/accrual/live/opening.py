@@ -55,7 +55,11 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
     if row.config != given.written():
         if "seed" not in options:
             given = given._replace(seed=row.config["seed"])
-        playing = [AddArm(*arm[:3]) for arm in store.arms(row.number) if not arm.retired]
+        playing = [
+            AddArm(arm.name, arm.cap, arm.window, arm.about)
+            for arm in store.arms(row.number)
+            if not arm.retired
+        ]
         compare(name, given, row.config, playing, store.features(row.number))
         given = with_limits(read(row.config, given.policy, name), options, name)
     return row, given

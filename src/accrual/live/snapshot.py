@@ -13,7 +13,9 @@ import numpy.typing as npt
 from accrual.core.jit import fingerprint
 from accrual.live.ledger import Ledger
 
-_FORMAT = 5  # 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features
+# 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features; 5: nothing
+# about arms
+_FORMAT = 6
 _MOST = 900_000_000  # bytes: what a database takes in one piece
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -30,6 +32,8 @@ def form_of(ledger: Ledger) -> str | None:
         return None
     features = ledger.visitors.features
     shown = "" if features is None else f" {features.written()}"
+    if ledger.arms.features is not None:
+        shown += f" about {ledger.arms.features.written()}"
     if ledger.guardrails:
         shown += f" {ledger.guardrails!r}"
     words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"

@@ -37,6 +37,7 @@ class Params(NamedTuple):
     spread: Floats  # buckets: the spread before anything is known
     about: Floats  # arms x columns: what is known about each; one column of zeros where that is nothing
     history: Floats  # of older arms: mean level, variances of levels and of tilts, and their number
+    slope: float  # what SLOPE is at first; 0 where nothing is known about arms
     pull: float  # standard errors by which the model may move an arm's estimate
     most: float  # decisions that the prior counts as in an index, at most
     share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'

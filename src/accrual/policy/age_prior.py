@@ -241,7 +241,7 @@ class AgePrior(CellPolicy):
         `accrual.Fitted.prior` finds both in a log.
     about : sequence of sequence of float
         What is known about each arm: a row of numbers for each, all of one length, from 0 to 1 at best. New
-        arms then start from what similar arms taught. A bandit makes it of its `arm_features`.
+        arms then start from what similar arms taught. For simulations: a bandit has `arm_features` instead.
     half_life : float, optional
         After how many later decisions a decision counts half. For rewards that change; none is forgotten
         unless given, for where nothing changes it costs regret.
@@ -260,6 +260,7 @@ class AgePrior(CellPolicy):
     half_life: float | None = None
 
     functions: ClassVar[Functions] = cast(Functions, _ByHalfLife())
+    takes_about: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", checked_buckets(self.buckets))
@@ -297,14 +298,16 @@ class AgePrior(CellPolicy):
             "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
         }
 
-    def params(self, caps: Floats, window: int) -> Params:
+    def params(self, caps: Floats, window: int, about: Floats | None = None) -> Params:
         arms = len(caps)
+        known = self._known(arms) if about is None else about
         return Params(
             caps,
             1.0 / caps,
             spread_over_buckets(self.spread, self.edges(window), window),
-            self._about(arms),
+            np.zeros((arms, 1)) if known is None else known,
             np.array(self.history or (0.0,) * 4),
+            slope=0.0 if known is None else SLOPE_START,
             pull=0.2 + 0.3 * math.log(arms),
             most=5.0 + 0.5 * arms,
             share=arms / (arms + 10.0),
@@ -314,10 +317,10 @@ class AgePrior(CellPolicy):
             decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
         )
 
-    def _about(self, arms: int) -> Floats:
-        """Return what is known about so many arms; one column of zeros where that is nothing."""
+    def _known(self, arms: int) -> Floats | None:
+        """Return what is known about so many arms; None for nothing."""
         if not self.about:
-            return np.zeros((arms, 1))
+            return None
         if len(self.about) != arms:
             raise InputError(f"about must have a row for each of {arms} arms, not {len(self.about)} rows")
         return np.array(self.about)
@@ -327,8 +330,9 @@ class AgePrior(CellPolicy):
         cells, columns = (arms, buckets), params.about.shape[1]
         shared = np.zeros(16)
         shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
-        if self.about:
-            shared[[KAPPA, SLOPE]] = KAPPA_KNOWN, SLOPE_START
+        shared[SLOPE] = params.slope
+        if params.slope > 0.0:
+            shared[KAPPA] = KAPPA_KNOWN
         stats = Stats(
             pulls=np.zeros(arms, np.int64),
             counted=np.zeros(arms),

@@ -152,6 +152,8 @@ class Policy(ABC):
         The names of the last fields of `stats`, where `survey` and `index` read none of them and
         `decided`, `closed`, `finished` and `amended` touch nothing else. A choice between two refreshes
         then depends on none of them, so that trying something out copies none of them.
+    takes_about : bool
+        Whether `params` takes one more argument, `about`: what is known about each arm, a row of numbers.
     half_life : float or None
         After how many later decisions a decision counts half; None where all count alike.
     """
@@ -160,6 +162,7 @@ class Policy(ABC):
     functions: ClassVar[Functions]
     contextual: ClassVar[bool] = False
     kept: ClassVar[tuple[str, ...]] = ()
+    takes_about: ClassVar[bool] = False
     half_life: float | None = None
 
     @classmethod

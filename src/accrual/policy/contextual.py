@@ -59,10 +59,15 @@ def copied_into(grown: Any, stats: Any) -> Any:
     return grown
 
 
-def params_of(policy: Policy, caps: Floats, window: int, width: int) -> Any:
-    """Return the params of any policy: for contexts of `width` numbers, if it chooses by contexts."""
+def params_of(policy: Policy, caps: Floats, window: int, width: int, about: Floats | None = None) -> Any:
+    """Return the params of any policy: for contexts of `width` numbers, if it chooses by contexts.
+
+    `about` is what is known about each arm, a row of numbers, for a policy that `takes_about`.
+    """
     if isinstance(policy, ContextualPolicy):
         return policy.params(caps, window, width)
+    if about is not None and about.shape[1]:
+        return policy.params(caps, window, about)  # type: ignore[call-arg]
     return policy.params(caps, window)
 
 

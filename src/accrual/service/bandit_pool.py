@@ -20,6 +20,7 @@ from accrual.live import guardrails
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
+from accrual.live.config import arm_read
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.verdict import OUTCOMES, Verdict
@@ -30,7 +31,6 @@ from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import (
     ARCHIVED,
     ERASE_AT,
-    AddArm,
     BanditRow,
     CloseDecision,
     NewPiece,
@@ -385,7 +385,7 @@ def _like(row: BanditRow) -> Bandit:
     """Make a bandit in memory with the configuration of one in the store."""
     store = MemoryStore()
     config = dict(row.config) | {"imported": 0}
-    store.create(row.name, config, [AddArm(*arm) for arm in row.config["arms"]], row.rounds, 0.0)
+    store.create(row.name, config, [arm_read(arm) for arm in row.config["arms"]], row.rounds, 0.0)
     return Bandit.open(store, row.name)
 
 

@@ -124,6 +124,7 @@ class AddArm(NamedTuple):
     name: str
     cap: float
     window: float
+    about: bytes | None = None
 
 
 class RetireArm(NamedTuple):
@@ -186,6 +187,7 @@ class StoredArm(NamedTuple):
     cap: float
     window: float
     retired: bool
+    about: bytes | None = None
 
 
 class BanditRow(NamedTuple):
