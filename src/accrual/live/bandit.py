@@ -62,6 +62,7 @@ from accrual.store.base import (
 from accrual.store.memory import MemoryStore
 
 Length = float | str | timedelta  # a window: rounds, or a time
+Known = Mapping[str, Any]  # of a visitor, or about an arm: features with their values
 
 _SKEW = 5.0  # seconds
 
@@ -206,19 +207,16 @@ class Bandit:
 
     @overload
     def decide(
-        self, n: None = None, key: str | None = None, context: Mapping[str, Any] | None = None
+        self, n: None = None, key: str | None = None, context: Known | None = None
     ) -> Decision[str]: ...
 
     @overload
     def decide(
-        self, n: int, key: str | None = None, context: Sequence[Mapping[str, Any]] | None = None
+        self, n: int, key: str | None = None, context: Sequence[Known] | None = None
     ) -> list[Decision[str]]: ...
 
     def decide(
-        self,
-        n: int | None = None,
-        key: str | None = None,
-        context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        self, n: int | None = None, key: str | None = None, context: Known | Sequence[Known] | None = None
     ) -> Decision[str] | list[Decision[str]]:
         """Choose an arm; or, with `n`, a list of as many, none of which knows what another will pay.
 
@@ -252,7 +250,7 @@ class Bandit:
         ]
 
     def stored_contexts(
-        self, context: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n: int | None = None
+        self, context: Known | Sequence[Known] | None, n: int | None = None
     ) -> tuple[bytes, ...] | None:
         """Check contexts as `decide` takes them; return them as a store keeps them, for `submit`."""
         return stored_contexts(self.features, context, n)
@@ -368,11 +366,7 @@ class Bandit:
         return answer.status is Status.STORED
 
     def add_arm(
-        self,
-        name: str,
-        cap: float = 1.0,
-        window: Length | None = None,
-        about: Mapping[str, Any] | None = None,
+        self, name: str, cap: float = 1.0, window: Length | None = None, about: Known | None = None
     ) -> None:
         """Add an arm, which takes its turn: one of any K decisions in a row, K the arms in play.
 
@@ -395,7 +389,7 @@ class Bandit:
         if answer.status is Status.CONFLICT:
             raise InputError(f"there has been an arm {name!r} already, with another cap, window or features")
 
-    def about(self, about: Mapping[str, Any] | None) -> bytes | None:
+    def about(self, about: Known | None) -> bytes | None:
         """Check what is known about an arm; return it as a store keeps it, for `submit`."""
         return about_bytes(self._config.arm_features, about)
 
