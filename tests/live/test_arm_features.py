@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ ABOUT = {"a": {"subject": "art", "hours": 2}, "b": {"subject": "maths", "new": T
 
 
 def bandit_of(store=None, **options):
-    given = {"arm_features": FEATURES, "about": ABOUT} | options
+    given: dict[str, Any] = {"arm_features": FEATURES, "about": ABOUT} | options
     return ac.Bandit(["a", "b"], window=20, store=store, seed=5, **given)
 
 
@@ -192,5 +193,5 @@ def test_it_is_opened_again_as_it_was_made(tmp_path):
         bandit_of(store, arm_features={**FEATURES, "more": bool})
     with bandit_of(store) as bandit:
         bandit.add_arm("c", about={"subject": "art"})
-    given = {"arm_features": FEATURES, "about": ABOUT | {"c": {"subject": "art"}}}
+    given: dict[str, Any] = {"arm_features": FEATURES, "about": ABOUT | {"c": {"subject": "art"}}}
     ac.Bandit(["a", "b", "c"], window=20, store=store, seed=5, **given).close()  # as it is now
