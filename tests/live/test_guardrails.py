@@ -185,7 +185,8 @@ def test_an_export_has_guardrails_in_a_file_of_their_own(tmp_path):
             bandit.observe(one.id, 0.25, age=0)
         bandit.observe(2, 1.0, age=1, stream="refunds")
     counts = export(store, None, tmp_path / "out")
-    assert counts == {"decisions.parquet": 4, "pieces.parquet": 4, "guardrails.parquet": 1}
+    arms = {"arms.parquet": 2}
+    assert counts == {"decisions.parquet": 4, "pieces.parquet": 4, "guardrails.parquet": 1} | arms
     (row,) = parquet.read_table(tmp_path / "out" / "guardrails.parquet").to_pylist()
     assert (row["decision"], row["stream"], row["value"], row["age"]) == (2, "refunds", 1.0, 1.0)
     assert "stream" not in parquet.read_table(tmp_path / "out" / "pieces.parquet").column_names

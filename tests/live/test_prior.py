@@ -159,7 +159,7 @@ def test_an_export_has_the_bandits_own_decisions_and_snapshots_hold(tmp_path):
     with ac.Bandit(ARMS, "10h", groups=10, store=url, prior=old_log(), floor=0.5, seed=1) as bandit:
         made = bandit.decide(n=3)
         bandit.observe(made[0].id, 0.5)
-    assert export(url, None, tmp_path) == {"decisions.parquet": 3, "pieces.parquet": 1}
+    assert export(url, None, tmp_path) == {"decisions.parquet": 3, "pieces.parquet": 1, "arms.parquet": 2}
     rows = parquet.read_table(tmp_path / "decisions.parquet").to_pylist()
     assert [(row["id"], row["propensity"]) for row in rows] == [(one.id, one.propensity) for one in made]
     found = open_store(url, readonly=True)

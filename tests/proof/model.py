@@ -67,6 +67,7 @@ class Model:
         return self._end(item, time)
 
     def _add_arm(self, item: AddArm, time: float) -> Answer:
+        assert item.about is None  # no test of this model knows anything about arms
         arm = len(self.of(Kind.ADD_ARM))
         event = Event(Kind.ADD_ARM, time, -1, arm, item.cap, item.window)
         first = self.keys.get(("arm", item.name), [event])[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 from contextlib import closing
@@ -17,13 +18,13 @@ from tests.postgres import server
 import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
-from accrual.core.features import feature_bytes
+from accrual.core.features import Features, feature_bytes
 from accrual.fit.log import open_log
 from accrual.store import checksums, migrate
 from accrual.store.address import parse
 from accrual.store.backends import open_store
 from accrual.store.backup import backup, restore
-from accrual.store.base import AddArm, AddFeature, CloseDecision, NewDecisions, NewPiece
+from accrual.store.base import AddArm, AddFeature, CloseDecision, NewDecisions, NewPiece, RetireArm
 from accrual.store.event_schema import TABLES, select_all
 from accrual.store.export import export
 from accrual.store.readers import open_reader
@@ -43,6 +44,7 @@ FROZEN = {
     "0007_contexts.py": "0dc7252c44ec014a37c892ddbb2f6fdb0f9edf682b340cd8883818bcf4bc0d7b",
     "0008_streams.py": "c26f23a185904d15fe00957989ab5f002f17cd282495096ae3a27ec4ef5c3bd2",
     "0009_features.py": "d17e0a55e45a5ef763bbbb289b63d6bf23a2615431d40969fb861bdfb46a9c5a",
+    "0010_about_arms.py": "0dd0ce01968dd70ca768bd75d62d65cdb296c5a464e0d554af930014bcc2254d",
 }
 
 
@@ -68,7 +70,7 @@ def fill(url, events=5000):
             bandit.observe(made[0].id, 0.5)  # late
         state = bandit.state()
     store = open_store(url)
-    arms = [AddArm("ü", 1.0, 60.0), AddArm("b", 2.0, 60.0)]
+    arms = [AddArm("ü", 1.0, 60.0, bytes(range(16))), AddArm("b", 2.0, 60.0)]
     clocked = store.create("clock", {"own_policy": True}, arms, False, 1e9).number
     store.append(
         clocked,
@@ -77,6 +79,7 @@ def fill(url, events=5000):
             NewPiece(0, 0.5, age=0.0),
             CloseDecision(1),
             AddFeature(0, feature_bytes("new", bool)),
+            AddArm("late", 1.0, 60.0, bytes(16)),
         ],
         1e9 + 0.5,
     )
@@ -271,13 +274,41 @@ def test_verify_finds_a_damaged_file_block_and_snapshot(tmp_path, capsys):
 def test_what_is_exported_can_be_fitted(url, tmp_path):
     fill(url, 1000)
     counts = export(url, "rounds", tmp_path / "out")
-    assert counts == {"decisions.parquet": 500, "pieces.parquet": 502}
+    assert counts == {"decisions.parquet": 500, "pieces.parquet": 502, "arms.parquet": 2}
     with open_log(tmp_path / "out" / "decisions.parquet", tmp_path / "out" / "pieces.parquet") as log:
         assert log.query("SELECT count(*) FROM decisions") == [(500,)]
         assert log.query("SELECT sum(value) FROM pieces")[0][0] == pytest.approx(500 * 0.25 + 2 * 0.5)
     export(url, "clock", tmp_path / "clock")
     with open_log(tmp_path / "clock" / "decisions.parquet", tmp_path / "clock" / "pieces.parquet") as log:
         assert log.query("SELECT age, value FROM pieces") == [(0.0, 0.5)]
+
+
+def test_arms_are_exported_with_what_is_known_about_them(url, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    features = Features({"mood": ["calm", "loud"], "live": bool, "length": (0, 9)})
+    known = [{"mood": "loud", "live": True, "length": 4}, {"mood": "odd"}]
+    about = [struct.pack("<3d", *features.stored(one)) for one in known]
+    migrate.upgrade(url)
+    store = open_store(url)
+    arms = [AddArm("ü", 1.5, 60.0, about[0]), AddArm("b", 2.0, 50.0)]
+    number = store.create(
+        "known", {"arm_features": features.written(), "imported": 1}, arms, True, 0.0
+    ).number
+    store.append(number, [AddArm("late", 1.0, 60.0, about[1]), RetireArm(0)], 0.0)
+    store.create("plain", {}, arms[1:], True, 0.0)
+    store.close()
+    for name, count in (("known", 3), ("plain", 1)):
+        assert export(url, name, tmp_path / name)["arms.parquet"] == count
+    table = parquet.read_table(tmp_path / "known" / "arms.parquet").to_pydict()
+    assert table == {
+        "number": [0, 1, 2], "name": ["ü", "b", "late"], "cap": [1.5, 2.0, 1.0], "window": [60.0, 50.0, 60.0],
+        "about_mood": ["loud", None, None], "about_live": [True, None, None],
+        "about_length": [4.0, None, None],
+    }  # fmt: skip
+    plain = parquet.read_table(tmp_path / "plain" / "arms.parquet")
+    assert plain.to_pydict() == {"number": [0], "name": ["b"], "cap": [2.0], "window": [50.0]}
+    names = {"number": "int64", "name": "string", "cap": "double", "window": "double"}
+    assert {field.name: str(field.type) for field in plain.schema} == names
 
 
 def test_wrong_commands_get_one_line(tmp_path, capsys):

@@ -15,7 +15,7 @@ from accrual.store.address import parse
 from accrual.store.event_schema import PACKED, TABLES, block_events, select_all
 from accrual.store.readers import open_reader
 
-NEWER = {"propensity", "context", "stream", "declared"}  # columns that revision 0005 does not have
+NEWER = {"propensity", "context", "stream", "declared", "about"}  # columns that revision 0005 does not have
 
 
 def filled(url):

@@ -88,7 +88,7 @@ def export_(
 ) -> None:
     """Write a bandit's log as Parquet files.
 
-    They hold its decisions and pieces, and accrual fit reads them.
+    They hold its decisions and pieces, which accrual fit reads, and its arms.
     """
     from accrual.store.export import export
 

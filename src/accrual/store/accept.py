@@ -232,16 +232,17 @@ class Acceptance:
         arms = self._lookup.arms
         for number, arm in enumerate(arms):
             if arm.name == request.name:
-                if (arm.cap, arm.window) != (request.cap, request.window):
+                if (arm.cap, arm.window, arm.about) != (request.cap, request.window, request.about):
                     return _CONFLICT
                 return self._accept_once(Kind.ADD_ARM, number)._replace(number=number)
         number = len(arms)
-        arms.append(StoredArm(request.name, request.cap, request.window, retired=False))
+        arms.append(StoredArm(request.name, request.cap, request.window, False, request.about))
         self.rows.arm.append(
             ArmRow(
-                bandit=self._bandit, number=number, name=request.name, cap=request.cap, window=request.window
+                bandit=self._bandit, number=number, name=request.name, cap=request.cap,
+                window=request.window, about=request.about,
             )
-        )
+        )  # fmt: skip
         return self._accept_once(Kind.ADD_ARM, number)._replace(number=number)
 
     def _accept_retiring(self, arm: int) -> Answer:

@@ -124,7 +124,7 @@ class AddArm(NamedTuple):
     name: str
     cap: float
     window: float
-    about: bytes | None = None
+    about: bytes | None = None  # what is known about it, as `ArmRow` has it
 
 
 class RetireArm(NamedTuple):
@@ -187,7 +187,7 @@ class StoredArm(NamedTuple):
     cap: float
     window: float
     retired: bool
-    about: bytes | None = None
+    about: bytes | None = None  # as `ArmRow` has it
 
 
 class BanditRow(NamedTuple):
@@ -275,7 +275,8 @@ class Store(Protocol):
           late if its age is not below the decision's window, the event's time not before the
           decision's time and window, or the decision closed by an event before it.
         - `CloseDecision`, `RetireArm`: again if it has been.
-        - `AddArm`: again if an arm of this name has this cap and window; otherwise a conflict.
+        - `AddArm`: stored under a new name. Again if the arm of this name has this cap, this window and this
+          `about`, byte by byte, or none as it has none; otherwise a conflict.
         - `AddFeature`: again if the feature of this number is the same, a conflict if it is another;
           unknown if its number is not the next one.
         """

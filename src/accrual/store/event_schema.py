@@ -59,6 +59,9 @@ class ArmRow(NamedTuple):
     name: str
     cap: float
     window: float
+    about: (
+        bytes | None
+    )  # what is known about it: a number for each feature of arms, as in a decision's context
 
 
 class DecisionRow(NamedTuple):
@@ -211,6 +214,7 @@ EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
         {"id": "id", "arm": "arm.name", "at": "at", "window": "window", "propensity": "propensity"},
     ),
     "pieces.parquet": ("piece", _PIECE),
+    "arms.parquet": ("arm", {"number": "number", "name": "name", "cap": "cap", "window": "window"}),
     "guardrails.parquet": ("piece", {**_PIECE, "stream": "stream"}),
 }
 

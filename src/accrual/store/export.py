@@ -1,4 +1,4 @@
-"""A bandit's decisions and pieces as Parquet files, for `accrual fit` and for anyone."""
+"""A bandit's decisions, pieces and arms as Parquet files, for `accrual fit` and for anyone."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from accrual.store.event_schema import (
 )
 from accrual.store.readers import TableReader, open_reader
 
+# Of tables whose rows hold numbers for features: the column that holds them.
+_OF_FEATURES = {"decision": "context", "arm": "about"}
+
 
 class _Bandit(NamedTuple):
     number: int
     rounds: bool
-    features: Features | None
+    features: dict[str, Features]  # by table: those of contexts ("decision") and those of arms ("arm")
     streams: list[str]  # the names of its guardrails
     imported: int  # how many of its first decisions come from an old log
 
@@ -51,21 +54,22 @@ def _query(table: str, columns: Mapping[str, str], imported: int) -> str:
         for name in columns.values()
     )
     order = TABLES[table]._fields[1]
-    which = f"t.id >= {imported}"
-    if table == "piece":
-        stream = "NOT NULL" if "stream" in columns else "NULL"
-        which = f"t.decision >= {imported} AND t.stream IS {stream}"
-    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1 AND {which} ORDER BY t.{order}"
+    stream = "NOT NULL" if "stream" in columns else "NULL"
+    which = {
+        "decision": f" AND t.id >= {imported}",
+        "piece": f" AND t.decision >= {imported} AND t.stream IS {stream}",
+    }.get(table, "")
+    return f"SELECT {names} FROM {table} t {arm} WHERE t.bandit = $1{which} ORDER BY t.{order}"
 
 
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
-    """Write `decisions.parquet` and `pieces.parquet`, as of one moment.
+    """Write `decisions.parquet`, `pieces.parquet` and `arms.parquet`, as of one moment.
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
     of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
     the number; null where it was missing (as in decisions from before the feature was added), or a level that
-    was not declared. Decisions that a bandit has from
-    an old log (its prior) are left out: their times are not their own.
+    was not declared. If arms have features of their own, `arms.parquet` has a column `about_NAME` for each.
+    Decisions that a bandit has from an old log (its prior) are left out: their times are not their own.
 
     Parameters
     ----------
@@ -92,10 +96,13 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
             if "stream" in columns and not streams:
                 continue
             fields = _fields(table, columns, rounds)
-            if table == "decision" and features is not None:
-                columns["context"] = "context"
-                fields |= _context_fields(features)
-                rows = _with_contexts(features, reader.chunks(_query(table, columns, imported), number))
+            if table in features:
+                name = _OF_FEATURES[table]
+                columns[name] = name
+                fields |= _feature_fields(name, features[table])
+                rows = _with_features(
+                    features[table], reader.chunks(_query(table, columns, imported), number)
+                )
             elif "stream" in columns:
                 fields["stream"] = need("pyarrow", "fit").string()
                 chunks = reader.chunks(_query(table, columns, imported), number)
@@ -120,16 +127,16 @@ def _fields(table: str, columns: Mapping[str, str], rounds: bool) -> dict[str, A
     return fields
 
 
-def _context_fields(features: Features) -> dict[str, Any]:
+def _feature_fields(column: str, features: Features) -> dict[str, Any]:
     arrow = need("pyarrow", "fit")
     kinds = {list: arrow.string(), type: arrow.bool_(), tuple: arrow.float64()}
-    return {f"context_{name}": kinds[type(kind)] for name, kind in features.kinds.items()}
+    return {f"{column}_{name}": kinds[type(kind)] for name, kind in features.kinds.items()}
 
 
-def _with_contexts(
+def _with_features(
     features: Features, chunks: Iterator[list[tuple[Any, ...]]]
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Replace the last column of rows, a stored context, by a column for each feature."""
+    """Replace the last column of rows, a number for each feature in bytes, by a column for each feature."""
     nothing = (None,) * len(features)
     for rows in chunks:
         yield [
@@ -148,10 +155,12 @@ def _bandit(reader: TableReader, name: str | None) -> _Bandit:
         raise unknown("bandit", name or "", bandits)
     row = bandits[name]
     config = json.loads(row.config)
-    features = None
+    features = {}
     if "features" in config:
         added = [declared for rows in reader.chunks(ADDED_FEATURES, row.number) for (declared,) in rows]
-        features = all_features(Features.read(config["features"]), added)
+        features["decision"] = all_features(Features.read(config["features"]), added)
+    if "arm_features" in config:
+        features["arm"] = Features.read(config["arm_features"])
     streams = [name for name, *_ in config.get("guardrails", ())]
     return _Bandit(row.number, bool(row.rounds), features, streams, config.get("imported", 0))
 

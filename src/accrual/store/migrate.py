@@ -60,7 +60,7 @@ def current(url: str) -> str | None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
     ...     current(url), upgrade(url), current(url)
-    (None, '0009', '0009')
+    (None, '0010', '0010')
     """
     address = parse(url)
     return backend_of(address).version(address)

@@ -46,7 +46,7 @@ _LOCKED = f"{_BANDITS} WHERE number = $1 FOR UPDATE"
 _DECISION = f"SELECT {quoted(DecisionRow._fields)} FROM decision WHERE bandit = $1 AND id = $2"
 
 _ARMS = """
-SELECT a.name, a.cap, a."window", c.seq IS NOT NULL AS retired
+SELECT a.name, a.cap, a."window", c.seq IS NOT NULL AS retired, a.about
 FROM arm a LEFT JOIN change c ON c.bandit = a.bandit AND c.kind = 4 AND c.subject = a.number
 WHERE a.bandit = $1 ORDER BY a.number
 """
@@ -57,6 +57,8 @@ UPDATE decision SET context = given.context
 FROM unnest($2::BIGINT[], $3::BYTEA[]) AS given (id, context)
 WHERE decision.bandit = $1 AND decision.id = given.id
 """
+_ABOUT = "SELECT about FROM arm WHERE bandit = $1 AND number = $2"
+_SET_ABOUT = "UPDATE arm SET about = $3 WHERE bandit = $1 AND number = $2"
 
 _SAVE = """
 INSERT INTO snapshot (bandit, form, seq, body, digest) VALUES ($1, $2, $3, $4, $5)
@@ -100,7 +102,10 @@ class PostgresStore:
                     "INSERT INTO head (bandit, seq, at, decisions, arms) VALUES ($1, 0, $2, 0, 0)", number, at
                 )
                 for part in (Requests(arms, at), *history):
-                    await connection.fetchrow(_APPEND, number, part.now, part.skew, *encode(part.requests))
+                    row = await connection.fetchrow(
+                        _APPEND, number, part.now, part.skew, *encode(part.requests)
+                    )
+                    await _store_more(connection, number, part.requests, decode(part.requests, row))
             return BanditRow(number, name, dict(config), rounds)
 
         return self._pool.run(self._pool.once(job))
@@ -144,15 +149,14 @@ class PostgresStore:
         if not requests:
             return []
         columns = encode(requests)
-
-        visited = any(type(request) is NewDecisions and request.contexts for request in requests)
+        more = _with_more(requests)
 
         async def job(connection: Any) -> list[Answer]:
-            if not visited:
+            if not more:
                 return decode(requests, await connection.fetchrow(_APPEND, bandit, now, skew, *columns))
             async with connection.transaction():
                 row = await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
-                return await _with_contexts(connection, bandit, requests, decode(requests, row))
+                return await _store_more(connection, bandit, requests, decode(requests, row))
 
         async def told() -> list[Answer]:
             answers = await self._pool.once(job)
@@ -242,19 +246,46 @@ class PostgresStore:
         return int(rows[0][0]) if rows else 0
 
 
-async def _with_contexts(
+def _with_more(requests: Sequence[StoreRequest]) -> list[int]:
+    """Return the places of requests that have, or may have, more than `accrual_append` takes."""
+    return [
+        place
+        for place, request in enumerate(requests)
+        if (type(request) is NewDecisions and request.contexts) or type(request) is AddArm
+    ]
+
+
+async def _store_more(
     connection: Any, bandit: int, requests: Sequence[StoreRequest], answers: list[Answer]
 ) -> list[Answer]:
-    """Store whom new decisions are for, in the append's transaction; refuse a key used for other contexts."""
+    """Store what `accrual_append` does not take, in its transaction; return what became of each request."""
     told = list(answers)
-    for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
-        if not isinstance(request, NewDecisions) or request.contexts is None:
-            continue
-        ids = range(answer.number, answer.number + len(answer.arms))
-        if answer.status is Status.STORED:
-            await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts))
-        elif answer.status is Status.AGAIN:
-            rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
-            if not same_contexts([row[0] for row in rows], request.contexts):
-                told[place] = Answer(Status.CONFLICT)
+    for place in _with_more(requests):
+        request, answer = requests[place], answers[place]
+        if isinstance(request, NewDecisions):
+            told[place] = await _with_contexts(connection, bandit, request, answer)
+        elif isinstance(request, AddArm):
+            told[place] = await _with_about(connection, bandit, request, answer)
     return told
+
+
+async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, answer: Answer) -> Answer:
+    """Store whom new decisions are for; refuse a key used for other contexts."""
+    ids = range(answer.number, answer.number + len(answer.arms))
+    if answer.status is Status.STORED:
+        await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts or ()))
+    elif answer.status is Status.AGAIN:
+        rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
+        if not same_contexts([row[0] for row in rows], request.contexts):
+            return Answer(Status.CONFLICT)
+    return answer
+
+
+async def _with_about(connection: Any, bandit: int, request: AddArm, answer: Answer) -> Answer:
+    """Store what is known about a new arm; refuse an arm of which something else is known."""
+    if answer.status is Status.STORED and request.about is not None:
+        await connection.execute(_SET_ABOUT, bandit, answer.number, request.about)
+    if answer.status is not Status.AGAIN:
+        return answer
+    stored = await connection.fetchval(_ABOUT, bandit, answer.number)
+    return answer if stored == request.about else Answer(Status.CONFLICT)

@@ -155,7 +155,7 @@ def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:
     for row in connection.execute(_ARMS, (bandit,)):
         arm: ArmRow = checked_row("arm", row, f"arm {len(arms)}")
         if arm.number == len(arms):
-            arms.append(StoredArm(arm.name, arm.cap, arm.window, arm.number in retired))
+            arms.append(StoredArm(arm.name, arm.cap, arm.window, arm.number in retired, arm.about))
     if head is not None and len(arms) != head.arms:
         raise damaged(f"arm {len(arms)} (table arm) is missing")
     return arms

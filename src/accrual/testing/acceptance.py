@@ -24,6 +24,7 @@ from accrual.store.base import (
 
 JAZZ, ROCK = AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 60.0)
 _SOUL = AddArm("soul", 3.0, 40.0)
+_KNOWN = AddArm("folk", 3.0, 40.0, about=bytes(8) + b"\xff" * 8)
 _NEW, _PLAN = feature_bytes("new", bool), feature_bytes("plän", ["free", "paid"])
 _STORED, _AGAIN = Status.STORED, Status.AGAIN
 _CONFLICT, _UNKNOWN = Answer(Status.CONFLICT), Answer(Status.UNKNOWN)
@@ -222,6 +223,24 @@ CASES: dict[str, Case] = {
             (RetireArm(3), _UNKNOWN),
         ]),
         Append(0.0, [(RetireArm(0), _again(4, 0.0)), (decide(2), _decided(5, 1.0, 0, 2))]),
+    ]),
+    "an arm added again is the same only if what is known about it is, to the byte": Case(True, [
+        Append(0.0, [
+            (_KNOWN, Answer(_STORED, 3, 0.0, 2)),
+            (_KNOWN, Answer(_AGAIN, 3, 0.0, 2)),
+            (_KNOWN._replace(about=bytes(16)), _CONFLICT),
+            (_SOUL, Answer(_STORED, 4, 0.0, 3)),
+            (_SOUL._replace(about=bytes(8)), _CONFLICT),
+        ]),
+        Append(0.0, [
+            (_KNOWN._replace(about=None), _CONFLICT),
+            (_KNOWN._replace(about=bytes(8)), _CONFLICT),
+            (_SOUL._replace(about=b""), _CONFLICT),
+            (_KNOWN, Answer(_AGAIN, 3, 0.0, 2)),
+            (_SOUL, Answer(_AGAIN, 4, 0.0, 3)),
+            (JAZZ._replace(about=bytes(8)), _CONFLICT),
+            (decide(2, 3), _decided(5, 1.0, 0, 2, 3)),
+        ]),
     ]),
     "a feature is added once, and only as the next one": Case(False, [
         Append(1.0, [

@@ -50,7 +50,7 @@ class BanditsOfStoreSuite:
             (2, Kind.ADD_ARM, 5.5, -1, 1, 2.0, 60.0),
         ]
         assert [tuple(arm) for arm in store.arms(bandit)] == [
-            ("jazz", 1.0, 80.0, False), ("rock", 2.0, 60.0, False)
+            ("jazz", 1.0, 80.0, False, None), ("rock", 2.0, 60.0, False, None)
         ]  # fmt: skip
 
     def test_a_history_comes_after_the_first_arms(self, store: Store) -> None:

@@ -132,11 +132,35 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         soul = AddArm("soul", 3.0, 40.0)
         store.append(bandit, [soul, soul, RetireArm(0), RetireArm(0)], 0.0)
         assert [tuple(arm) for arm in store.arms(bandit)] == [
-            ("jazz", 1.0, 80.0, True), ("rock", 2.0, 60.0, False), ("soul", 3.0, 40.0, False)
+            ("jazz", 1.0, 80.0, True, None), ("rock", 2.0, 60.0, False, None),
+            ("soul", 3.0, 40.0, False, None),
         ]  # fmt: skip
         assert event_tuples(store.read(bandit, 2, 10)) == [
             (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0)
         ]  # fmt: skip
+
+    def test_what_is_known_about_arms_is_kept_with_them(self, tmp_path: Path) -> None:
+        """Of the first arms and of those that are added, for each bandit its own; also when opened again."""
+        known = [bytes(range(16)), None, b"", b"\xff" * 24]
+        store = self.open_store(tmp_path)
+        first = [JAZZ._replace(about=known[0]), ROCK]
+        added = [AddArm("soul", 3.0, 40.0, known[2]), AddArm("folk", 3.0, 40.0, known[3])]
+        bandit = store.create("plays", {}, first, rounds=True, now=0.0).number
+        other = store.create("other", {}, [JAZZ, ROCK], rounds=True, now=0.0).number
+        store.append(bandit, [decide(0), *added, RetireArm(0)], 0.0)
+        store.append(other, [added[0]._replace(about=known[0])], 0.0)
+        if self.durable:
+            store.close()
+            store = self.open_store(tmp_path)
+        try:
+            assert [arm.about for arm in store.arms(bandit)] == known
+            assert [arm.about for arm in store.arms(other)] == [None, None, known[0]]
+            asked = [*first, *added, first[0]._replace(about=None), ROCK._replace(about=bytes(8))]
+            statuses = [answer.status for answer in store.append(bandit, asked, 0.0)]
+            assert statuses == [Status.AGAIN] * 4 + [Status.CONFLICT] * 2
+            assert [arm.about for arm in store.arms(bandit)] == known
+        finally:
+            store.close()
 
     # Features.
 
@@ -245,6 +269,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             events = [row[1:] for row in event_tuples(store.read(mine, 0, 100_000))]
             assert events == [row[1:] for row in event_tuples(plain.read(other, 0, 100_000))]
             assert len(events) > 200
+            assert store.arms(mine) == plain.arms(other)
 
     def test_one_of_many_threads_is_first(self, store: Store) -> None:
         """Eight threads bring the same pieces and decisions: each is stored once, and all agree."""
@@ -340,7 +365,8 @@ def _random(dice: random.Random, now: float) -> StoreRequest:
     if kind < 0.28:
         return AddFeature(dice.randrange(4), feature_bytes(dice.choice("xyz"), bool))
     if kind < 0.32:
-        return AddArm(dice.choice("xyz"), dice.choice([1.0, 2.0]), 80.0)
+        about = dice.choice([None, None, bytes(8), bytes(16)])
+        return AddArm(dice.choice("xyz"), dice.choice([1.0, 2.0]), 80.0, about)
     value = dice.choice([0.0, 0.25, 0.5])
     stated = dice.choice([0.0, 1.0, 2.0, 19.0, 20.0, 90.0])
     return dice.choice(
