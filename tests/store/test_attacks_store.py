@@ -40,7 +40,7 @@ from accrual.store.recover import recover
 from accrual.store.sqlite import SQLiteStore
 from accrual.store.wal import lost
 
-ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 1.0, 80.0)]
+ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 1.0, 80.0, about=bytes(range(16)))]
 
 
 def filled(path, appends: int = 30) -> int:
@@ -292,6 +292,12 @@ DAMAGE = {
     "a piece that is gone": ("DELETE FROM piece WHERE seq = 20", "event 20 is missing"),
     "a decision": ("UPDATE decision SET arm = 0 WHERE id = 9", "event 21"),
     "an arm": ("UPDATE arm SET cap = 3.0 WHERE number = 1", "arm 1"),
+    "what is known about an arm": (
+        "UPDATE arm SET about = x'000102030405060708090a0b0c0d0e10' WHERE number = 1",
+        "arm 1",
+    ),
+    "what was known about an arm": ("UPDATE arm SET about = NULL WHERE number = 1", "arm 1"),
+    "what nobody knew about an arm": ("UPDATE arm SET about = x'' WHERE number = 0", "arm 0"),
     "an arm that is gone": ("DELETE FROM arm WHERE number = 1", "arm 1 "),
     "the head": ("UPDATE head SET seq = 60", "the head of bandit 1"),
     "the configuration": ("UPDATE bandit SET config = '{\"a\": 1}'", "the bandit 'plays'"),
@@ -376,11 +382,21 @@ def test_recover_saves_what_comes_before_the_damage(tmp_path, capsys):
             1, [NewPiece(18, 0.5, 0.0, None, "p18"), NewPiece(19, 0.5, 0.0, None, "p19")], 0.0
         )
         assert [answer.status for answer in answers] == [Status.AGAIN, Status.STORED]
+        assert [arm.about for arm in store.arms(1)] == [arm.about for arm in ARMS]
     table = open_keys(f"sqlite:///{tmp_path}/saved.db")
     assert [row.name for row in table.all() if row.ends is None] == ["shop"]
     table.close()
     assert run(["db", "recover", url, str(tmp_path / "saved.db")]) == 2  # something is there
     assert "already" in capsys.readouterr().err
+
+
+def test_recover_leaves_out_an_arm_of_which_something_wrong_is_known(tmp_path):
+    filled(tmp_path / "plays.db")
+    with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
+        connection.execute("UPDATE arm SET about = zeroblob(16) WHERE number = 1")
+        connection.commit()
+    said = recover(f"sqlite:///{tmp_path}/plays.db", tmp_path / "saved.db")
+    assert said == ["plays: 1 events, up to this: arm 1 is damaged"]
 
 
 def test_a_flipped_snapshot_is_not_used(tmp_path):
@@ -504,7 +520,7 @@ def test_a_store_of_the_third_form_gives_the_same_numbers(tmp_path, monkeypatch)
             **{table: row._fields for table, row in TABLES.items()},
             "block": ("bandit", "seq", "body"),
         }.items():
-            newer = {"salt", "propensity", "context", "stream", "declared"} | (
+            newer = {"salt", "propensity", "context", "stream", "declared", "about"} | (
                 set() if table == "api_key" else {"digest"}
             )
             names = ", ".join(f'"{name}"' for name in columns if name not in newer)

@@ -286,7 +286,7 @@ def test_what_is_exported_can_be_fitted(url, tmp_path):
 def test_arms_are_exported_with_what_is_known_about_them(url, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     features = Features({"mood": ["calm", "loud"], "live": bool, "length": (0, 9)})
-    known = [{"mood": "loud", "live": True, "length": 4}, {"mood": "odd"}]
+    known: list[dict[str, Any]] = [{"mood": "loud", "live": True, "length": 4}, {"mood": "odd"}]
     about = [struct.pack("<3d", *features.stored(one)) for one in known]
     migrate.upgrade(url)
     store = open_store(url)
