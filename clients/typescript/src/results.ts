@@ -1,6 +1,6 @@
 /** What is sent to the service, and what it answers. Fields that a newer service adds are kept, without a type. */
 
-/** What is known of whom a decision is for: a value for each feature of the bandit, null where it is missing. */
+/** What is known of whom a decision is for, or about an arm: a value for each feature, null where it is missing. */
 export type Context = Readonly<Record<string, string | number | boolean | null>>;
 
 /** A decision that was made. */
@@ -62,6 +62,8 @@ export interface ArmState {
   readonly share: number;
   /** How the arm's reward divides over the ages up to each of the state's `ages`. */
   readonly spread: readonly number[];
+  /** What is known about the arm; null for a bandit without features of arms. */
+  readonly about: Context | null;
 }
 
 /** What may be said of the arms in play, however often one looks. */

@@ -50,7 +50,7 @@ class AsyncClient:
     async def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
         """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
-        `features` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
+        `features`, `arm_features`, `about` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
         return await self._send(calls.create(name, arms, window, settings))
 
     async def names(self) -> list[str]:
@@ -96,9 +96,16 @@ class AsyncClient:
         """Send up to 1,000 pieces; each has its own result."""
         return await self._send(calls.observe_many(bandit, pieces))
 
-    async def add_arm(self, bandit: str, name: str, cap: float = 1.0, window: float | None = None) -> None:
-        """Add an arm."""
-        await self._send(calls.add_arm(bandit, name, cap, window))
+    async def add_arm(
+        self,
+        bandit: str,
+        name: str,
+        cap: float = 1.0,
+        window: float | None = None,
+        about: calls.Context | None = None,
+    ) -> None:
+        """Add an arm; for a bandit with `arm_features`, with what is known `about` it."""
+        await self._send(calls.add_arm(bandit, name, cap, window, about))
 
     async def retire_arm(self, bandit: str, name: str) -> None:
         """Never choose an arm again."""

@@ -26,7 +26,7 @@ from .results import (
 )
 
 T = TypeVar("T")
-Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit
+Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit, or of its arms
 BATCH_MOST = 1_000  # decisions or pieces in one request
 
 
@@ -62,15 +62,23 @@ class Call(NamedTuple, Generic[T]):
 def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
            settings: Mapping[str, Any]) -> Call[BanditInfo]:  # fmt: skip
     """Make a bandit; the same request again is no error."""
-    if isinstance(arms, Mapping):
-        listed: list[Any] = [{"name": arm, "cap": _number("cap", cap)} for arm, cap in arms.items()]
-    else:
-        listed = [{"name": arm} for arm in arms]
     given = {key: value for key, value in settings.items() if value is not None}
-    if "features" in given:
-        given["features"] = {name: _declaration(kind) for name, kind in given["features"].items()}
+    for key in {"features", "arm_features"} & given.keys():
+        given[key] = {name: _declaration(kind) for name, kind in given[key].items()}
+    listed = _arms(arms, given.pop("about", {}))
     body = {"name": name, "arms": listed, "window": window, **given}
     return Call("POST", "/v1/bandits", body, lambda found: build(BanditInfo, found))
+
+
+def _arms(arms: Sequence[str] | Mapping[str, float], about: Mapping[str, Context]) -> list[dict[str, Any]]:
+    """List arms as JSON has them, with their caps and what is known about each where that is given."""
+    for name in about:
+        if name not in arms:
+            raise InputError(f"about must be of the bandit's arms, not of {name!r}")
+    caps = arms if isinstance(arms, Mapping) else {}
+    given = {name: {"cap": _number("cap", cap)} for name, cap in caps.items()}
+    known = {name: {"about": dict(values)} for name, values in about.items()}
+    return [{"name": name, **given.get(name, {}), **known.get(name, {})} for name in arms]
 
 
 def names() -> Call[list[str]]:
@@ -165,9 +173,15 @@ def _result(found: Any) -> PieceResult:
     return build(PieceResult, found)
 
 
-def add_arm(bandit: str, name: str, cap: float, window: float | None) -> Call[None]:
+def add_arm(
+    bandit: str, name: str, cap: float, window: float | None, about: Context | None = None
+) -> Call[None]:
     """Add an arm; the same request again is no error."""
-    body = {"name": name, "cap": _number("cap", cap)} | ({} if window is None else {"window": window})
+    body: dict[str, Any] = {"name": name, "cap": _number("cap", cap)}
+    if window is not None:
+        body["window"] = window
+    if about is not None:
+        body["about"] = dict(about)
     return Call("POST", _of(bandit, "arms"), body, _nothing)
 
 

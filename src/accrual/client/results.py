@@ -42,6 +42,7 @@ class BanditInfo(NamedTuple):
     unit: str = ""  # of the reward, such as lectures or €; empty where none was given
     floor: float = 0.0  # the share of decisions whose arm is drawn at random
     features: dict[str, Any] | None = None  # what may be known of whom a decision is for
+    arm_features: dict[str, Any] | None = None  # what may be known about an arm
     guardrails: Mapping[str, Any] = MappingProxyType(
         {}
     )  # cap, margin and action of each other stream, by name
@@ -66,6 +67,7 @@ class ArmState(NamedTuple):
     above_cap: int  # decisions that have paid more in all than the cap
     share: float  # of the last 1,000 decisions
     spread: list[float]  # how the arm's reward divides over the ages up to each of the state's `ages`
+    about: dict[str, Any] | None = None  # what is known about it; None for a bandit without arm_features
 
 
 class Pair(NamedTuple):
@@ -251,6 +253,7 @@ class Event(NamedTuple):
     window: float | None = None
     propensity: float | None = None
     cap: float | None = None
+    about: Mapping[str, Any] | None = None  # what is known about an arm that was added
     feature: str | None = None  # the name of a feature that was added, and ...
     declaration: str | list[str] | list[float] | None = None  # ... what it may be: "bool", levels or a range
     context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features

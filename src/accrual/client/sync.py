@@ -46,7 +46,7 @@ class Client:
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
         """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
-        `features` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
+        `features`, `arm_features`, `about` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
@@ -90,9 +90,16 @@ class Client:
         """Send up to 1,000 pieces; each has its own result."""
         return self._send(calls.observe_many(bandit, pieces))
 
-    def add_arm(self, bandit: str, name: str, cap: float = 1.0, window: float | None = None) -> None:
-        """Add an arm."""
-        self._send(calls.add_arm(bandit, name, cap, window))
+    def add_arm(
+        self,
+        bandit: str,
+        name: str,
+        cap: float = 1.0,
+        window: float | None = None,
+        about: calls.Context | None = None,
+    ) -> None:
+        """Add an arm; for a bandit with `arm_features`, with what is known `about` it."""
+        self._send(calls.add_arm(bandit, name, cap, window, about))
 
     def retire_arm(self, bandit: str, name: str) -> None:
         """Never choose an arm again."""

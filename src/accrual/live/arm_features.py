@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
+from accrual.core.figures import figure
 from accrual.live.contexts import bytes_of, numbers_of
 from accrual.policy.base import Policy
 
@@ -70,6 +71,24 @@ def checked_about(features: Features | None, about: bytes | None) -> bytes | Non
             else "no arm_features are declared, so nothing is taken about an arm"
         )
     return about
+
+
+def about_text(about: Mapping[str, Any]) -> str:
+    """Return what is known about an arm for people; of what is not known, nothing.
+
+    Examples
+    --------
+    >>> about_text({"genre": "rock", "live": True, "minutes": 4.0, "year": None})
+    'genre rock, live yes, minutes 4'
+    """
+    said = {name: value for name, value in about.items() if value is not None}
+    return ", ".join(f"{name} {_value_text(value)}" for name, value in said.items())
+
+
+def _value_text(value: str | bool | float) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else figure(value)
 
 
 def about_of_each(

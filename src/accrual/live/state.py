@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.figures import figure, notebook_html
 from accrual.live.alarm_state import AlarmState, alarm_state
+from accrual.live.arm_features import about_text
 from accrual.live.by_level import FeatureState, by_level
 from accrual.live.config import Config
 from accrual.live.estimate import Estimate, estimate
@@ -55,6 +56,7 @@ class ArmState(NamedTuple):
     above_cap: int  # decisions that have paid more in all than the cap
     share: float  # of the last 1,000 decisions
     spread: list[float]  # how its pay divides over the ages between `BanditState.ages`
+    about: dict[str, Any] | None = None  # what is known about it; None for a bandit without arm_features
 
 
 class BanditState(NamedTuple):
@@ -89,12 +91,15 @@ class BanditState(NamedTuple):
                 "-" if arm.estimate is None else figure(arm.estimate),
                 "-" if arm.interval is None else " to ".join(map(figure, arm.interval)),
                 f"{100 * arm.share:.1f} %", f"{arm.decisions:,}", f"{arm.pending:,}", figure(arm.observed),
+                *([] if arm.about is None else [about_text(arm.about)]),
             ]
             for arm in arms[:_SHOWN]
         ]  # fmt: skip
         if len(arms) > _SHOWN:
             rows.append([f"and {len(arms) - _SHOWN:,} more arms"])
         head = ["arm", "estimate", "about 95 %", "share", "decisions", "pending", "arrived"]
+        if any(arm.about is not None for arm in arms):
+            head.append("what is known about it")
         changed = [self.alarm.sentence] if self.alarm.arms else []
         return notebook_html([self.verdict.sentence, *changed], head, rows)
 
@@ -118,6 +123,7 @@ class Observer:
         self._config = config
         self._follower = follower
         self._own = follower if isinstance(config.policy, CellPolicy) else None
+        self._about: list[dict[str, Any] | None] = []
 
     def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
         """Return the state now. Where the policy does not learn every age, this first reads the log."""
@@ -127,6 +133,7 @@ class Observer:
         pending = np.bincount(open_rows(ledger.pending_decisions)["arm"], minlength=len(ledger.arms))
         last = ledger.arms.recent[: ledger.decisions]
         recent = np.bincount(last, minlength=len(ledger.arms)) / max(len(last), 1)
+        about = self._known_about(len(ledger.arms))
         arms = []
         for arm in range(len(ledger.arms)):
             cap = float(ledger.arms.caps[arm])
@@ -158,6 +165,7 @@ class Observer:
                     above,
                     float(recent[arm]),
                     [] if found is None else found.spread.tolist(),
+                    about[arm],
                 )
             )
         return BanditState(
@@ -174,6 +182,16 @@ class Observer:
             guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
             alarm_state(ledger.alarms, self._config.policy.contextual, name_of),
         )
+
+    def _known_about(self, arms: int) -> list[dict[str, Any] | None]:
+        """Return what is known about each arm, which stays as it was when the arm was added."""
+        features = self._config.arm_features
+        if len(self._about) < arms:
+            self._about = [
+                None if features is None else features.read_back_bytes(arm.about or b"")
+                for arm in self._store.arms(self._bandit)
+            ]
+        return self._about
 
     def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
         """Return what may be said of the arms, from the bandit's own ledger."""

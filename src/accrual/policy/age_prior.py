@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.core.jit import njit, njit_noinline
+from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policy import age_forgetting as forgetting
 from accrual.policy.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policy.age_learning import refresh, refresh_stage
@@ -33,6 +33,7 @@ from accrual.policy.age_model import (
     cell_update,
     decided,
     estimate,
+    expected_level,
     finished,
     payments,
 )
@@ -289,9 +290,14 @@ class AgePrior(CellPolicy):
         if stats.shared[READY] == 0.0:
             return {"decisions": float(stats.pulls[arm])}
         cap = float(params.cap[arm])
+        line = {}
+        if params.slope > 0.0:
+            level = python_function(expected_level)(params, stats, arm)
+            line = {"expected from what is known about it": cap * float(level)}
         return {
             "estimate": cap * float(stats.mean[arm]),
             "its own, without the other arms": cap * float(stats.own[arm]),
+            **line,
             "best estimate": float(stats.shared[TARGET]),
             "full decisions that it stands on": float(stats.weight[arm]),
             "decisions": float(stats.pulls[arm]),

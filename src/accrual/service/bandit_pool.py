@@ -64,7 +64,7 @@ class ServedBandit:
         self.imported: int = row.config.get("imported", 0)  # decisions with lower ids come from an old log
         self._number = row.number
         self._store = store
-        self._arms = [arm.name for arm in store.arms(row.number)]
+        self.learn_arms()
         self._state: tuple[float, BanditState] | None = None
         self._winner: str | None = None
         # When as many decisions have closed it is found anew; arms and features there were; and what it was.
@@ -75,8 +75,9 @@ class ServedBandit:
         return max(arms, default=0) < len(self._arms)
 
     def learn_arms(self) -> None:
-        """Read the names of the arms from the store."""
-        self._arms = [arm.name for arm in self._store.arms(self._number)]
+        """Read the names of the arms, and what is known about them, from the store."""
+        arms = self._store.arms(self._number)
+        self._arms, self._about = [arm.name for arm in arms], [arm.about for arm in arms]
 
     @property
     def arms(self) -> list[str]:
@@ -86,6 +87,11 @@ class ServedBandit:
     def arm_name(self, arm: int) -> str:
         """Return an arm's name. After another process has added the arm, call `learn_arms` first."""
         return self._arms[arm]
+
+    def about(self, arm: int) -> dict[str, Any] | None:
+        """Return what is known about an arm, as last read; None for a bandit without features of arms."""
+        stored = self._about[arm]
+        return None if stored is None else Features.read(self.config["arm_features"]).read_back_bytes(stored)
 
     def arm_number(self, name: str) -> int:
         """Return the number of the arm of this name, or refuse."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from accrual.core.errors import InputError
@@ -12,6 +13,7 @@ from accrual.live.guardrails import Guardrail
 from accrual.live.guards import REWARD
 from accrual.service.bandit_pool import BanditPool, ServedBandit
 from accrual.service.context_messages import ContextWorthOut, context_worth_out
+from accrual.service.feature_messages import FeatureOut, LevelOut
 from accrual.service.messages import (
     ArmStateOut,
     BanditIn,
@@ -24,10 +26,8 @@ from accrual.service.messages import (
     EventsOut,
     ExplanationOut,
     ExportQuery,
-    FeatureOut,
     GuardrailIn,
     HistoryOut,
-    LevelOut,
     NewArmIn,
     NewFeatureIn,
     NotServedOut,
@@ -115,7 +115,8 @@ class BanditRoutes:
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
-                    "floor": given.floor, "shares": given.shares, "features": _features(given),
+                    "floor": given.floor, "shares": given.shares, "features": _kinds(given.features),
+                    "arm_features": _kinds(given.arm_features, "arm_features: "), "about": _about(given),
                     "guardrails": _guardrails(given), "prior": given.prior}  # fmt: skip
         chosen = {name: value for name, value in settings.items() if value is not None}
         arms = {arm.name: arm.cap for arm in given.arms}
@@ -167,9 +168,11 @@ class BanditRoutes:
     async def add_arm(self, call: Call) -> DoneOut:
         """Add an arm, which takes its turn with the others. The same request again is no error."""
         served, given = await self._find(call), call.body
-        answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window)))
+        about = served.bandit.about(given.about)
+        answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window), about))
         if answer.status is Status.CONFLICT:
-            raise Refusal("conflict", "there has been an arm of this name, with another cap or window")
+            other = "another cap, another window or other features"
+            raise Refusal("conflict", f"there has been an arm of this name, with {other}")
         await self._bandits.read(served.learn_arms)
         return _done(answer)
 
@@ -234,11 +237,15 @@ def _window(served: ServedBandit, given: int | str | None) -> float:
     return length
 
 
-def _features(given: BanditIn) -> dict[str, Any] | None:
+def _kinds(declared: Mapping[str, Any] | None, where: str = "") -> dict[str, Any] | None:
     try:
-        return None if given.features is None else Features.read(given.features).kinds
+        return None if declared is None else Features.read(declared).kinds
     except InputError as error:
-        raise Refusal("invalid", str(error)) from None
+        raise Refusal("invalid", f"{where}{error}") from None
+
+
+def _about(given: BanditIn) -> dict[str, dict[str, Any]] | None:
+    return {arm.name: arm.about for arm in given.arms if arm.about is not None} or None
 
 
 def _guardrails(given: BanditIn) -> dict[str, Guardrail] | None:
@@ -337,5 +344,8 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
                 row["context"] = contexts[event["decision"]]
         elif kind == Kind.ADD_ARM:
             row |= {"cap": event["value"], "window": event["age"]}
+            about = served.about(event["arm"])
+            if about is not None:
+                row["about"] = about
         rows.append(EventOut(**row))
     return EventsOut(events=rows, next=rows[-1].seq if rows else after, end=len(rows) < limit)

@@ -7,8 +7,15 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from accrual.core.features import FEATURES_MOST
 from accrual.live.guardrails import GUARDRAILS_MOST
+from accrual.service.feature_messages import (
+    AboutIn,
+    ArmFeaturesIn,
+    ContextIn,
+    FeatureIn,
+    FeatureOut,
+    FeaturesIn,
+)
 from accrual.service.verdict_messages import AlarmOut, GuardrailOut, VerdictOut
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -54,6 +61,7 @@ class ArmIn(Struct, forbid_unknown_fields=True):
 
     name: ArmName
     cap: Cap = 1.0
+    about: AboutIn | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -82,17 +90,6 @@ GuardrailsIn = Annotated[
         "need a floor.",
     ),
 ]
-FeatureIn = Literal["bool"] | list[str | float]
-FeaturesIn = Annotated[
-    dict[str, FeatureIn],
-    Meta(
-        max_length=FEATURES_MOST,
-        description="What may be known of whom a decision is for, by name: a list of levels, a range of two "
-        'numbers, or "bool".',
-    ),
-]
-ContextIn = dict[str, str | bool | float | None]
-
 
 PriorIn = Annotated[
     dict[str, list[list[tuple[float, float]]]],
@@ -166,6 +163,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         Meta(description="Of an arm's name to the least and the greatest share of decisions that it gets."),
     ] = {}
     features: FeaturesIn | None = None
+    arm_features: ArmFeaturesIn | None = None
     guardrails: GuardrailsIn = {}
     prior: PriorIn | None = None
 
@@ -187,6 +185,7 @@ class NewArmIn(Struct, forbid_unknown_fields=True):
         Annotated[Window, Meta(description="Its own window, if shorter than the bandit's, in the same unit.")]
         | None
     ) = None
+    about: AboutIn | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -250,6 +249,7 @@ class BanditOut(Struct):
     features: (
         Annotated[FeaturesIn, Meta(description="Those it was made with; the state has all of them.")] | None
     ) = None
+    arm_features: ArmFeaturesIn | None = None
     guardrails: GuardrailsIn = {}
     imported: Annotated[
         int,
@@ -330,28 +330,9 @@ class ArmStateOut(Struct):
     spread: Annotated[
         list[float], Meta(description="How the arm's reward divides over the ages up to each of `ages`.")
     ]
-
-
-class LevelOut(Struct):
-    """What the policy expects of the arms in play at one level of a feature."""
-
-    level: Annotated[str, Meta(description="Of a number, one of the two ends of its range.")]
-    expected: Annotated[
-        dict[str, float],
-        Meta(description="By arm, what a decision pays in all, all else as it is on average: an estimate."),
-    ]
-
-
-class FeatureOut(Struct):
-    """What is known of a feature."""
-
-    name: str
-    unknown: Annotated[int, Meta(description="Decisions with a level that was not declared.")]
-    missing: Annotated[int, Meta(description="Decisions that said nothing of it.")]
-    beyond: Annotated[int, Meta(description="Decisions with a number out of range.")]
-    levels: Annotated[
-        list[LevelOut], Meta(description="Empty while nothing is known, and unless the policy is AgeLinTS.")
-    ]
+    about: Annotated[
+        ContextIn | None, Meta(description="What is known about it; null for a bandit without arm_features.")
+    ] = None
 
 
 class StateOut(Struct):
@@ -450,6 +431,9 @@ class EventOut(Struct, omit_defaults=True):
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
+    about: (
+        Annotated[ContextIn, Meta(description="What is known about an arm that was added.")] | UnsetType
+    ) = UNSET
     feature: Annotated[str, Meta(description="The name of a feature that was added.")] | UnsetType = UNSET
     declaration: (
         Annotated[FeatureIn, Meta(description="What a feature that was added may be.")] | UnsetType
