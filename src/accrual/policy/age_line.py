@@ -7,7 +7,7 @@ well, and is small at first.
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from accrual.core.dense import add_outer, dot, invert, times
 from accrual.core.jit import njit
@@ -43,7 +43,7 @@ def learn_line(params: Params, stats: Stats, mean: float) -> None:
     x = line[WORK]
     for a in range(arms):
         if stats.information[a] > 0.0:
-            weight = np.sqrt(1.0 / (sh[BETWEEN] + sh[SIGMA2] / stats.information[a]))
+            weight = math.sqrt(1.0 / (sh[BETWEEN] + sh[SIGMA2] / stats.information[a]))
             for j in range(width):
                 x[j] = weight * (params.about[a, j] - line[MIDDLE, j])
                 response[j] += weight * (stats.told[a] - mean) * x[j]
