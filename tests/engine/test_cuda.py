@@ -46,13 +46,14 @@ def problems():
 
 
 def policies(arms):
-    """Every policy of the catalog, one that forgets, one with clusters, and one of a user's own."""
+    """Every policy of the catalog, some with settings that make other kernels, and one of a user's own."""
     halves = [Cluster(range(1), 4, "begin", 8), Cluster(range(1, arms), 6, "end")]
     return {
         **{name: kind.example() for name, kind in CATALOG.items()},
         "two policies of a kind": ac.TPUCBFRG(6, "end"),
         "fewer buckets": ac.AgeIMED(buckets=3, clusters=[0] + [1] * (arms - 1)),
         "forgetting": ac.AgePrior(half_life=20),
+        "known about arms": ac.AgePrior(about=[[k / arms, k % 2] for k in range(arms)]),
         "clusters": ClusteredTPUCBFRG(halves),
         "own": PieceMOSS(),
     }

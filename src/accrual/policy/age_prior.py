@@ -257,7 +257,7 @@ class AgePrior(CellPolicy):
     surprise: float = 1.5
     spread: SpreadLike = "uniform"
     history: Sequence[float] = ()
-    about: Sequence[Sequence[float]] = ()
+    about: Sequence[Sequence[float]] | Floats = ()
     half_life: float | None = None
 
     functions: ClassVar[Functions] = cast(Functions, _ByHalfLife())
@@ -380,7 +380,7 @@ class AgePrior(CellPolicy):
         return forgetting.ForgettingStats(*stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64))
 
 
-def _rows(about: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+def _rows(about: Sequence[Sequence[float]] | Floats) -> tuple[tuple[float, ...], ...]:
     """Return what is known about arms, checked: a row of finite numbers for each."""
     try:
         rows = tuple(tuple(map(float, row)) for row in about)
