@@ -94,6 +94,26 @@ def test_numbers_of_numpy_are_numbers(service):
         assert client.state("numpy").arms[0].observed == 0.5
 
 
+def test_a_client_says_what_is_known_about_arms(service):
+    known = {"genre": ["jazz", "rock"], "minutes": (0, 60), "live": bool}
+    given = {"arm_features": known, "about": {"b": {"genre": "rock", "live": True}}}
+    with Client(service.url, timeout=300) as client:
+        made = client.create("about", {"a": 1.0, "b": 2.0}, 100, **given)
+        assert made.arm_features == {"genre": ["jazz", "rock"], "minutes": [0, 60], "live": "bool"}
+        client.add_arm("about", "c", about={"minutes": 30})
+        nothing = {"genre": None, "minutes": None, "live": None}
+        assert {arm.name: arm.about for arm in client.state("about").arms} == {
+            "a": nothing,
+            "b": nothing | {"genre": "rock", "live": True},
+            "c": nothing | {"minutes": 30},
+        }
+        assert client.events("about").events[-1].about == nothing | {"minutes": 30}
+        with pytest.raises(ServiceError, match="unknown level"):
+            client.add_arm("about", "d", about={"genre": "folk"})
+        with pytest.raises(InputError, match="about must be of the bandit's arms, not of 'z'"):
+            client.create("more", ["a"], 100, arm_features=known, about={"z": {}})
+
+
 def test_results_have_the_fields_of_the_answers():
     pairs = [
         (typed.BanditInfo, messages.BanditOut), (typed.BanditState, messages.StateOut),

@@ -538,6 +538,26 @@ def test_one_arm_leads_nobody_and_colours_follow_the_decisions(plain, seen):
 
 
 @in_browser
+def test_what_is_known_about_arms_is_shown(plain, seen):
+    known = {"genre": ["jazz", EVIL], "minutes": [0, 60], "live": "bool"}
+    arms = [
+        {"name": "a", "about": {"genre": EVIL, "minutes": 7.5}},
+        {"name": "b", "about": {"live": False}},
+        {"name": "c"},
+    ]
+    plain.post("/v1/bandits", BODY | {"name": "known", "arms": arms, "arm_features": known})
+    page = seen.page
+    page.goto(f"{plain.url}/#known")
+    told = page.locator("#arms-rows .about")
+    expect(told).to_have_text([f"genre: {EVIL}, minutes: 7.5", "live: no", ""])
+    expect(told.last).to_be_hidden()
+    with page.expect_download() as got:
+        page.locator("#export").click()
+    rows = list(csv.DictReader(Path(got.value.path()).read_text().splitlines()))
+    assert [(row["about_genre"], row["about_live"]) for row in rows] == [(EVIL, ""), ("", "false"), ("", "")]
+
+
+@in_browser
 def test_all_bandits_with_their_units_and_the_log_as_a_file(tmp_path, browser):
     with serving(tmp_path) as service, watched(browser) as seen:
         page = seen.page

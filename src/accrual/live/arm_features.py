@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
-from accrual.core.figures import figure
 from accrual.live.contexts import bytes_of, numbers_of
 from accrual.policy.base import Policy
 
@@ -79,16 +78,16 @@ def about_text(about: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> about_text({"genre": "rock", "live": True, "minutes": 4.0, "year": None})
-    'genre rock, live yes, minutes 4'
+    'genre: rock, live: yes, minutes: 4'
     """
     said = {name: value for name, value in about.items() if value is not None}
-    return ", ".join(f"{name} {_value_text(value)}" for name, value in said.items())
+    return ", ".join(f"{name}: {_value_text(value)}" for name, value in said.items())
 
 
 def _value_text(value: str | bool | float) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value if isinstance(value, str) else figure(value)
+    return value if isinstance(value, str) else f"{value:.10g}"
 
 
 def about_of_each(

@@ -2,7 +2,7 @@
 
 import { $, h, s, say, show, ticks } from "./dom.js";
 import { retiredBy } from "./guardrails.js";
-import { amount, count, list, percent, plural, short, sum } from "./words.js";
+import { aboutWords, amount, count, list, percent, plural, short, sum } from "./words.js";
 
 const FEW = 12; // arms that are shown without asking; of more, the first ten
 const FIRST = 10;
@@ -113,6 +113,7 @@ function make(name) {
   parts.title = h("span", { class: "arm-name" });
   parts.title.textContent = name;
   parts.tag = h("span", { class: "tag" });
+  parts.about = h("small", { class: "about" });
   parts.whisker = s("svg", { class: "plot", "aria-hidden": "true" });
   parts.estimate = h("span", { class: "value" });
   parts.share = s("svg", { class: "plot", "aria-hidden": "true" });
@@ -123,7 +124,7 @@ function make(name) {
   parts.row = h(
     "tr",
     { role: "row" },
-    h("th", { role: "rowheader", scope: "row" }, h("span", { class: "arm" }, parts.swatch, parts.title, parts.tag)),
+    h("th", { role: "rowheader", scope: "row" }, h("span", { class: "arm" }, parts.swatch, parts.title, parts.tag), parts.about),
     cell("Reward per decision", "wide", h("div", { class: "cell" }, parts.whisker, parts.estimate)),
     cell("Share of recent decisions", "", h("div", { class: "cell" }, parts.share, parts.percent)),
     cell("Reward arrived, still expected", "wide", h("div", { class: "cell" }, parts.reward, parts.sums)),
@@ -137,6 +138,7 @@ function update(row, arm, { scale, rewards, slot, lead, mean, by }) {
   row.swatch.dataset.slot = slot;
   const retired = by ? `retired by ${by}` : "retired";
   say(row.tag, arm.retired ? retired : lead ? "leads" : "");
+  say(row.about, aboutWords(arm.about));
   row.whisker.replaceChildren(...whisker(arm, scale, slot, mean));
   lines(row.estimate, ...estimateWords(arm));
   row.share.replaceChildren(

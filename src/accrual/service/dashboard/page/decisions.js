@@ -22,6 +22,7 @@ const PLAIN = {
   "its own, without the other arms": "By its own decisions alone",
   "best estimate": "Highest estimate",
   "bonus": "Bonus for being little known",
+  "expected from what is known about it": "Expected from what is known",
   "may still come": "May still come",
   "observed per decision": "Arrived per decision",
   "mean of finished groups": "Mean of what has arrived",

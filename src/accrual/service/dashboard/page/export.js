@@ -18,12 +18,16 @@ const line = (values) => `${values.map(cell).join(",")}\r\n`;
 
 /** Read the whole log of a bandit and hand it to the browser as a file. */
 export async function download(name) {
-  const features = (await api.state(name)).features.map((feature) => feature.name);
+  const { arms, features } = await api.state(name);
+  const more = [
+    ...features.map((feature) => ["context", feature.name]),
+    ...Object.keys(arms[0].about || {}).map((feature) => ["about", feature]),
+  ];
   const values = (event) => [
     ...COLUMNS.map((column) => event[column]),
-    ...features.map((feature) => event.context?.[feature]),
+    ...more.map(([of, feature]) => event[of]?.[feature]),
   ];
-  const parts = [line([...COLUMNS, ...features.map((feature) => `context_${feature}`)])];
+  const parts = [line([...COLUMNS, ...more.map((column) => column.join("_"))])];
   let after = 0;
   let end = false;
   let rows = 0;

@@ -52,6 +52,13 @@ export function list(names) {
   return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
+/** What is known about an arm, such as "genre: jazz, minutes: 30"; empty for nothing. */
+export function aboutWords(about) {
+  const word = (value) => (value === true ? "yes" : value === false ? "no" : value);
+  const told = Object.entries(about || {}).filter(([, value]) => value !== null);
+  return told.map(([name, value]) => `${name}: ${word(value)}`).join(", ");
+}
+
 /** In what to count a bandit's ages: the largest unit of which its window has at least four, none broken. */
 export function unitOf(bandit) {
   if (bandit.rounds) return { name: "round", size: 1 };
