@@ -144,7 +144,9 @@ class Ledger:
         self._propensities = np.zeros(1)
         self._floored = limits.any
         self._draft = room_for(len(self._ends), 256)
-        self.params = self._params(self.arms.caps, self.arms.about)
+        self.params = params_of(
+            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
+        )
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         watched = 0 if policy.contextual else len(self.arms)
         self.alarms = no_alarms(watched, watched, imported)
@@ -398,10 +400,7 @@ class Ledger:
         """Return the params that the policy would have with one more arm; an error if it cannot be."""
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
-        return self._params(caps, self.arms.about_with(about))
-
-    def _params(self, caps: Floats, about: Floats) -> Any:
-        return params_of(self.policy, caps, self.window, self.visitors.width, about)
+        return params_of(self.policy, caps, self.window, self.visitors.width, self.arms.about_with(about))
 
     def add_feature(self, name: str, kind: Any) -> None:
         """Add a feature, which is missing in all decisions so far. What was learned stays."""
@@ -409,7 +408,9 @@ class Ledger:
         missing, stats = widened(self.policy, self.arms.caps, self.window, self.stats, features)
         self.visitors.add(features, self.decisions)
         self.pending_decisions = with_width(self.pending_decisions, missing)
-        self.params = self._params(self.arms.caps, self.arms.about)
+        self.params = params_of(
+            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
+        )
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
 
@@ -455,7 +456,9 @@ class Ledger:
         self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
         self.visitors.restore(arrays)
         self.decisions = int(counts[NEXT])
-        self.params = self._params(self.arms.caps, self.arms.about)
+        self.params = params_of(
+            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
+        )
         stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
@@ -466,7 +469,7 @@ class Ledger:
         self.stats: Any = self.statistics.stats
         with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
             in_play = np.where(arms.playing, arms.caps, 0.0)
-            choosing = self._params(in_play, arms.about)
+            choosing = params_of(self.policy, in_play, self.window, self.visitors.width, arms.about)
         rules = Rules(
             self._edges, self._ends, arms.windows, arms.playing, self.seed, arms.founding, arms.caps,
             self._floored, self.limits.shares(arms.playing),
