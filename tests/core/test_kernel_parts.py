@@ -48,7 +48,13 @@ def test_a_part_within_a_kernel_has_no_machine_code_of_its_own(tmp_path, monkeyp
     run(np.zeros(3), 0.1)
     (compiled,) = part.overloads.values()
     assert not callable(compiled.entry_point)
+    assert "_add" in _calls(compiled)  # taken in by the kernel, which optimises all at once
     assert part(np.zeros(2, np.float32), 0.5) == 1.5  # of other types than the kernel's
+
+
+def _calls(compiled: Any) -> str:
+    """The instructions of a compiled function that call another."""
+    return "\n".join(line for line in compiled.library.get_llvm_str().splitlines() if " call " in line)
 
 
 def test_a_damaged_file_of_the_cache_is_a_miss_and_is_written_again(tmp_path, monkeypatch):

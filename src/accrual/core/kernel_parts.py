@@ -58,7 +58,12 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Optimised code to link into a kernel, of which no machine code is made."""
+    """Code to link into a kernel, of which no machine code is made."""
+
+    def _optimize_final_module(self) -> None:
+        # A kernel optimises all that is linked into it. A part takes in the parts that it calls, so optimised
+        # here too the innermost code would go through it once for each part around it.
+        pass
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
