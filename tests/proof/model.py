@@ -31,6 +31,7 @@ class Event:
     value: float = 0.0
     age: float = 0.0  # a decision's or an arm's window, too
     stated: float | None = None  # the age, if it was stated
+    about: bytes | None = None  # what is known about an arm
     answer: Answer = field(default=Answer(Status.STORED), compare=False)
 
 
@@ -67,11 +68,10 @@ class Model:
         return self._end(item, time)
 
     def _add_arm(self, item: AddArm, time: float) -> Answer:
-        assert item.about is None  # no test of this model knows anything about arms
         arm = len(self.of(Kind.ADD_ARM))
-        event = Event(Kind.ADD_ARM, time, -1, arm, item.cap, item.window)
+        event = Event(Kind.ADD_ARM, time, -1, arm, item.cap, item.window, about=item.about)
         first = self.keys.get(("arm", item.name), [event])[0]
-        if (first.value, first.age) != (item.cap, item.window):
+        if (first.value, first.age, first.about) != (item.cap, item.window, item.about):
             return Answer(Status.CONFLICT)
         return self._add(("arm", item.name), [event], Answer(Status.STORED, number=arm))
 

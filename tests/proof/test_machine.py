@@ -6,10 +6,12 @@ import itertools
 import math
 import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
@@ -31,7 +33,13 @@ from accrual.store.event_schema import Events, Kind
 from accrual.store.migrate import upgrade
 
 WINDOW = 6
-POLICIES = ["AgeIMED", "ThompsonSampling", "TPUCBFR(alpha=3)"]  # groups, totals and pieces
+POLICIES = [
+    "AgeIMED",
+    "ThompsonSampling",
+    "TPUCBFR(alpha=3)",
+    "AgePrior",
+]  # groups, totals, pieces; and arms'
+ABOUT = {"arm_features": {"x": (0, 1)}, "about": {"jazz": {"x": 0.25}}}  # ... features, which the last takes
 LONG = int(os.environ.get("EXAMPLES", "2000"))  # fewer, where there is less time
 EXAMPLES = [pytest.param(8, id="quick"), pytest.param(LONG, id="long", marks=pytest.mark.slow)]
 
@@ -45,7 +53,8 @@ pieces = st.tuples(decisions, values, st.none() | halves, st.none(), keys).map(l
 dated = st.tuples(decisions, values, st.none(), halves, keys).map(lambda said: NewPiece(*said))
 choices = st.tuples(st.integers(1, 3), keys).map(lambda said: Decide(*said))
 closings = decisions.map(CloseDecision)
-comings = st.tuples(arms, caps).map(lambda said: AddArm(*said, float(WINDOW)))
+known = st.sampled_from([0.5, math.nan]).map(lambda x: struct.pack("<d", x))
+comings = st.tuples(arms, caps, known).map(lambda said: AddArm(*said[:2], float(WINDOW), said[2]))
 goings = st.integers(-1, 3).map(RetireArm)
 asks = st.one_of(choices, pieces, pieces, dated, closings, comings, goings)
 
@@ -86,16 +95,26 @@ class BanditMachine(RuleBasedStateMachine):
         self.negative = negative
         self.name = f"bandit {next(self.count)}"
         self.options = {"clock": lambda: self.now, "skew": skew}
+        self.takes_about = policy == "AgePrior"
+        about: dict[str, Any] = ABOUT if self.takes_about else {}
         self.bandit = ac.Bandit(
             {"jazz": 1.0, "rock": 2.0}, window, groups=3, policy=policy, store=self.url, name=self.name,
-            allow_negative=negative, **self.options,
+            allow_negative=negative, **about, **self.options,
         )  # fmt: skip
-        first = [AddArm("jazz", 1.0, float(WINDOW)), AddArm("rock", 2.0, float(WINDOW))]
+        first = [
+            self.suited(AddArm(name, cap, float(WINDOW), struct.pack("<d", x)))
+            for name, cap, x in (("jazz", 1.0, 0.25), ("rock", 2.0, math.nan))
+        ]
         self.model = Model(rounds, first, self.now)
         self.said: list[Sequence[Ask]] = []
 
+    def suited(self, ask: Any) -> Any:
+        """What may be asked of this bandit: some have no features of arms."""
+        return ask if self.takes_about or not isinstance(ask, AddArm) else ask._replace(about=None)
+
     @rule(said=st.lists(asks, min_size=1, max_size=5), step=halves)
     def submit(self, said, step) -> None:
+        said = [self.suited(ask) for ask in said]
         self.now += step
         self.said.append(said)
         if self.wrong(said):
