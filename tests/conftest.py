@@ -46,7 +46,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # They compile the same kernels of the same policies: by one process after the other, each is compiled once.
-TOGETHER = ("tests/live/test_bandit.py", "tests/live/test_ledger.py")
+TOGETHER = (
+    ("tests/live/test_bandit.py", "tests/live/test_ledger.py", "tests/policy/test_policies.py"),
+    ("tests/live/test_added_features.py", "tests/live/test_contexts.py"),
+)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -57,7 +60,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return TOGETHER[0] if file in TOGETHER else file
+            return next((files[0] for files in TOGETHER if file in files), file)
 
     return Scheduling(config, log)
 
