@@ -60,10 +60,13 @@ def make(folder: Path) -> tuple[Made, Made]:
     """One that was closed, with a snapshot; and one that was not, with most of it in the write-ahead log."""
     place = folder / "make"
     place.mkdir()
-    with ac.Bandit(["jazz", "rock"], 40, 8, store=f"sqlite:///{place}/plays.db", name=NAME) as bandit:
+    about: dict[str, Any] = {"arm_features": {"tempo": (0, 200)}, "about": {"jazz": {"tempo": 120}}}
+    with ac.Bandit(
+        ["jazz", "rock"], 40, 8, store=f"sqlite:///{place}/plays.db", name=NAME, **about
+    ) as bandit:
         for asks in batches(0, 40):
             bandit.submit(asks)
-        bandit.add_arm("talk", cap=0.5)
+        bandit.add_arm("talk", cap=0.5, about={"tempo": 60})
         bandit.retire_arm("rock")
     closed = (place / "plays.db").read_bytes()
     histories = []
