@@ -87,7 +87,7 @@ export class Spreads {
     const arms = new Map(state.arms.map((arm) => [arm.name, arm]));
     const known = shown.filter(({ name }) => arms.get(name).spread.length);
     if (!known.length) {
-      this.#chart.wait("No reward has arrived yet.");
+      this.#chart.wait("Nothing is learned of it yet: decisions are too young, or have paid nothing.");
       return;
     }
     const ages = [0, ...state.ages];
