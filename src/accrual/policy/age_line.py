@@ -18,6 +18,7 @@ from accrual.policy.age_model import (
     SLOPE,
     SLOPES,
     VARIANCE,
+    WIDER,
     WORK,
     Params,
     Stats,
@@ -27,6 +28,10 @@ from accrual.policy.base import Floats
 # Before arms are seen, a column is taken to tell SLOPE_START of what it leaves of the levels' variance, as if
 # so many columns had shown it.
 SLOPE_START, _COLUMNS = 0.1, 2.0
+_CONSTANT = 1e-24
+# How far an arm's prior counts in an index as if the line told nothing. At 1 most of the line's gain is lost; at
+# 0.5 regret is three times as large where the best arm is far off it (benchmarks/arm_features.py --misled).
+_OFF_LINE = 0.75
 # Kappa until ages tell it: what is known about arms tells their levels, not how they stray at single ages.
 KAPPA_KNOWN = 50.0
 
@@ -49,7 +54,8 @@ def learn_line(params: Params, stats: Stats, mean: float) -> None:
                 response[j] += weight * (stats.told[a] - mean) * x[j]
             add_outer(covariance, x)
     for j in range(width):
-        covariance[j, j] += max(line[VARIANCE, j], 1e-9) / (sh[SLOPE] * sh[BETWEEN])
+        scale = line[VARIANCE, j] if line[VARIANCE, j] > 0.0 else 1.0
+        covariance[j, j] += scale / (sh[SLOPE] * sh[BETWEEN])
         for i in range(j):
             covariance[i, j] = covariance[j, i]
     invert(covariance)
@@ -68,19 +74,23 @@ def _look_at_arms(params: Params, line: Floats) -> None:
             first += params.about[a, j] / arms
         for a in range(arms):
             second += (params.about[a, j] - first) ** 2 / arms
-        line[MIDDLE, j], line[VARIANCE, j] = first, second
+        # A column in which arms do not differ, but for rounding, tells nothing and is not to count.
+        line[MIDDLE, j], line[VARIANCE, j] = first, second if second > _CONSTANT * first * first else 0.0
 
 
 @njit
 def learn_slope(stats: Stats, between: float) -> None:
-    """Learn how much of the levels' variance a column tells."""
+    """Learn how much of the levels' variance a column tells, and all of them."""
     line = stats.line
-    told, columns = _COLUMNS * SLOPE_START, _COLUMNS
+    found = unsure = 0.0
+    columns = _COLUMNS
     for j in range(line.shape[1]):
         if line[VARIANCE, j] > 0.0:
-            told += line[VARIANCE, j] * (line[SLOPES, j] ** 2 + stats.line_covariance[j, j]) / between
+            found += line[VARIANCE, j] * line[SLOPES, j] ** 2 / between
+            unsure += line[VARIANCE, j] * stats.line_covariance[j, j] / between
             columns += 1.0
-    stats.shared[SLOPE] = told / columns
+    stats.shared[WIDER] = (1.0 + found) ** _OFF_LINE
+    stats.shared[SLOPE] = (_COLUMNS * SLOPE_START + found + unsure) / columns
 
 
 @njit

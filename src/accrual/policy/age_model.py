@@ -81,17 +81,18 @@ class Stats(NamedTuple):
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # sixteen numbers, whose places and meanings follow
+    shared: Floats  # seventeen numbers, whose places and meanings follow
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
-STAGE, USUAL, GROWN, SLOPE = range(12, 16)
+STAGE, USUAL, GROWN, SLOPE, WIDER = range(12, 17)
 # READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
 # the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
 # of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
 # the leader's mean, in rewards. LEAD: the leader. While a refresh is under way, STAGE: which part of it
 # is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before. SLOPE: the
 # variance of levels that one column of what is known about arms tells, over BETWEEN; 0 if nothing is known.
+# WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line.
 
 SLOPES, MIDDLE, VARIANCE, WORK = range(4)
 # The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.

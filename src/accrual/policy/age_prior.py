@@ -27,6 +27,7 @@ from accrual.policy.age_model import (
     STAGE,
     TARGET,
     TILT,
+    WIDER,
     Params,
     Stats,
     amended,
@@ -78,8 +79,8 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
     target = sh[TARGET] * params.inverse_cap[a]
     mean, own, variance, weight = stats.mean[a], stats.own[a], stats.variance[a], stats.weight[a]
     # All decisions count, those in flight as well, and so does the prior.
-    prior = variance / (sh[BETWEEN] + sh[SIGMA2] / sh[KAPPA])
-    count = stats.counted[a] + min(prior, params.most)
+    between = sh[WIDER] * sh[BETWEEN]
+    count = stats.counted[a] + min(variance / (between + sh[SIGMA2] / sh[KAPPA]), params.most)
     alone = stats.counted[a] + 1.0
     stats.log_count[a], stats.log_alone[a] = math.log(count), math.log(alone)
     stats.costed[a] = stats.counted[a]
@@ -334,8 +335,8 @@ class AgePrior(CellPolicy):
     def stats(self, params: Params) -> Any:
         arms, buckets = len(params.cap), len(params.spread)
         cells, columns = (arms, buckets), params.about.shape[1]
-        shared = np.zeros(16)
-        shared[[KAPPA, BETWEEN, TILT, SIGMA2]] = KAPPA_START, 1.0, 1.0, 1.0
+        shared = np.zeros(17)
+        shared[[KAPPA, BETWEEN, TILT, SIGMA2, WIDER]] = KAPPA_START, 1.0, 1.0, 1.0, 1.0
         shared[SLOPE] = params.slope
         if params.slope > 0.0:
             shared[KAPPA] = KAPPA_KNOWN
