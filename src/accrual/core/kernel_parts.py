@@ -30,8 +30,8 @@ class KernelPart(CPUDispatcher):
         # Kept for kernels alone: what numba's dispatcher holds besides can be called from Python.
         self.overloads[tuple(cres.signature.args)] = cres
 
-    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
-        return self._for_python._compile_for_args(*args, **kws)  # type: ignore[attr-defined]
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        return self._for_python(*args, **kws)
 
 
 class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]

@@ -11,11 +11,7 @@ Subclass it in a test file, say how to make the policy, and pytest does the rest
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
@@ -33,6 +29,7 @@ from accrual.live.ledger import Ledger
 from accrual.policy.base import Moment, Policy, no_refresh
 from accrual.policy.ucb1 import UCB1
 from accrual.problem import Problem
+from accrual.testing.plain_python import in_plain_python
 
 _PLAIN_ROUNDS = 120
 _SEED = 11  # of the runs that are recomputed: a survey may draw
@@ -68,7 +65,7 @@ class PolicySuite(ABC):
 
     def test_same_choices_in_plain_python(self) -> None:
         """Compiled and interpreted, the choices and the statistics are the same to the bit."""
-        assert self._in_plain_python("fingerprint(make())") == fingerprint(self.make_policy())
+        assert in_plain_python(self, "_fingerprint") == self._fingerprint()
 
     def test_same_result_for_any_split(self) -> None:
         """Threads, the split of the runs and the order of the policies change nothing."""
@@ -183,49 +180,26 @@ class PolicySuite(ABC):
                 histories.append([division, recording.arms.tolist(), recording.pieces.tolist()])
                 found.append(_arrays(recording.stats))
         # In plain Python, for to be called from there the policy's functions would be compiled once more.
-        for expected, stats in zip(
-            self._in_plain_python("recomputed(make(), json.load(sys.stdin))", histories), found, strict=True
-        ):
+        for expected, stats in zip(in_plain_python(self, "_recomputed", histories), found, strict=True):
             for name, value in stats.items():
                 np.testing.assert_allclose(value, expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
-    def _in_plain_python(self, call: str, given: Any = None) -> Any:
-        """Give what a function of this module returns where nothing is compiled."""
-        command = (
-            "import importlib, json, sys; import accrual.testing.policies as suite; "
-            "make = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])().make_policy; "
-            f"print(json.dumps(suite.{call}))"
-        )
-        paths = os.pathsep.join(path for path in sys.path if path)
-        done = subprocess.run(
-            [sys.executable, "-c", command, type(self).__module__, type(self).__qualname__],
-            env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},
-            input=json.dumps(given),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+    def _fingerprint(self) -> Any:
+        """Give the choices of a short run and the statistics at its end, as plain data."""
+        recording = record(small_problem(), self.make_policy(), _PLAIN_ROUNDS, seed=2)
+        # Infinity is not JSON's, so numbers travel as their hexadecimal text, which is exact too.
+        stats = {
+            name: [float(x).hex() for x in value.ravel()] for name, value in _arrays(recording.stats).items()
+        }
+        return [recording.arms.tolist(), stats]
 
-
-def fingerprint(policy: Policy) -> Any:
-    """Give the choices of a short run and the statistics at its end, as plain data."""
-    recording = record(small_problem(), policy, _PLAIN_ROUNDS, seed=2)
-    # Infinity is not JSON's, so numbers travel as their hexadecimal text, which is exact too.
-    stats = {
-        name: [float(x).hex() for x in value.ravel()] for name, value in _arrays(recording.stats).items()
-    }
-    return [recording.arms.tolist(), stats]
-
-
-def recomputed(policy: Policy, histories: Sequence[tuple[str, list[int], list[list[float]]]]) -> list[Any]:
-    """Give the statistics after each of some histories (division, arms, pieces), as plain data."""
-    found = []
-    for division, arms, pieces in histories:
-        stats = _brute_force(small_problem(division), policy, arms, np.array(pieces))
-        found.append({name: value.tolist() for name, value in _arrays(stats).items()})
-    return found
+    def _recomputed(self, histories: Sequence[tuple[str, list[int], list[list[float]]]]) -> list[Any]:
+        """Give the statistics after each of some histories (division, arms, pieces), as plain data."""
+        found = []
+        for division, arms, pieces in histories:
+            stats = _brute_force(small_problem(division), self.make_policy(), arms, np.array(pieces))
+            found.append({name: value.tolist() for name, value in _arrays(stats).items()})
+        return found
 
 
 def _arrays(stats: Any) -> dict[str, npt.NDArray[np.float64]]:
