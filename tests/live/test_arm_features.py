@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 from typing import Any
 
 import numpy as np
@@ -133,8 +134,14 @@ def test_the_same_arm_again_is_no_error_and_another_is():
             bandit.add_arm("c", about=other)
     (answer,) = bandit.submit([AddArm("d", 1.0, 20.0, bandit.about({"hours": 3}))])
     assert answer.status is Status.STORED
-    with pytest.raises(InputError, match=r"takes 24 bytes about it; Bandit\.about makes them"):
+    with pytest.raises(InputError, match=r"needs what is known about it; Bandit\.about makes it"):
         bandit.submit([AddArm("e", 1.0, 20.0)])
+    for level in (1e6, 7.0, -3.0, 0.5):  # the first would be written far beyond what compiled code has
+        with pytest.raises(InputError, match=r"not of the bandit's arm_features; Bandit\.about makes it"):
+            bandit.submit([AddArm("e", 1.0, 20.0, struct.pack("<3d", level, 1.0, 0.0))])
+    bandit.add_arm("f", about={"hours": -0.0})
+    bandit.add_arm("f", about={"hours": 0.0})  # the same number
+    bandit.add_arm("g", about={"hours": np.float32("nan")})  # which is not known
 
 
 @pytest.mark.parametrize(
@@ -165,6 +172,8 @@ def test_what_cannot_be_known_about_an_arm(about, said):
         ({"about": ["a"]}, "about must be arms with what is known about each"),
         ({"arm_features": {}}, "at least one feature"),
         ({"arm_features": {"hours": (1, 0)}}, "arm_features: the range of the feature 'hours'"),
+        ({"arm_features": {"hours": (0, 1e-310)}}, "arm_features: the range of the feature 'hours'"),
+        ({"arm_features": {"\ud800": bool}}, "arm_features: the name of a feature"),
         ({"policy": ac.AgePrior(about=[[0.0], [1.0]])}, "as arm_features and about, not in its policy"),
     ],
 )

@@ -68,20 +68,22 @@ def test_where_features_tell_nothing_they_are_hardly_believed():
 
 
 def test_what_is_known_about_arms_lowers_regret():
-    """50 arms, 2,000 rounds, four runs of fixed draws: at least a quarter less."""
+    """50 arms, 2,000 rounds, 20 runs of fixed draws: a twelfth less at least, where 0.86 was found over 40."""
     means = np.random.default_rng(3).uniform(0.1, 0.6, 50)
     problem = ac.Problem([1.0] * 50, 20, 4, [ac.BernoulliLaw(mean) for mean in means])
     policies = {"without": ac.AgePrior(), "with": ac.AgePrior(about=means[:, None])}
-    without, known = ac.simulate(problem, policies, 2000, runs=4).final_regret.mean(axis=1)
-    assert known < 0.75 * without
+    without, known = ac.simulate(problem, policies, 2000, runs=20).final_regret.mean(axis=1)
+    assert known < 11 / 12 * without
 
 
 @pytest.mark.parametrize(
     ("about", "said"),
     [
         ([[1.0], [2.0, 3.0]], "of one length"),
-        ([[1.0], [float("nan")]], "finite numbers"),
-        ([[], []], "finite numbers"),
+        ([[1.0], [float("nan")]], "of at most 1e50 in size"),
+        ([[10**400], [1]], "of at most 1e50 in size"),
+        (["12", "34"], "a row of numbers for each arm"),
+        ([[], []], "not empty"),
         ([1.0, 2.0], "a row of numbers for each arm"),
     ],
 )
@@ -93,3 +95,14 @@ def test_rows_that_cannot_be(about, said):
 def test_a_row_for_each_arm():
     with pytest.raises(ac.InputError, match="a row for each of 3 arms, not 2 rows"):
         ac.AgePrior(about=[[1.0], [2.0]]).params(np.ones(3), 12)
+
+
+def test_columns_in_which_arms_do_not_differ_and_scales_make_no_difference():
+    """To the bit for constants, whatever they are; a column may be of any size."""
+    means = np.random.default_rng(3).uniform(0.1, 0.6, 20)
+    problem = ac.Problem([1.0] * 20, 20, 4, [ac.BernoulliLaw(mean) for mean in means])
+    known = [np.c_[means, np.full((20, 5), constant)] for constant in (0.0, 0.3)]
+    policies = {str(n): ac.AgePrior(about=rows) for n, rows in enumerate([*known, means[:, None] * 1e-6])}
+    zero, other, small = ac.simulate(problem, policies, 1000, runs=2).final_regret
+    np.testing.assert_array_equal(zero, other)
+    np.testing.assert_allclose(zero, small, rtol=1e-6)

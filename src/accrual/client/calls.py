@@ -72,12 +72,17 @@ def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | s
 
 def _arms(arms: Sequence[str] | Mapping[str, float], about: Mapping[str, Context]) -> list[dict[str, Any]]:
     """List arms as JSON has them, with their caps and what is known about each where that is given."""
+    arms = arms if isinstance(arms, Mapping) else list(arms)
     for name in about:
         if name not in arms:
             raise InputError(f"about must be of the bandit's arms, not of {name!r}")
     caps = arms if isinstance(arms, Mapping) else {}
     given = {name: {"cap": _number("cap", cap)} for name, cap in caps.items()}
-    known = {name: {"about": dict(values)} for name, values in about.items()}
+    known = {
+        name: {"about": _values("about an arm", values)}
+        for name, values in about.items()
+        if values is not None
+    }
     return [{"name": name, **given.get(name, {}), **known.get(name, {})} for name in arms]
 
 
@@ -108,7 +113,8 @@ def decide(
     """Make decisions. Without a key one is made here, so that sending it again decides nothing new."""
     body: dict[str, Any] = {"n": whole("n", n, 1, BATCH_MOST), "key": _key(key) or _new_key()}
     if context is not None:
-        body["context"] = dict(context) if isinstance(context, Mapping) else [dict(own) for own in context]
+        one = isinstance(context, Mapping)
+        body["context"] = _values("a context", context) if one else [_values("a context", c) for c in context]
     return Call("POST", _of(bandit, "decisions"), body, _decisions)
 
 
@@ -158,6 +164,14 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
+def _values(what: str, given: Any) -> dict[str, Any]:
+    """Return the values of features as JSON has them: numpy's too; NaN, which it has not, is not known."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{what}: features with their values, not {given!r}")
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
+    return {name: None if value != value else value for name, value in plain.items()}
+
+
 def _key(key: Any) -> str | None:
     if key is not None and not isinstance(key, str):
         raise InputError(f"key must be text, not {key!r}")
@@ -181,7 +195,7 @@ def add_arm(
     if window is not None:
         body["window"] = window
     if about is not None:
-        body["about"] = dict(about)
+        body["about"] = _values("about an arm", about)
     return Call("POST", _of(bandit, "arms"), body, _nothing)
 
 

@@ -165,7 +165,7 @@ class Features:
             return 1.0 if value else 0.0
         if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
             return float(value)
-        if value is None or (isinstance(value, float) and math.isnan(value)):
+        if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
             return math.nan
         if kind is bool:
             raise InputError(f"the feature {name!r} must be True or False, not {value!r}")
@@ -185,7 +185,7 @@ class Features:
         """Return a stored context for people: None for missing, and for a level that is unknown."""
         back: dict[str, Any] = {}
         for (name, kind), number in zip(self.kinds.items(), stored, strict=True):
-            if math.isnan(number) or (isinstance(kind, list) and number < 0):
+            if math.isnan(number) or (isinstance(kind, list) and not 0 <= number < len(kind)):
                 back[name] = None
             elif isinstance(kind, list):
                 back[name] = kind[int(number)]
@@ -244,7 +244,11 @@ _HINT = "for example {'country': ['de', 'us'], 'new': bool, 'visits': (0, 50)}"
 
 def _name(name: Any) -> str:
     if isinstance(name, str) and 0 < len(name) <= TEXT_MOST and "\0" not in name:
-        return name
+        try:
+            name.encode()  # half a character (a lone surrogate) cannot be, and no database takes it
+            return name
+        except UnicodeEncodeError:
+            pass
     raise InputError(f"the name of a feature must be text of 1 to {TEXT_MOST} characters, not {name!r}")
 
 
@@ -263,7 +267,7 @@ def _kind(name: str, kind: Any) -> Any:
             low, high = float(kind[0]), float(kind[1])
         except (TypeError, ValueError):
             low = high = 0.0
-        if -VALUE_MOST <= low < high <= VALUE_MOST:
+        if -VALUE_MOST <= low < high <= VALUE_MOST and high - low >= 1.0 / VALUE_MOST:
             return (low, high)
         raise InputError(f"the range of the feature {name!r} must be two numbers that rise, not {kind!r}")
     if isinstance(kind, list | tuple) and all(isinstance(level, str) for level in kind):
@@ -282,7 +286,7 @@ def encode(encoding: Encoding, stored: Floats, x: Floats) -> None:
         if count > 0:
             for j in range(count):
                 x[place + j] = 0.0
-            if value >= 0.0:
+            if 0.0 <= value < count:  # beyond only in a damaged database
                 x[place + int(value)] = 1.0
         elif math.isnan(value):
             x[place] = 0.5

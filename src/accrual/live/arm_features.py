@@ -16,6 +16,8 @@ from accrual.policy.base import Policy
 
 Floats = npt.NDArray[np.float64]
 
+_SHOWN = 40  # letters of a level that there is not
+
 
 class AboutArms(NamedTuple):
     """What is known about the first arms of a bandit."""
@@ -52,22 +54,27 @@ def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> b
         raise InputError(f"about an arm: {wrong}") from None
     for (name, kind), number in zip(features.kinds.items(), numbers, strict=True):
         if isinstance(kind, list) and number < 0:
-            raise unknown(f"level of the feature {name!r}", str((about or {})[name]), kind)
+            raise unknown(f"level of the feature {name!r}", str((about or {})[name])[:_SHOWN], kind)
         if isinstance(kind, tuple) and not math.isnan(number) and not kind[0] <= number <= kind[1]:
             raise InputError(
-                f"the feature {name!r} of arms must be from {kind[0]:g} to {kind[1]:g}, not {number:g}"
+                f"the feature {name!r} of arms must be from {kind[0]:g} to {kind[1]:g}, not {number!r}"
             )
-    return bytes_of(numbers)
+    return bytes_of([number + 0.0 for number in numbers])  # 0.0 and -0.0 are one number
 
 
 def checked_about(features: Features | None, about: bytes | None) -> bytes | None:
-    """Return what is known about an arm as a store keeps it; an error if it is not of these features."""
-    size = 8 * len(features or ())
-    if (None if features is None else size) != (None if about is None else len(about)):
+    """Return what is known about an arm as a store keeps it; an error if `about_bytes` would not make it."""
+    if features is None or about is None:
+        if features is not None or about is not None:
+            raise InputError(
+                "no arm_features are declared, so nothing is taken about an arm"
+                if features is None
+                else "an arm of this bandit needs what is known about it; Bandit.about makes it"
+            )
+        return None
+    if len(about) != 8 * len(features) or about_bytes(features, features.read_back_bytes(about)) != about:
         raise InputError(
-            f"an arm of this bandit takes {size} bytes about it; Bandit.about makes them"
-            if features is not None
-            else "no arm_features are declared, so nothing is taken about an arm"
+            "what is known about an arm is not of the bandit's arm_features; Bandit.about makes it"
         )
     return about
 

@@ -251,6 +251,8 @@ def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
     numbers = np.full((len(stored), features), np.nan)
     for place, body in enumerate(stored):
         if body is not None:
+            if len(body) % 8 or len(body) > 8 * features:
+                raise StoreDamaged("damaged: features are not as many as declared; see accrual db verify")
             numbers[place] = np.frombuffer(padded(body, features), "<f8")
     return numbers
 

@@ -29,8 +29,8 @@ from accrual.policy.base import Floats
 # so many columns had shown it.
 SLOPE_START, _COLUMNS = 0.1, 2.0
 _CONSTANT = 1e-24
-# How far an arm's prior counts in an index as if the line told nothing. At 1 most of the line's gain is lost; at
-# 0.5 regret is three times as large where the best arm is far off it (benchmarks/arm_features.py --misled).
+# How far an arm's prior counts in an index as if the line told nothing. At 1 most of the line's gain is lost;
+# at 0.5 regret is 2.8 times as large where the best arm is far off it (benchmarks/arm_features.py --misled).
 _OFF_LINE = 0.75
 # Kappa until ages tell it: what is known about arms tells their levels, not how they stray at single ages.
 KAPPA_KNOWN = 50.0

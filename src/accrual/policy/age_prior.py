@@ -44,6 +44,7 @@ from accrual.spread import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
 _FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few are not held firmly
+_KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
 
 
@@ -382,13 +383,15 @@ class AgePrior(CellPolicy):
 
 
 def _rows(about: Sequence[Sequence[float]] | Floats) -> tuple[tuple[float, ...], ...]:
-    """Return what is known about arms, checked: a row of finite numbers for each."""
+    """Return what is known about arms, checked: a row of numbers for each, all of one length."""
+    said = "about must be a row of numbers for each arm, each of at most 1e50 in size"
     try:
-        rows = tuple(tuple(map(float, row)) for row in about)
-    except (TypeError, ValueError) as wrong:
-        raise InputError("about must be a row of numbers for each arm") from wrong
-    if rows and not (rows[0] and np.isfinite([sum(row) for row in rows]).all()):
-        raise InputError("about must be a row of finite numbers for each arm")
-    if len(set(map(len, rows))) > 1:
-        raise InputError("the rows of about must be of one length")
-    return rows
+        rows: Any = [list(row) for row in about]
+        sound = all(isinstance(x, int | float | np.number) for row in rows for x in row)
+        if not sound or not all(abs(x) <= _KNOWN_MOST for row in rows for x in row):
+            raise InputError(said)
+    except TypeError as wrong:
+        raise InputError(said) from wrong
+    if len(set(map(len, rows))) > 1 or (rows and not rows[0]):
+        raise InputError("the rows of about must be of one length, and not empty")
+    return tuple(tuple(map(float, row)) for row in rows)
