@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
+.PHONY: run paper paper-kills ray-kills scale venv test pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -28,9 +28,14 @@ scale: venv
 
 venv: .venv/.all
 
+# Beside each other: mypy takes one core.
+test: venv
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint pytest
+
 # A process for each core and one more, for many tests wait; a file's tests stay together, for they share
-# servers and compiled kernels (tests/conftest.py).
-test: venv lint
+# servers and compiled kernels (tests/conftest.py). Tests start Python some hundred times: it keeps what it reads.
+pytest: export PYTHONDONTWRITEBYTECODE =
+pytest: venv
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong

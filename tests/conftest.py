@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,10 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# A process holds a million objects by the time it runs tests. Looked through as often as Python does unless
+# told, they took a tenth of the time.
+gc.set_threshold(20_000)
 
 # readline, which pytest imports, tells every child process how wide a terminal is: tables would be cut to it.
 os.environ.pop("COLUMNS", None)
@@ -49,18 +54,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 TOGETHER = (
     ("tests/live/test_bandit.py", "tests/live/test_ledger.py", "tests/policy/test_policies.py"),
     ("tests/live/test_added_features.py", "tests/live/test_contexts.py"),
+    (
+        "tests/policy/test_age_prior.py",
+        "tests/policy/test_age_prior_proof.py",
+        "tests/policy/test_age_history.py",
+    ),
 )
+# They use kernels that the tests of other rooms compile: later, they find them on disk.
+LATER = ("tests/docs/", "tests/service/", "tests/clients/", "tests/proof/")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give all tests of a file to one process, and those of some files to the same one."""
+    """Give all tests of a file to one process, those of some files to the same one, and of some later."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
             return next((files[0] for files in TOGETHER if file in files), file)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if not any(self.assigned_work.values()):  # before the first
+                for file in [file for file in self.workqueue if file.startswith(LATER)]:
+                    self.workqueue.move_to_end(file)
+            super()._assign_work_unit(node)
 
     return Scheduling(config, log)
 

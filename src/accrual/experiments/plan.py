@@ -143,8 +143,8 @@ def plan(
 
     Examples
     --------
-    >>> print(plan(0.30, difference=0.10, floor=0.2, window=400).summary())  # doctest: +ELLIPSIS
-    With a floor of 0.2, a best arm that pays 0.1 more than each of the other 1 is named within ...
+    >>> print(plan(0.30, difference=0.50, floor=0.2, window=400).summary())  # doctest: +ELLIPSIS
+    With a floor of 0.2, a best arm that pays 0.5 more than each of the other 1 is named within ...
     """
     arms = whole("arms", arms, 2)
     if not difference > 0.0:
