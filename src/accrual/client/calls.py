@@ -169,7 +169,8 @@ def _values(what: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise InputError(f"{what}: features with their values, not {given!r}")
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
-    return {name: None if value != value else value for name, value in plain.items()}
+    unknown = {name for name, value in plain.items() if isinstance(value, float) and math.isnan(value)}
+    return {name: None if name in unknown else value for name, value in plain.items()}
 
 
 def _key(key: Any) -> str | None:
