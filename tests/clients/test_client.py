@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -19,7 +20,7 @@ from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
 import accrual.client as typed
-from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError
+from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls
 from accrual.client.errors import error_of
 from accrual.client.retry import pause
 from accrual.core.version import VERSION
@@ -309,3 +310,23 @@ def test_guardrails(service):
         assert {event.stream for event in events if event.kind == "piece"} == {None, "refunds"}
         assert [event.arm for event in events if event.kind == "retire_arm"] == ["b"]
     assert 'accrual_guardrails{outcome="worse_arms"} 1.0' in service.get("/metrics").text
+
+
+def test_what_is_known_is_sent_as_json_has_it():
+    """NaN is not known, numpy's values are plain ones, and arms may come one by one."""
+    about = {"a": {"n": float("nan"), "k": np.int64(3), "new": np.bool_(True)}, "b": None}
+    arms: Any = (arm for arm in "ab")
+    body = calls.create("b", arms, 20, {"about": about}).body
+    assert json.loads(json.dumps(body, allow_nan=False))["arms"] == [
+        {"name": "a", "about": {"n": None, "k": 3, "new": True}},
+        {"name": "b"},
+    ]
+    decide: Any = calls.decide("b", 1, None, {"n": float("nan")}).body
+    assert decide["context"] == {"n": None}
+    wrong: Any = "x"
+    for ask in (
+        lambda: calls.add_arm("b", "c", 1.0, None, wrong),
+        lambda: calls.decide("b", 1, None, [wrong]),
+    ):
+        with pytest.raises(InputError, match="features with their values, not 'x'"):
+            ask()
