@@ -490,7 +490,7 @@ def test_arms_come_and_go(store):
     assert bandit.arms == ["rock", "talk"]
     assert "jazz" not in {d.arm for d in bandit.decide(n=30)}
     with pytest.raises(
-        ac.InputError, match="there has been an arm 'talk' already, with another cap or window"
+        ac.InputError, match="there has been an arm 'talk' already, with another cap, window or features"
     ):
         bandit.add_arm("talk")
     with pytest.raises(ac.InputError, match="unknown arm 'rok'; did you mean 'rock'"):
@@ -529,7 +529,7 @@ def test_what_differs_is_said_in_one_line(store):
         ({"groups": 40}, "groups is 20, not 40"),
         (
             {"policy": ac.AgeTS()},
-            "spread=uniform, history=(), half_life=None), not AgeTS(",
+            "spread=uniform, history=(), about=(), half_life=None), not AgeTS(",
         ),
         (
             {"arms": ["jazz", "rock"]},
