@@ -7,7 +7,8 @@ import pytest
 
 import accrual as ac
 from accrual.experiments.contextual_problems import generate
-from accrual.experiments.named_problems import NAMED_PROBLEMS, named_problem, with_yardsticks
+from accrual.experiments.named_problems import named_problem, with_yardsticks
+from accrual.experiments.paper import NAMED_PROBLEMS
 from accrual.experiments.toml_files import load, read
 from accrual.laws import LAWS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from accrual.experiments import audit, spotify
 from accrual.experiments.cells import Cell, cut
-from accrual.experiments.named_problems import NAMED_PROBLEMS
+from accrual.experiments.paper import NAMED_PROBLEMS
 from accrual.experiments.paper_settings import SEED, PaperBlock, PaperLearner
 from accrual.policy.base import Policy
 from accrual.policy.catalog import make

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown
 from accrual.experiments import gallery
 from accrual.experiments.cells import AnyProblem
 from accrual.experiments.contextual_problems import BESIDE
-from accrual.experiments.paper import CONFIGS, SCENARIOS, setting1, setting2
+from accrual.experiments.paper import NAMED_PROBLEMS
 from accrual.policy.age_lin_ts import AgeLinTS
 from accrual.policy.base import Policy
 from accrual.policy.delayed_ucb1 import DelayedUCB1
@@ -19,16 +18,6 @@ from accrual.policy.lin_ucb import LinUCB
 from accrual.policy.tpucbfr import TPUCBFR
 from accrual.policy.tpucbfrg import TPUCBFRG
 from accrual.policy.ucb1 import UCB1
-from accrual.problem import Problem
-
-NAMED_PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "setting1": setting1,
-    **{
-        f"setting2/c{config}/{scenario}": partial(setting2, config, scenario)
-        for config in CONFIGS
-        for scenario in SCENARIOS
-    },
-}
 
 
 def named_problem(name: str) -> AnyProblem:

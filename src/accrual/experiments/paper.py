@@ -6,6 +6,8 @@ Caps are ``window * zeta``. The paper's text prints 100 zeta, which is the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -72,6 +74,16 @@ def spotify(path: str | Path | None = None, column: str = "context_type") -> Pro
     from accrual.experiments.spotify import load
 
     return load(path, column)
+
+
+NAMED_PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "setting1": setting1,
+    **{
+        f"setting2/c{config}/{scenario}": partial(setting2, config, scenario)
+        for config in CONFIGS
+        for scenario in SCENARIOS
+    },
+}
 
 
 def _law(groups: int, scenario: str) -> Law:
