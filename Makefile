@@ -14,12 +14,12 @@ paper: venv
 
 # Twenty SIGKILLs, then the same bytes as without.
 paper-kills: venv
-	$(BIN)/pytest -m slow tests/experiments/test_paper_runner.py
+	$(BIN)/pytest -m slow tests/studies/test_paper_runner.py
 	$(BIN)/python benchmarks/paper_kills.py
 
 # Nodes of a Ray cluster killed twenty times, and its head; then the same bytes as without Ray.
 ray-kills: venv
-	$(BIN)/pytest -m slow tests/experiments/test_on_ray.py tests/fit/test_fit_parts.py
+	$(BIN)/pytest -m slow tests/runs/test_on_ray.py tests/logs/test_fit_parts.py
 	$(BIN)/python benchmarks/ray_kills.py
 
 # How the cost of a round grows with arms, window, groups, horizon and runs.
@@ -41,7 +41,7 @@ pytest: venv
 # The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
 # bytes than 20,000, EXAMPLES=100 fewer histories than 2,000.
 proof: venv
-	$(BIN)/pytest -m slow tests/proof tests/live tests/policy tests/service/test_attacks_service.py
+	$(BIN)/pytest -m slow tests/proof tests/live tests/policies tests/service/test_attacks_service.py
 
 lint: venv
 	$(BIN)/ruff check .

@@ -24,9 +24,9 @@ import pandas as pd
 
 import accrual as ac
 from accrual.core.features import Features
-from accrual.live.arm_features import AboutArms, about_bytes
+from accrual.live.contexts.arm_features import AboutArms, about_bytes
 from accrual.live.ledger import Ledger
-from accrual.policy.age_prior import AgePrior
+from accrual.policies.age_prior.policy import AgePrior
 
 PLAYING, FEATURES, WINDOW, HORIZON = 20, 3, 100, 20_000
 LEVEL, DEVIATION, LEAST, MOST = 0.3, 0.1, 0.02, 0.9

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import accrual as ac
-from accrual.experiments.bench import compared, compile_for
+from accrual.studies.bench import compared, compile_for
 
 HORIZON = 100_000
 PAIRS = 15

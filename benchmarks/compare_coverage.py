@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 import accrual as ac
-from accrual.experiments import comparison_setup
-from accrual.experiments.arm_differences import Means, Posterior, differ
-from accrual.experiments.comparison_result import Play, interval
-from accrual.experiments.fixed import fixed, judge
-from accrual.experiments.replay_log import ReplayLog
-from accrual.fit.schema import Fitted
-from accrual.problem import Problem
+from accrual.evaluate.compare import setup as comparison_setup
+from accrual.evaluate.compare.arm_differences import Means, Posterior, differ
+from accrual.evaluate.compare.result import Play, interval
+from accrual.evaluate.replay.fixed_shares import fixed, judge
+from accrual.evaluate.replay.log import ReplayLog
+from accrual.logs.fitted import Fitted
+from accrual.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 

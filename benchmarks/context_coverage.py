@@ -23,11 +23,11 @@ from accrual.core.context_value import EFFECTIVE_LEAST, effective_decisions
 from accrual.core.features import Features
 from accrual.core.interval import mean_interval
 from accrual.core.reward_model import Observed, Way, cross_fit, scores
-from accrual.fit.completed import PaidDecisions, complete
 from accrual.live.bandit import Bandit
 from accrual.live.ledger import Ledger
-from accrual.policy.age_lin_ts import AgeLinTS
-from accrual.policy.floor import Limits
+from accrual.logs.completed import PaidDecisions, complete
+from accrual.policies.age_lin.policy import AgeLinTS
+from accrual.policies.floor import Limits
 
 WINDOW, GROUPS = 100.0, 5
 # Effects of: always, flag, rare flag, number; of three arms.

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 import accrual as ac
-from accrual.contextual import Contexts, ContextualProblem
-from accrual.core.jit import kernel
-from accrual.experiments.contextual_problems import BESIDE, NO_CONTEXT, PROBLEMS, generate
-from accrual.experiments.gallery import usual_rows
-from accrual.policy.base import Floats, Moment
-from accrual.policy.habits_lin import EarlyLinTS
+from accrual.core.jit.compiler import kernel
+from accrual.policies.base import Floats, Moment
+from accrual.problems.contexts import Contexts, ContextualProblem
+from accrual.studies.gallery.contextual_problems import BESIDE, NO_CONTEXT, PROBLEMS, generate
+from accrual.studies.gallery.gallery import usual_rows
+from accrual.studies.gallery.habits_lin import EarlyLinTS
 
 MEASURED = ("ctx-same", "ctx-cross", "ctx-sparse", "ctx-big")
 KINDS: dict[str, Callable[[int], ContextualProblem]] = {

@@ -4,7 +4,7 @@
 
 Two sets. On `development` the constants of AgePrior were chosen; nothing was chosen on `held-out`. They have
 no seed in common, and no problem but the gallery's older ones, which everybody has seen: of the newer
-kinds (`accrual.experiments.families`) each set has numbers of its own.
+kinds (`accrual.problems.families`) each set has numbers of its own.
 
 Writes default_policy.json (every figure), .csv (the same) and .md (the table); needs no more than numpy,
 scipy and numba. Then, where matplotlib is, from the same folder a picture:
@@ -30,20 +30,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accrual.engine.batches import play_batches
+from accrual.engine.batch_loop import play_batches
 from accrual.engine.simulate import simulate
-from accrual.experiments import families as kinds
-from accrual.experiments.gallery import ENTRIES
-from accrual.experiments.listening import gaussian_filter, listening, listening_new
-from accrual.experiments.paper import CONFIGS, SCENARIOS, setting2
-from accrual.policy.age_imed import AgeIMED
-from accrual.policy.age_prior import AgePrior
-from accrual.policy.age_ts import AgeTS
-from accrual.policy.base import Policy
-from accrual.policy.habits import EarlyReward, PiecesAsPulls
-from accrual.policy.imed import IMED
-from accrual.policy.thompson import ThompsonSampling
-from accrual.problem import Problem
+from accrual.policies.age_imed import AgeIMED
+from accrual.policies.age_prior.policy import AgePrior
+from accrual.policies.age_ts import AgeTS
+from accrual.policies.base import Policy
+from accrual.policies.imed import IMED
+from accrual.policies.thompson import ThompsonSampling
+from accrual.problems import families as kinds
+from accrual.problems.problem import Problem
+from accrual.studies.gallery.gallery import ENTRIES
+from accrual.studies.gallery.habits import EarlyReward, PiecesAsPulls
+from accrual.studies.gallery.listening import gaussian_filter, listening, listening_new
+from accrual.studies.paper.problems import CONFIGS, SCENARIOS, setting2
 
 RUNS, MANY_RUNS, MANY_ARMS = 100, 20, 50
 FLOOR = ("no delay: IMED", "no delay: TS")
@@ -231,7 +231,7 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
 
 def picture(out: Path) -> None:
     """Draw what default_policy.json holds: the problems of the gallery, means and worst runs."""
-    from accrual.report.gallery import GalleryLine, draw
+    from accrual.studies.gallery.page import GalleryLine, draw
 
     rows = json.loads((out / "default_policy.json").read_text())
     shown = [row for row in rows if row["policy"] not in FLOOR and not row["problem"].startswith("setting2")]

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 import accrual as ac
-from accrual.core.jit import kernel
-from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
-from accrual.environment.feed import RunFeed
-from accrual.environment.laws import pack_each
-from accrual.experiments.families import lumps, plain
-from accrual.live.alarms import no_alarms, watch
+from accrual.core.jit.compiler import kernel
+from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
+from accrual.engine.feed import RunFeed
+from accrual.engine.law_kernels import pack_each
+from accrual.live.watch.alarms import no_alarms, watch
+from accrual.problems.families import lumps, plain
 
 ARMS, WINDOW, HORIZON = 10, 100, 40_000
 CHANGES = {"redealt": list(range(5001, HORIZON, 5000)), "halfway": [HORIZON // 2 + 1], "still": []}

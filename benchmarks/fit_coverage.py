@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from accrual.fit.findings import arms_differ_in_speed, groups_depend
-from accrual.fit.fit import fit_log
-from accrual.fit.intervals import GroupEstimate, Sums
-from accrual.fit.log import open_log
-from accrual.spread import as_spread
+from accrual.logs.estimate.intervals import GroupEstimate, Sums
+from accrual.logs.fit import arms_differ_in_speed, fit_log, groups_depend
+from accrual.logs.log import open_log
+from accrual.problems.spreads import as_spread
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

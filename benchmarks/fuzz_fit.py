@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 atheris: Any = importlib.import_module("atheris")
-importlib.import_module("accrual.fit.group_sums")  # first: what is compiled cannot be instrumented
+importlib.import_module("accrual.logs.estimate.intervals")  # first: what is compiled cannot be instrumented
 
 with atheris.instrument_imports(include=["accrual.fit"]):
     from accrual.core.errors import InputError
-    from accrual.fit.fit import fit_log
-    from accrual.fit.log import open_log
-    from accrual.fit.schema import load
+    from accrual.logs.fit import fit_log
+    from accrual.logs.fitted import load
+    from accrual.logs.log import open_log
 
 FOLDER = Path(tempfile.mkdtemp(prefix="accrual-fuzz-"))
 SECONDS = 600

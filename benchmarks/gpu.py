@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 
 import accrual as ac
-from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
-from accrual.environment.feed import RunFeed
-from accrual.environment.laws import pack
-from accrual.experiments.bench import compared
-from accrual.experiments.blocks import make_policy, make_problem
-from accrual.experiments.contextual_problems import generate
-from accrual.experiments.paper_settings import BLOCKS
-from accrual.policy.base import Moment
+from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
+from accrual.engine.feed import RunFeed
+from accrual.engine.law_kernels import pack
+from accrual.policies.base import Moment
+from accrual.studies.bench import compared
+from accrual.studies.gallery.contextual_problems import generate
+from accrual.studies.paper.runner import make_policy, make_problem
+from accrual.studies.paper.settings import BLOCKS
 
 REFERENCE = Path("out/cuda-reference.npz")
 HORIZON, RUNS = 100_000, 100
@@ -113,9 +113,9 @@ def _same_regret() -> None:
 
 def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 16) -> None:
     """How far the indices are apart when both sides have the very same statistics."""
-    from accrual.engine import cuda_kernels as kernels
-    from accrual.engine.cuda_jit import cuda
-    from accrual.engine.cuda_parts import pick_from
+    from accrual.engine.cuda import kernels
+    from accrual.engine.cuda.compiler import cuda
+    from accrual.engine.cuda.parts import pick_from
 
     laws = pack(problem)
     plan = PolicyPlan(policy, problem, laws)
@@ -170,7 +170,7 @@ def _same_indices(label: str, problem: ac.Problem, policy: ac.Policy, runs: int 
 def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: int = 32) -> None:
     """How far statistics are apart where all choices were the same."""
     from accrual.core.progress import Progress
-    from accrual.engine import cuda as engine
+    from accrual.engine.cuda import engine
 
     horizon = 300
     laws = pack(problem)

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import accrual as ac
-from accrual.engine import cuda as engine
-from accrual.experiments.bench import compared
-from accrual.experiments.blocks import make_problem
+from accrual.engine.cuda import engine
+from accrual.studies.bench import compared
+from accrual.studies.paper.runner import make_problem
 
 ACCRUAL = [sys.executable, "-P", "-c", "import sys; from accrual.cli import main; sys.exit(main())"]
 

@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from accrual.engine.batches import play_batches
-from accrual.experiments.listening import (
+from accrual.engine.batch_loop import play_batches
+from accrual.policies.age_prior.history import with_history
+from accrual.policies.age_prior.policy import AgePrior
+from accrual.studies.gallery.listening import (
     DAYS,
     ListeningHistory,
     ListeningService,
@@ -30,8 +32,6 @@ from accrual.experiments.listening import (
     listening_new,
     service,
 )
-from accrual.policy.age_history import with_history
-from accrual.policy.age_prior import AgePrior
 
 FIRST, SERVICES = 1001, 20
 FILTER = "Gaussian filter with history"

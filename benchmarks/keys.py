@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 
 from accrual.store.base import AddArm, NewDecisions, NewPiece
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.sqlite.store import SQLiteStore
 
 SIZE = 100  # pieces in a batch
 DECISIONS = 20_000

@@ -29,12 +29,12 @@ import numpy as np
 
 import accrual as ac
 from accrual.core.features import Features
-from accrual.live.contexts import told_by_store
+from accrual.live.contexts.contexts import told_by_store
 from accrual.live.ledger import Ledger
-from accrual.policy.catalog import CATALOG
+from accrual.policies.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
-from accrual.store.sqlite import SQLiteStore
-from accrual.store.sqlite_rows import ADD
+from accrual.store.sqlite.rows import ADD
+from accrual.store.sqlite.store import SQLiteStore
 
 ARMS, WINDOW, ROUNDS, PIECES = 10, 100, 20_000, 4
 NAMES = [f"arm {i}" for i in range(ARMS)]

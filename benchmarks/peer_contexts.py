@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 import accrual as ac
-from accrual.contextual import PIECE, PIECES_MOST, ContextualProblem
 from accrual.core.errors import MissingExtra, need
-from accrual.core.jit import kernel
-from accrual.environment.contextual import (
+from accrual.core.jit.compiler import kernel
+from accrual.engine.context_draws import (
     ContextualSource,
     ContextualWorld,
     Visits,
@@ -29,7 +28,8 @@ from accrual.environment.contextual import (
     pack,
     power_of,
 )
-from accrual.experiments.contextual_problems import PROBLEMS
+from accrual.problems.contexts import PIECE, PIECES_MOST, ContextualProblem
+from accrual.studies.gallery.contextual_problems import PROBLEMS
 
 NAMES = ("ctx-same", "ctx-cross", "ctx-sparse")
 HORIZON, RUNS, SEED = 20_000, 5, 17

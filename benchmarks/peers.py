@@ -11,7 +11,7 @@ import numpy as np
 
 import accrual as ac
 from accrual.core.errors import MissingExtra, need
-from accrual.experiments.bench import measure
+from accrual.studies.bench import measure
 
 CHANCES = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6]
 HORIZON = 10_000

@@ -26,7 +26,7 @@ import numpy as np
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import AddArm, NewDecisions, NewPiece
 from accrual.store.migrate import upgrade
-from accrual.store.postgres import PostgresStore
+from accrual.store.postgres.store import PostgresStore
 
 SIZES = (1, 10, 100, 1000)
 ROUNDS, SECONDS = 7, 0.7  # for each size and way

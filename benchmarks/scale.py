@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import accrual as ac
-from accrual.experiments.bench import measure
-from accrual.experiments.cells import Cell, cut, gather_results
-from accrual.experiments.runner import Executor, Local, run_cells
-from accrual.policy.base import Policy
+from accrual.policies.base import Policy
+from accrual.runs.cells import Cell, cut, gather_results
+from accrual.runs.runner import Executor, Local, run_cells
+from accrual.studies.bench import measure
 
 HORIZON = 50_000
 REPEATS = 9
@@ -91,7 +91,7 @@ def overhead(cells: int) -> None:
         os.environ.update(RAY_TMPDIR=place, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
         import ray
 
-        from accrual.experiments.on_ray import OnRay
+        from accrual.runs.on_ray import OnRay
 
         executors: dict[str, Executor] = {"threads": Local(2), "Ray": OnRay()}
         for name, executor in executors.items():

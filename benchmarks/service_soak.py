@@ -18,7 +18,7 @@ from benchmarks.http_load import load
 from benchmarks.served import Running, Traffic, new_file, pin_self, service
 
 from accrual.live.verify import verify_snapshots
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.sqlite.store import SQLiteStore
 
 SHARE = 0.7
 GROWTH_MOST = 0.05

@@ -23,20 +23,19 @@ from own_policy import PieceMOSS
 
 import accrual as ac
 from accrual.core.errors import need
-from accrual.core.jit import kernel
+from accrual.core.jit.compiler import kernel
 from accrual.core.random import floor_coin, pair
-from accrual.engine.cpu import Chain, Checkpoints, PolicyPlan
-from accrual.environment.feed import RunFeed
-from accrual.environment.laws import pack
-from accrual.experiments.plan import plan
-from accrual.experiments.trial import even_shares, trials
-from accrual.laws import Law
+from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
+from accrual.engine.feed import RunFeed
+from accrual.engine.law_kernels import pack
+from accrual.evaluate.plan import even_shares, plan, trials
 from accrual.live import estimate as estimates
 from accrual.live.estimate import estimate
-from accrual.live.evidence import ERROR, find_beaten, no_evidence, score
-from accrual.live.guards import Guards, guard, no_guards
-from accrual.live.verdict import Pace, verdict
-from accrual.policy.floor import Shares, drawn, propensity
+from accrual.live.watch.evidence import ERROR, find_beaten, no_evidence, score
+from accrual.live.watch.guardrails import Guards, guard, no_guards
+from accrual.live.watch.verdicts import Pace, verdict
+from accrual.policies.floor import Shares, drawn, propensity
+from accrual.problems.laws import Law
 
 Floats = npt.NDArray[np.float64]
 

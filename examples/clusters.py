@@ -10,7 +10,7 @@ Run it: python examples/clusters.py
 import numpy as np
 
 import accrual as ac
-from accrual.engine.record import record
+from accrual.engine.recording import record
 
 WINDOW, GROUPS, HORIZON, RUNS = 500, 20, 5000, 20
 VIDEOS, COURSES = range(10), range(10, 20)

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 import accrual as ac
 from accrual.bounds import truncation_loss
-from accrual.fit.tail import Tail, estimate_tail, payments, window_for
 from accrual.live.ledger import Ledger
-from accrual.spread import Continuous
+from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
+from accrual.problems.spreads import Continuous
 
 WORTH = np.array([0.30, 0.33, 0.40])  # the chance that a decision pays, sooner or later
 TYPICAL = [20.0, 20.0, 60.0]  # rounds until it does, on average

@@ -52,12 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # They compile the same kernels of the same policies: by one process after the other, each is compiled once.
 TOGETHER = (
-    ("tests/live/test_bandit.py", "tests/live/test_ledger.py", "tests/policy/test_policies.py"),
+    ("tests/live/test_bandit.py", "tests/live/test_ledger.py", "tests/policies/test_policies.py"),
     ("tests/live/test_added_features.py", "tests/live/test_contexts.py"),
     (
-        "tests/policy/test_age_prior.py",
-        "tests/policy/test_age_prior_proof.py",
-        "tests/policy/test_age_history.py",
+        "tests/policies/test_age_prior.py",
+        "tests/policies/test_age_prior_proof.py",
+        "tests/policies/test_age_history.py",
     ),
 )
 # They use kernels that the tests of other rooms compile: later, they find them on disk.

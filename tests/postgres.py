@@ -15,7 +15,7 @@ from typing import Any
 
 import asyncpg
 
-from accrual.store.event_schema import TABLES
+from accrual.store.events import TABLES
 from accrual.store.migrate import upgrade
 
 with warnings.catch_warnings():

@@ -11,7 +11,7 @@ from PIL import Image
 from tests.browsing import started, watched
 from tests.serving import serving
 
-from accrual.demo import Demo
+from accrual.studies.demo import Demo
 
 OUT = Path(__file__).parent.parent / "docs" / "img" / "dashboard.png"
 

@@ -19,11 +19,11 @@ from typing import Any
 import httpx
 import uvicorn
 
-from accrual.demo import Demo
 from accrual.service.app import create
 from accrual.service.asgi import ServiceApp
 from accrual.service.server import bound, config_of
 from accrual.service.settings import Settings
+from accrual.studies.demo import Demo
 
 BODY = {"name": "plays", "arms": [{"name": "jazz"}, {"name": "rock"}], "window": 1000}
 

@@ -22,28 +22,24 @@ ROOMS = {
     "__main__": ("python -m accrual", "shared"),
     "testing": ("published test suites", "shared"),
     "cli": ("the command accrual", "shared"),
-    "demo": ("simulated traffic", "live"),
-    "report": ("stored rows to pages", "study"),
+    "studies": ("the paper, the gallery, sweeps, the demo", "study"),
     "service": ("HTTP, keys, the page", "live"),
     "client": ("speaks to the service", "live"),
-    "experiments": ("settings, runner, comparisons", "study"),
+    "evaluate": ("compare, replay, plan", "logs"),
+    "runs": ("simulations kept on disk", "study"),
+    "live": ("Bandit: decide, observe", "live"),
     "engine": ("simulate: CPU and GPU", "study"),
     "bounds": ("regret bounds", "study"),
-    "live": ("Bandit: decide, observe", "live"),
-    "fit": ("logs to problems", "logs"),
-    "environment": ("which pieces a decision yields", "study"),
-    "policy": ("one file a policy", "shared"),
+    "logs": ("logs to problems", "logs"),
     "store": ("durable events", "live"),
-    "problem": ("arms, caps, laws, window", "shared"),
-    "contextual": ("problems with contexts", "study"),
-    "laws": ("what the groups pay", "shared"),
-    "spread": ("how the cap is divided", "shared"),
+    "policies": ("a file or a folder for each policy", "shared"),
+    "problems": ("spreads, laws, arms, contexts", "shared"),
     "core": ("compiler, random numbers, errors", "shared"),
 }
 COLOURS = {"study": "#dbe7ff", "logs": "#dcf3e0", "live": "#ffe6cf", "shared": "#eeeeee"}
 JOBS = {"study": "study", "logs": "fit logs", "live": "decide live", "shared": "shared"}
 # The walk of one piece: live in numbers, in the simulator in letters.
-WALK = {"service": "1 6", "store": "2", "live": "3 5", "policy": "4 c", "environment": "a", "engine": "b"}
+WALK = {"service": "1 6", "store": "2", "live": "3 5", "policies": "4 c", "problems": "a", "engine": "b"}
 
 WIDTH, LEFT, ROW, BOX, GAP = 960, 60, 62, 46, 14
 

@@ -36,7 +36,7 @@ LANGUAGES = {
     ".yml": "yaml",
     ".json": "json",
 }
-CALLABLE = {"accrual.fit": "accrual.fit.api.fit"}  # a package that can be called, and what it calls
+CALLABLE = {"accrual.fit": "accrual.logs.fit.fit"}  # a package that can be called, and what it calls
 NAMES = re.compile(r"^<!-- the public names of (\S+) from (.+) -->$", re.M)
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 

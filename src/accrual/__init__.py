@@ -14,84 +14,84 @@ __version__ = VERSION
 
 if TYPE_CHECKING:
     from accrual import bounds as bounds
-    from accrual import spread as spread
-    from accrual.contextual import Contexts as Contexts
-    from accrual.contextual import ContextualProblem as ContextualProblem
     from accrual.core.errors import InputError as InputError
     from accrual.core.errors import MissingExtra as MissingExtra
     from accrual.engine.result import Result as Result
     from accrual.engine.simulate import log_rounds as log_rounds
     from accrual.engine.simulate import simulate as simulate
-    from accrual.experiments import gallery as gallery
-    from accrual.experiments import paper as paper
-    from accrual.experiments.api import compare as compare
-    from accrual.experiments.api import compare_by_context as compare_by_context
-    from accrual.experiments.api import replay as replay
-    from accrual.experiments.plan import plan as plan
-    from accrual.fit.api import fit as fit
-    from accrual.fit.fit import fit_log as fit_log
-    from accrual.fit.log import open_log as open_log
-    from accrual.fit.schema import Fitted as Fitted
-    from accrual.laws import BernoulliLaw as BernoulliLaw
-    from accrual.laws import BetaLaw as BetaLaw
-    from accrual.laws import EmpiricalLaw as EmpiricalLaw
-    from accrual.laws import LeavingLaw as LeavingLaw
-    from accrual.laws import LumpLaw as LumpLaw
-    from accrual.laws import ScaledLaw as ScaledLaw
-    from accrual.laws import UniformLaw as UniformLaw
+    from accrual.problems.contexts import Contexts as Contexts
+    from accrual.problems.contexts import ContextualProblem as ContextualProblem
+
+    pass
+    pass
+    from accrual.evaluate.evaluate import compare as compare
+    from accrual.evaluate.evaluate import compare_by_context as compare_by_context
+    from accrual.evaluate.evaluate import replay as replay
+    from accrual.evaluate.plan import plan as plan
     from accrual.live.bandit import Bandit as Bandit
-    from accrual.live.guardrails import Guardrail as Guardrail
-    from accrual.policy.base import Policy as Policy
-    from accrual.policy.catalog_rows import *  # noqa: F403
-    from accrual.policy.clusters import Cluster as Cluster
-    from accrual.policy.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
-    from accrual.policy.clusters import find_clusters as find_clusters
-    from accrual.problem import ChangingProblem as ChangingProblem
-    from accrual.problem import Problem as Problem
+    from accrual.live.watch import Guardrail as Guardrail
+    from accrual.logs.fit import fit as fit
+    from accrual.logs.fit import fit_log as fit_log
+    from accrual.logs.fitted import Fitted as Fitted
+    from accrual.logs.log import open_log as open_log
+    from accrual.policies import *  # noqa: F403
+    from accrual.policies.base import Policy as Policy
+    from accrual.policies.clusters import Cluster as Cluster
+    from accrual.policies.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
+    from accrual.policies.clusters import find_clusters as find_clusters
+    from accrual.problems.laws import BernoulliLaw as BernoulliLaw
+    from accrual.problems.laws import BetaLaw as BetaLaw
+    from accrual.problems.laws import EmpiricalLaw as EmpiricalLaw
+    from accrual.problems.laws import LeavingLaw as LeavingLaw
+    from accrual.problems.laws import LumpLaw as LumpLaw
+    from accrual.problems.laws import ScaledLaw as ScaledLaw
+    from accrual.problems.laws import UniformLaw as UniformLaw
+    from accrual.problems.problem import ChangingProblem as ChangingProblem
+    from accrual.problems.problem import Problem as Problem
 
 _WHERE = {
-    "Contexts": "accrual.contextual",
-    "ContextualProblem": "accrual.contextual",
+    "Contexts": "accrual.problems.contexts",
+    "ContextualProblem": "accrual.problems.contexts",
     "Bandit": "accrual.live.bandit",
-    "Guardrail": "accrual.live.guardrails",
-    "BernoulliLaw": "accrual.laws",
-    "BetaLaw": "accrual.laws",
-    "ChangingProblem": "accrual.problem",
-    "Cluster": "accrual.policy.clusters",
-    "ClusteredTPUCBFRG": "accrual.policy.clusters",
-    "EmpiricalLaw": "accrual.laws",
-    "Fitted": "accrual.fit.schema",
+    "Guardrail": "accrual.live.watch.guardrails",
+    "BernoulliLaw": "accrual.problems.laws",
+    "BetaLaw": "accrual.problems.laws",
+    "ChangingProblem": "accrual.problems.problem",
+    "Cluster": "accrual.policies.clusters",
+    "ClusteredTPUCBFRG": "accrual.policies.clusters",
+    "EmpiricalLaw": "accrual.problems.laws",
+    "Fitted": "accrual.logs.fitted",
     "InputError": "accrual.core.errors",
-    "LeavingLaw": "accrual.laws",
-    "LumpLaw": "accrual.laws",
+    "LeavingLaw": "accrual.problems.laws",
+    "LumpLaw": "accrual.problems.laws",
     "MissingExtra": "accrual.core.errors",
-    "Policy": "accrual.policy.base",
-    "Problem": "accrual.problem",
+    "Policy": "accrual.policies.base",
+    "Problem": "accrual.problems.problem",
     "Result": "accrual.engine.result",
-    "ScaledLaw": "accrual.laws",
-    "UniformLaw": "accrual.laws",
-    "compare": "accrual.experiments.api",
-    "compare_by_context": "accrual.experiments.api",
-    "find_clusters": "accrual.policy.clusters",
-    "fit_log": "accrual.fit.fit",
+    "ScaledLaw": "accrual.problems.laws",
+    "UniformLaw": "accrual.problems.laws",
+    "compare": "accrual.evaluate.evaluate",
+    "compare_by_context": "accrual.evaluate.evaluate",
+    "find_clusters": "accrual.policies.clusters",
+    "fit": "accrual.logs.fit",
+    "fit_log": "accrual.logs.fit",
     "log_rounds": "accrual.engine.simulate",
-    "open_log": "accrual.fit.log",
-    "plan": "accrual.experiments.plan",
-    "replay": "accrual.experiments.api",
+    "open_log": "accrual.logs.log",
+    "plan": "accrual.evaluate.plan",
+    "replay": "accrual.evaluate.evaluate",
     "simulate": "accrual.engine.simulate",
 }
 _MODULES = {
     "bounds": "accrual.bounds",
-    "fit": "accrual.fit",
-    "gallery": "accrual.experiments.gallery",
-    "paper": "accrual.experiments.paper",
-    "spread": "accrual.spread",
+    "gallery": "accrual.studies.gallery.gallery",
+    "paper": "accrual.studies.paper",
+    "spread": "accrual.problems.spreads",
 }
 
 
 def _names() -> list[str]:
     """Return all public names. Those of the policies are the catalog's."""
-    from accrual.policy.catalog import CATALOG, CONTEXTUAL
+    from accrual.policies.catalog import CATALOG, CONTEXTUAL
 
     return sorted([*_WHERE, *_MODULES, *CATALOG, *CONTEXTUAL])
 
@@ -105,7 +105,7 @@ def __getattr__(name: str) -> Any:
         value = _names()
     else:
         # A policy's name begins with a capital: asking for anything else does not import the catalog.
-        rows = importlib.import_module("accrual.policy.catalog_rows") if name[:1].isupper() else None
+        rows = importlib.import_module("accrual.policies") if name[:1].isupper() else None
         value = getattr(rows, name, None)
         if value is None:
             raise AttributeError(f"module 'accrual' has no attribute {name!r}")

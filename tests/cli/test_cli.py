@@ -18,9 +18,9 @@ import typer
 
 import accrual as ac
 from accrual.cli import app
-from accrual.cli.bandits_of_priors import make_bandits
 from accrual.cli.output import say
-from accrual.spread import FAMILIES
+from accrual.cli.serve import make_bandits
+from accrual.problems.spreads import FAMILIES
 from accrual.store.backends import open_store
 from accrual.store.base import ERASE_AT
 
@@ -296,7 +296,7 @@ def test_bounds_say_for_which_class_they_are(cli, spread, rows, verdict):
 
 
 def test_bench_prints_the_report(cli, monkeypatch):
-    from accrual.experiments import bench
+    from accrual.studies import bench
 
     monkeypatch.setattr(bench, "report", lambda: [("one policy-round", "80 ns")])
     code, out, _ = cli("bench")

@@ -24,7 +24,8 @@ from accrual.client import AsyncClient, Client, Decision, InputError, Piece, Ser
 from accrual.client.errors import error_of
 from accrual.client.retry import pause
 from accrual.core.version import VERSION
-from accrual.service import messages, traffic_routes, verdict_messages
+from accrual.service import messages, traffic_routes
+from accrual.service import messages as verdict_messages
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,8 @@ import pytest
 from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
-from accrual.service import messages, refusals, traffic_routes, verdict_messages
+from accrual.service import messages, refusals, traffic_routes
+from accrual.service import messages as verdict_messages
 
 HERE = Path(__file__).parents[2] / "clients" / "typescript"
 NOT_TRIED = "the TypeScript client was not tried: "

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.experiments.contextual_problems import generate
-from accrual.experiments.named_problems import named_problem, with_yardsticks
-from accrual.experiments.paper import NAMED_PROBLEMS
-from accrual.experiments.toml_files import load, read
-from accrual.laws import LAWS
+from accrual.problems.laws import LAWS
+from accrual.studies.gallery.contextual_problems import generate
+from accrual.studies.paper.problems import NAMED_PROBLEMS
+from accrual.studies.problem_files import load, named_problem, read, with_yardsticks
 
 PROBLEM = "[problem]\ncaps = [4, 8]\nwindow = 4\ngroups = 2\n"
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accrual.core.jit import kernel
-from accrual.core.native_tuple import native_tuple
+from accrual.core.jit.compiler import kernel
+from accrual.core.jit.native_tuples import native_tuple
 
 
 class State(NamedTuple):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from accrual.core.beta import beta
-from accrual.core.jit import kernel
-from accrual.core.random import POLICY, REWARDS, draw, philox
+from accrual.core.jit.compiler import kernel
+from accrual.core.random import POLICY, REWARDS, beta, draw, philox
 
 # Random123's known answers for philox4x32-10: counter, key, output.
 KNOWN = [

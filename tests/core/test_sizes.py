@@ -13,7 +13,7 @@ FILE_MOST, METHODS_MOST, FUNCTION_MOST = 500, 20, 100  # lines, methods, lines
 # The public face: what a user can do is there in one place.
 LARGE_CLASSES = {"Bandit", "Client", "AsyncClient"}
 # One compiled loop each, with the factory around it: a GPU keeps in registers only what is in one function.
-KERNELS = {("engine/cuda_kernels.py", name) for name in ("chain_kernel", "team_kernel", "advance")}
+KERNELS = {("engine/cuda/kernels.py", name) for name in ("chain_kernel", "team_kernel", "advance")}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

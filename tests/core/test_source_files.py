@@ -14,12 +14,12 @@ import json
 from pathlib import Path
 import accrual as ac
 from accrual.core import source_files
-from accrual.core.jit import fingerprint
-from accrual.engine.cpu import loop
-from accrual.environment.feed import fill_kernel
-from accrual.environment.laws import pack
+from accrual.core.jit.compiler import fingerprint
+from accrual.engine.fast_loop import loop
+from accrual.engine.feed import fill_kernel
+from accrual.engine.law_kernels import pack
 from accrual.live.ledger import Ledger
-from accrual.live.snapshot import form_of
+from accrual.live.log_follower import form_of
 
 policy = ac.AgeIMED()
 ledger = Ledger(policy, [1.0, 1.0], 12)
@@ -37,8 +37,8 @@ def fingerprints(edited=None):
     assert None not in found.values()
     return found
 
-edits = [None, "engine/plot.py", "engine/simulate.py", "cli/app.py", "experiments/cells.py",
-         "laws.py", "policy/age.py", "live/ledger.py"]
+edits = [None, "engine/result.py", "engine/simulate.py", "cli/app.py", "runs/cells.py",
+         "laws.py", "policies/age.py", "live/ledger.py"]
 print(json.dumps([fingerprints(edited) for edited in edits]))
 """
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.engine.batches import Batches, play_batches
-from accrual.experiments import families, listening
-from accrual.policy import habits
+from accrual.engine.batch_loop import Batches, play_batches
+from accrual.problems import families
+from accrual.studies.gallery import habits, listening
 from accrual.testing import PolicySuite
 
 

@@ -12,8 +12,8 @@ from own_policy import PieceMOSS
 import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError, MissingExtra
-from accrual.policy.catalog import CATALOG
-from accrual.policy.clusters import Cluster, ClusteredTPUCBFRG
+from accrual.policies.catalog import CATALOG
+from accrual.policies.clusters import Cluster, ClusteredTPUCBFRG
 
 ROUNDS = 30  # two windows and a half; with more, no other line of the engines and policies is reached
 
@@ -146,7 +146,7 @@ def test_simulator_plain_python_and_compiled_code_agree_to_the_bit():
 
 
 def has_gpu():
-    from accrual.engine.cuda_jit import cuda
+    from accrual.engine.cuda.compiler import cuda
 
     return cuda.is_available()
 
@@ -174,7 +174,7 @@ def test_commands_say_so_too_and_compute_nothing(words, tmp_path, capsys):
 def test_with_a_driver_and_no_toolkit_one_line_names_it(monkeypatch):
     if has_gpu():
         pytest.skip("there is a GPU")
-    from accrual.engine.cuda_jit import cuda
+    from accrual.engine.cuda.compiler import cuda
 
     monkeypatch.setattr(cuda, "is_available", lambda: False)
     monkeypatch.setattr(cuda, "cuda_error", lambda: None)
@@ -186,7 +186,7 @@ def test_where_no_kernel_runs_one_line_says_what_it_needs(monkeypatch):
     """What numba raises without a driver stands in for its many other complaints, of a toolkit say."""
     if has_gpu():
         pytest.skip("there is a GPU")
-    from accrual.engine.cuda_jit import cuda
+    from accrual.engine.cuda.compiler import cuda
 
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     with pytest.raises(
@@ -197,7 +197,7 @@ def test_where_no_kernel_runs_one_line_says_what_it_needs(monkeypatch):
 
 def test_without_the_extra_one_line_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba_cuda", None)
-    for name in ("accrual.engine.cuda", "accrual.engine.cuda_kernels", "accrual.engine.cuda_jit"):
+    for name in ("accrual.engine.cuda.engine", "accrual.engine.cuda.kernels", "accrual.engine.cuda.compiler"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(MissingExtra, match=r"numba_cuda.*pip install 'accrual\[cuda\]'$"):
         ac.simulate(ac.paper.setting1(), [ac.UCB1()], 100, device="cuda")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accrual.core.errors import need
-from accrual.engine import cuda_jit
+from accrual.engine.cuda import compiler
 
 GPU = SimpleNamespace(magic_tuple=lambda: ("cc 9.0",))
 CONTEXT = SimpleNamespace(codegen=lambda: GPU, refresh=lambda: None)
@@ -28,7 +28,7 @@ class Kernel(SimpleNamespace):
 @pytest.fixture
 def caches(tmp_path, monkeypatch):
     """Make a kernel's cache as a new process would: of a function that is another object each time."""
-    if cuda_jit.SIMULATED:
+    if compiler.SIMULATED:
         pytest.skip("the simulator compiles nothing")
     dispatchers = need("numba.cuda.dispatcher", "cuda")
     monkeypatch.setattr(need("numba.cuda.core.config", "cuda"), "CACHE_DIR", str(tmp_path))
@@ -37,7 +37,7 @@ def caches(tmp_path, monkeypatch):
     def make(code: str) -> Any:
         def play() -> None: ...
 
-        return cuda_jit._disk_cache(play, code)
+        return compiler._disk_cache(play, code)
 
     return make
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from accrual.engine.plot import _short
-from accrual.engine.result import Result
+from accrual.engine.result import Result, _short
 
 
 @pytest.fixture(autouse=True)

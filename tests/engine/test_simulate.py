@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.engine.record import record
+from accrual.engine.recording import record
 
 
 def test_setting_1_at_a_fifth_of_the_runs():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.experiments.bench import compared, compile_for
+from accrual.studies.bench import compared, compile_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,9 +36,9 @@ def test_import_leaves_heavy_packages_alone() -> None:
 def test_a_later_process_finds_the_kernels_compiled(tmp_path: Path) -> None:
     code = (
         "import accrual as ac\n"
-        "from accrual.engine.cpu import loop\n"
-        "from accrual.environment.feed import fill_kernel\n"
-        "from accrual.environment.laws import pack\n"
+        "from accrual.engine.fast_loop import loop\n"
+        "from accrual.engine.feed import fill_kernel\n"
+        "from accrual.engine.law_kernels import pack\n"
         "policy = ac.UCB1()\n"
         "ac.simulate(ac.paper.setting1(), [policy], 100, runs=1, threads=1)\n"
         "draw = pack(ac.paper.setting1()).draw\n"

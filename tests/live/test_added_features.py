@@ -15,16 +15,16 @@ from tests.proof.folds import refold
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.features import Features
-from accrual.live.check import check_events
 from accrual.live.commit import Decide
-from accrual.live.contexts import told_by_store
+from accrual.live.contexts.contexts import told_by_store
 from accrual.live.ledger import Ledger
+from accrual.live.log_follower import check_events
 from accrual.live.verify import learned, same_bits, verify_snapshots
-from accrual.policy.contextual import ContextualPolicy
+from accrual.policies.contexts import ContextualPolicy
+from accrual.store.admin.exports import export
 from accrual.store.backends import open_store
 from accrual.store.base import StoreDamaged
-from accrual.store.event_schema import Kind, columns
-from accrual.store.export import export
+from accrual.store.events import Kind, columns
 from accrual.store.memory import MemoryStore
 
 FIRST = {"plan": ["free", "paid"]}

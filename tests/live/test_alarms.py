@@ -8,12 +8,12 @@ import pytest
 from benchmarks.drift import first_alarms, watch_all
 
 import accrual as ac
-from accrual.core.jit import python_function
+from accrual.core.jit.compiler import python_function
 from accrual.core.random import ALARM, coin
-from accrual.live import alarms as parts
-from accrual.live.alarms import BINS, FALSE_ALARM, bin_of, no_alarms, watch, with_arms
 from accrual.live.ledger import Ledger
 from accrual.live.verify import learned, refold, same_bits
+from accrual.live.watch import alarms as parts
+from accrual.live.watch.alarms import BINS, FALSE_ALARM, bin_of, no_alarms, watch, with_arms
 from accrual.store.memory import MemoryStore
 
 
@@ -164,7 +164,7 @@ def test_an_old_log_is_left_out():
 def test_nothing_is_said_where_the_policy_chooses_by_contexts():
     ledger = Ledger(ac.LinTS(), [1.0, 1.0], 5)
     assert len(ledger.alarms.raised) == 0
-    from accrual.live.alarm_state import alarm_state
+    from accrual.live.watch.alarms import alarm_state
 
     state = alarm_state(ledger.alarms, True, str)
     assert "chooses by contexts" in state.sentence

@@ -14,10 +14,10 @@ from tests.proof.folds import refold
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.core.jit import python_function
-from accrual.live.contexts import told_by_store
+from accrual.core.jit.compiler import python_function
+from accrual.live.contexts.contexts import told_by_store
 from accrual.live.verify import learned, same_bits, verify_snapshots
-from accrual.policy.age_model import expected_level
+from accrual.policies.age_prior.model import expected_level
 from accrual.store.backends import open_store
 from accrual.store.base import AddArm, Status
 

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.engine.record import record
+from accrual.engine.recording import record
 from accrual.live.commit import Decide, _Caller, salt_of
 from accrual.live.log_follower import LogFollower
-from accrual.policy.base import Policy
-from accrual.policy.catalog import CATALOG, policy_text
+from accrual.policies.base import Policy
+from accrual.policies.catalog import CATALOG, policy_text
 from accrual.store.base import (
     AddArm,
     CloseDecision,
@@ -33,7 +33,7 @@ from accrual.store.base import (
     StoreError,
 )
 from accrual.store.memory import MemoryStore
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.sqlite.store import SQLiteStore
 
 WINDOW = 12
 ARMS = ["jazz", "rock", "talk"]

@@ -13,8 +13,8 @@ from accrual.core.features import Features
 from accrual.core.interval import Interval
 from accrual.core.reward_model import Observed, cross_fit
 from accrual.live import context_worth
-from accrual.live.closed_log import Bounds, read_closed
-from accrual.live.guardrails import Guardrail
+from accrual.live.context_worth import Bounds, read_closed
+from accrual.live.watch.guardrails import Guardrail
 from accrual.store.memory import MemoryStore
 
 FEATURES = {"plan": ["free", "paid"], "visits": (0, 10)}

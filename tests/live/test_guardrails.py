@@ -11,15 +11,15 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.core.jit import python_function
-from accrual.experiments.trial import even_shares
-from accrual.live.evidence import BETS, SCORED, WEIGHTS
-from accrual.live.guards import evidence_of, guard, least_excess, no_guards
+from accrual.core.jit.compiler import python_function
+from accrual.evaluate.plan import even_shares
 from accrual.live.verify import learned, refold, same_bits
+from accrual.live.watch.evidence import BETS, SCORED, WEIGHTS
+from accrual.live.watch.guardrails import evidence_of, guard, least_excess, no_guards
 from accrual.store import migrate
+from accrual.store.admin.exports import export
 from accrual.store.base import NewPiece, RetireArm, StoreError
-from accrual.store.event_schema import Kind
-from accrual.store.export import export
+from accrual.store.events import Kind
 
 REFUNDS = {"refunds": ac.Guardrail(margin=0.02, action="retire")}
 

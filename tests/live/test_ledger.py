@@ -17,15 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accrual as ac
-from accrual.core.events import Decision
-from accrual.core.jit import _fingerprint
-from accrual.engine.record import record
-from accrual.live.fold import fold
-from accrual.live.ledger import Ledger
-from accrual.live.pending import open_rows
-from accrual.policy.age_cells import KAPPA_START
-from accrual.policy.base import Functions, Policy, no_amended
-from accrual.policy.catalog import CATALOG
+from accrual.core.jit.compiler import _fingerprint
+from accrual.engine.recording import record
+from accrual.live.kernels.folding import fold
+from accrual.live.kernels.pending import open_rows
+from accrual.live.ledger import Decision, Ledger
+from accrual.policies.age_cells import KAPPA_START
+from accrual.policies.base import Functions, Policy, no_amended
+from accrual.policies.catalog import CATALOG
 
 WAITING = [name for name in CATALOG if not CATALOG[name].example().immediate]
 KINDS = ["TPUCBFRG", "DelayedUCB1", "IMED", "TPUCBEW", "AgeIMED"]  # between them, every statistic

@@ -9,11 +9,11 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.fit.schema import Fitted
 from accrual.live import prior as priors
 from accrual.live.verify import learned, refold, same_bits, verify_snapshots
+from accrual.logs.fitted import Fitted
+from accrual.store.admin.exports import export
 from accrual.store.backends import open_store
-from accrual.store.export import export
 from accrual.store.memory import MemoryStore
 
 ARMS = {"jazz": 2.0, "rock": 2.0}

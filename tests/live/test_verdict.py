@@ -8,12 +8,12 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.experiments.trial import trials
-from accrual.live.evidence import BETS, DOWN, LOW, SCORED, SKIPPED, UP, WEIGHTS, no_evidence, score
-from accrual.live.sequences import arm_bounds, pair_bounds, sums_of
-from accrual.live.verdict import Pace, verdict
+from accrual.evaluate.plan import trials
 from accrual.live.verify import learned, refold, same_bits
-from accrual.policy.floor import Limits, drawn, limits_of, propensity
+from accrual.live.watch.evidence import BETS, DOWN, LOW, SCORED, SKIPPED, UP, WEIGHTS, no_evidence, score
+from accrual.live.watch.sequences import arm_bounds, pair_bounds, sums_of
+from accrual.live.watch.verdicts import Pace, verdict
+from accrual.policies.floor import Limits, drawn, limits_of, propensity
 from accrual.store import migrate
 
 PACE = Pace(0, 1.0, 10.0)

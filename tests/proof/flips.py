@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live.commit import Decide
-from accrual.store import key_index, sqlite
+from accrual.store.admin.recovery import recover
 from accrual.store.base import CloseDecision, NewPiece, StoreError
-from accrual.store.recover import recover
+from accrual.store.sqlite import key_index
+from accrual.store.sqlite import store as sqlite
 
 NAME = "plays"
 SMALL = {(sqlite, "_BLOCK"): 64, (key_index, "_RUN"): 96, (key_index, "_SLOTS"): 1 << 12}
@@ -108,7 +109,7 @@ def outcome(folder: Path, made: Made) -> str:
 
 
 def _found(folder: Path, made: Made) -> str:
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (the process ends)
+    sys.stderr = open(os.devnull, "w")
     try:
         shown = look(folder, -1)
     except (InputError, StoreError) as error:

@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from accrual.store.base import AddArm, BanditRow, NewDecisions, NewPiece, StoreRequest
-from accrual.store.event_schema import Events, Kind
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.events import Events, Kind
+from accrual.store.sqlite.store import SQLiteStore
 
 # Where there is one, a folder in memory: to sync thousands of files on a real disk takes its time.
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -17,7 +17,7 @@ from accrual.store.base import (
     Status,
     StoreRequest,
 )
-from accrual.store.event_schema import Kind
+from accrual.store.events import Kind
 
 
 @dataclass

@@ -14,7 +14,7 @@ import asyncpg
 import accrual as ac
 from accrual.live.verify import learned
 from accrual.store.base import NewPiece, Status
-from accrual.store.postgres import PostgresStore
+from accrual.store.postgres.store import PostgresStore
 
 CONNECTIONS = 16
 _BATCH = 20

@@ -14,11 +14,11 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.live.verify import learned, refold, same_bits
-from accrual.store import readers
+from accrual.store.admin import readers
+from accrual.store.admin.backups import backup, restore
+from accrual.store.admin.readers import open_reader
+from accrual.store.admin.verification import verify
 from accrual.store.backends import open_store
-from accrual.store.backup import backup, restore
-from accrual.store.readers import open_reader
-from accrual.store.verify import verify
 
 # How many, and how many events at least from one to the next: each is to be of another moment.
 TIMES = [pytest.param(2, 200, id="quick"), pytest.param(20, 2_000, id="long", marks=pytest.mark.slow)]

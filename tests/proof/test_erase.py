@@ -11,11 +11,11 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
+from accrual.store.admin.readers import open_reader
+from accrual.store.admin.verification import verify
 from accrual.store.backends import open_store
 from accrual.store.base import ARCHIVED, ERASE_AT, NewDecisions, NewPiece
 from accrual.store.migrate import upgrade
-from accrual.store.readers import open_reader
-from accrual.store.verify import verify
 
 ERASE = """
 import sys, time

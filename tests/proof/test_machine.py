@@ -24,12 +24,12 @@ from tests.proof.model import Model
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.live import catch_up_thread
+from accrual.live import bandit as catch_up_thread
 from accrual.live.commit import Ask, Decide
 from accrual.live.verify import learned, same_bits
-from accrual.store.backup import backup, restore
+from accrual.store.admin.backups import backup, restore
 from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, RetireArm, StoreRequest
-from accrual.store.event_schema import Events, Kind
+from accrual.store.events import Events, Kind
 from accrual.store.migrate import upgrade
 
 WINDOW = 6

@@ -14,12 +14,12 @@ from tests.postgres import Server
 
 import accrual as ac
 from accrual.live.verify import learned, refold, same_bits
+from accrual.store.admin.readers import open_reader
+from accrual.store.admin.verification import verify
 from accrual.store.backends import open_store
 from accrual.store.base import NewPiece, StoreError
-from accrual.store.postgres import _APPEND
-from accrual.store.postgres_arrays import encode
-from accrual.store.readers import open_reader
-from accrual.store.verify import verify
+from accrual.store.postgres.arrays import encode
+from accrual.store.postgres.store import _APPEND
 
 FAILURES = [pytest.param(2, id="quick"), pytest.param(20, id="long", marks=pytest.mark.slow)]
 # A connection whose server is gone cannot be closed in order, and the driver complains of that.

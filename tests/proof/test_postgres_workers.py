@@ -15,10 +15,10 @@ from tests.postgres import server
 
 from accrual.live import config
 from accrual.live.verify import learned, refold
+from accrual.store.admin.readers import open_reader
+from accrual.store.admin.verification import verify
 from accrual.store.base import AddArm, NewDecisions
-from accrual.store.postgres import PostgresStore
-from accrual.store.readers import open_reader
-from accrual.store.verify import verify
+from accrual.store.postgres.store import PostgresStore
 
 RACES = [pytest.param(2, 4_000, id="quick"), pytest.param(4, 200_000, id="long", marks=pytest.mark.slow)]
 SHARED = [pytest.param(2, 40, id="quick"), pytest.param(4, 1_000, id="long", marks=pytest.mark.slow)]

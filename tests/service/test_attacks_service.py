@@ -28,7 +28,7 @@ from accrual.service import keys as keyring
 from accrual.service.server import _need_descriptors
 from accrual.store.backends import open_store
 from accrual.store.base import StoreError
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.sqlite.store import SQLiteStore
 
 JSON = {"Content-Type": "application/json"}
 STATE = "/v1/bandits/plays/state"
@@ -286,7 +286,7 @@ def test_a_whole_number_may_have_a_point(shared):
 def test_warnings_are_logged_as_json():
     """numpy's were lines of text amid those of JSON."""
     code = (
-        "import logging.config, numpy, warnings; from accrual.service.json_logs import logging_config\n"
+        "import logging.config, numpy, warnings; from accrual.service.server import logging_config\n"
         "logging.config.dictConfig(logging_config())\n"
         "numpy.float64(1e308) * numpy.float64(10)"
     )

@@ -19,10 +19,10 @@ from tests.browsing import CHROMIUM, NOTICE, Watched, started, watched
 from tests.serving import BODY, Service, problem, serving, wait_until
 
 from accrual.cli import app
-from accrual.demo import PROBLEM, Demo, Regret
-from accrual.policy.age_imed import AgeIMED
-from accrual.service import dashboard, share_history
+from accrual.policies.age_imed import AgeIMED
+from accrual.service import bandit_routes, dashboard
 from accrual.service.asgi import POLICY
+from accrual.studies.demo import PROBLEM, Demo, Regret
 
 EVIL = "<img src=x onerror=alert(1)>"
 BEST = "Statistics you can use"
@@ -161,8 +161,8 @@ def test_history_of_a_short_log_is_whole(plain, monkeypatch):
     assert found["at"] == [100.0, 200.0, 300.0, 400.0, 500.0]
     arms = plain.get("/v1/bandits/past/state").json()["arms"]
     assert np.sum(found["counts"], axis=0).tolist() == [arm["decisions"] for arm in arms]
-    monkeypatch.setattr(share_history, "_STRETCHES", 4)
-    monkeypatch.setattr(share_history, "_LENGTH", 50)
+    monkeypatch.setattr(bandit_routes, "_STRETCHES", 4)
+    monkeypatch.setattr(bandit_routes, "_LENGTH", 50)
     sampled = plain.get("/v1/bandits/past/history").json()  # of 502 events: the two arms, then decisions
     assert sampled["decisions"] == [48, 198, 349, 500]
     assert [sum(counts) for counts in sampled["counts"]] == [48, 50, 50, 50]

@@ -14,7 +14,7 @@ import accrual as ac
 from accrual.service.asgi import POLICY
 from accrual.store.backends import open_store
 from accrual.store.base import ERASE_AT, StoreError
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.sqlite.store import SQLiteStore
 
 
 @pytest.fixture(scope="module")

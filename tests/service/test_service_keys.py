@@ -15,7 +15,7 @@ from accrual.service.app import create, prepare
 from accrual.service.keys import KeyRing, new_key
 from accrual.service.settings import Settings, load, named
 from accrual.store import migrate
-from accrual.store.keys import open_keys
+from accrual.store.admin.key_table import open_keys
 
 
 def url(folder) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.serving import BODY, problem, serving
 
 import accrual as ac
-from accrual.service import bandit_pool, supervision
+from accrual.service import app, bandit_pool
 from accrual.service.metrics import Metrics
 
 DOCUMENTED = "TPUCBFRG(alpha=50, spread=begin)"  # the example of the documentation
@@ -19,7 +19,7 @@ DOCUMENTED = "TPUCBFRG(alpha=50, spread=begin)"  # the example of the documentat
 @pytest.fixture(autouse=True)
 def _logs(monkeypatch):
     """What is logged goes on to pytest; the service's own settings would keep it."""
-    for module in (bandit_pool, supervision):
+    for module in (bandit_pool, app):
         monkeypatch.setattr(module, "log", logging.getLogger("seen"))
 
 
@@ -65,14 +65,14 @@ def test_one_that_cannot_be_opened_is_named_and_the_others_are_served(tmp_path, 
     "error", [ac.InputError("no file"), ValueError("anything"), OSError("no descriptor")]
 )
 def test_a_task_that_fails_is_logged_counted_and_started_again(error, caplog, monkeypatch):
-    monkeypatch.setattr(supervision, "_PAUSE", 0.0)
+    monkeypatch.setattr(app, "_PAUSE", 0.0)
     metrics, left = Metrics(), [error, error]
 
     async def job() -> None:
         if left:
             raise left.pop()
 
-    asyncio.run(supervision.supervise("keys", job, metrics))
+    asyncio.run(app.supervise("keys", job, metrics))
     assert not left
     assert b'accrual_task_failures_total{task="keys"} 2.0' in metrics.page()
     assert [record.__dict__["task"] for record in caplog.records] == ["keys", "keys"]

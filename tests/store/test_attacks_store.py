@@ -18,12 +18,14 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.cli.app import run
-from accrual.core import file_lock
+from accrual.core import files
 from accrual.core.errors import InputError
 from accrual.service.keys import new_key
-from accrual.store import checksums, key_index, lock, migrate, sqlite
+from accrual.store import checksums, lock, migrate
+from accrual.store.admin.backups import backup, restore
+from accrual.store.admin.key_table import open_keys
+from accrual.store.admin.recovery import recover
 from accrual.store.backends import open_store
-from accrual.store.backup import backup, restore
 from accrual.store.base import (
     AddArm,
     CloseDecision,
@@ -34,11 +36,11 @@ from accrual.store.base import (
     StoreError,
     StoreRequest,
 )
-from accrual.store.event_schema import TABLES
-from accrual.store.keys import open_keys
-from accrual.store.recover import recover
-from accrual.store.sqlite import SQLiteStore
-from accrual.store.wal import lost
+from accrual.store.events import TABLES
+from accrual.store.sqlite import key_index
+from accrual.store.sqlite import store as sqlite
+from accrual.store.sqlite.store import SQLiteStore
+from accrual.store.sqlite.wal import lost
 
 ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 1.0, 80.0, about=bytes(range(16)))]
 
@@ -76,7 +78,7 @@ def test_no_second_writer_by_any_path(tmp_path, way):
     with closing(SQLiteStore(str(path))):
         with pytest.raises(InputError, match="open for writing already"):
             SQLiteStore(str(other))
-        code = f"from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(other)!r})"
+        code = f"from accrual.store.sqlite.store import SQLiteStore; SQLiteStore({str(other)!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert "is open for writing already" in done.stderr.splitlines()[-1]
     SQLiteStore(str(other)).close()
@@ -86,7 +88,9 @@ def test_no_second_writer_after_the_lock_file_was_removed(tmp_path):
     number = filled(tmp_path / "plays.db")
     with closing(SQLiteStore(str(tmp_path / "plays.db"))) as store:
         (tmp_path / "plays.db.lock").unlink()
-        code = f"from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
+        code = (
+            f"from accrual.store.sqlite.store import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
+        )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert "is open for writing already" in done.stderr.splitlines()[-1]
         store.append(number, [NewDecisions((0,), (80.0,))], 0.0)
@@ -97,7 +101,7 @@ def test_a_second_writer_is_refused_at_its_first_commit(tmp_path, monkeypatch):
     number = filled(tmp_path / "plays.db")
     first = SQLiteStore(str(tmp_path / "plays.db"))
     with monkeypatch.context() as second_process:
-        second_process.setattr(file_lock, "fcntl", None)
+        second_process.setattr(files, "fcntl", None)
         for name, kind in {"_held": set, "_descriptors": dict, "_connections": Counter}.items():
             second_process.setattr(lock, name, kind())
         second = SQLiteStore(str(tmp_path / "plays.db"))
@@ -153,7 +157,7 @@ def crashed(folder) -> None:
     filled(folder / "s.db")
     code = (
         "import os, sys\nfrom accrual.store.base import NewDecisions\n"
-        "from accrual.store.sqlite import SQLiteStore\n"
+        "from accrual.store.sqlite.store import SQLiteStore\n"
         "s = SQLiteStore(sys.argv[1])\n"
         "for _ in range(50): s.append(1, [NewDecisions((0,), (80.0,))], 0.0)\n"
         "os._exit(0)"
@@ -467,7 +471,7 @@ def test_the_index_is_made_again_from_the_tables(tmp_path, short_runs):
 
 
 def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch, short_runs):
-    from accrual.store import sqlite_rows
+    from accrual.store.sqlite import rows as sqlite_rows
 
     for module in (key_index, sqlite_rows):
         monkeypatch.setattr(module, "hash_of", lambda kind, subject, key: 7)

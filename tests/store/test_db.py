@@ -19,16 +19,16 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.core.features import Features, feature_bytes
-from accrual.fit.log import open_log
+from accrual.logs.log import open_log
 from accrual.store import checksums, migrate
 from accrual.store.address import parse
+from accrual.store.admin.backups import backup, restore
+from accrual.store.admin.exports import export
+from accrual.store.admin.readers import open_reader
+from accrual.store.admin.verification import _CHECKS, verify
 from accrual.store.backends import open_store
-from accrual.store.backup import backup, restore
 from accrual.store.base import AddArm, AddFeature, CloseDecision, NewDecisions, NewPiece, RetireArm
-from accrual.store.event_schema import TABLES, select_all
-from accrual.store.export import export
-from accrual.store.readers import open_reader
-from accrual.store.verify import _CHECKS, verify
+from accrual.store.events import TABLES, select_all
 
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 

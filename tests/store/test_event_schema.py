@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from accrual.core.jit import python_function
-from accrual.live import event_fields
+from accrual.core.jit.compiler import python_function
+from accrual.live.kernels import folding
 from accrual.store.base import StoredArm
-from accrual.store.event_schema import (
+from accrual.store.events import (
     ChangeRow,
     DecisionRow,
     Kind,
@@ -29,10 +29,10 @@ ARM = StoredArm("jazz", 1.5, 60.0, False)
 @pytest.mark.parametrize(
     ("field", "place", "value"),
     [
-        (event_fields.decision_salt, 0, DECISION.salt),
-        (event_fields.decision_window, 0, DECISION.window),
-        (event_fields.new_arm_cap, 1, ARM.cap),
-        (event_fields.new_arm_window, 1, ARM.window),
+        (folding.decision_salt, 0, DECISION.salt),
+        (folding.decision_window, 0, DECISION.window),
+        (folding.new_arm_cap, 1, ARM.cap),
+        (folding.new_arm_window, 1, ARM.window),
     ],
 )
 def test_a_field_of_an_event_is_that_of_its_row(field: Callable[..., Any], place: int, value: float) -> None:

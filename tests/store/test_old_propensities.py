@@ -10,10 +10,11 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.store import checksums, migrate, sqlite
+from accrual.store import checksums, migrate
 from accrual.store.address import parse
-from accrual.store.event_schema import PACKED, TABLES, block_events, select_all
-from accrual.store.readers import open_reader
+from accrual.store.admin.readers import open_reader
+from accrual.store.events import PACKED, TABLES, block_events, select_all
+from accrual.store.sqlite import store
 
 NEWER = {"propensity", "context", "stream", "declared", "about"}  # columns that revision 0005 does not have
 
@@ -91,7 +92,7 @@ def test_an_old_store_says_that_no_propensity_was_recorded(kind, tmp_path, monke
         new, old = (f"sqlite:///{tmp_path}/{name}.db" for name in ("new", "old"))
     else:
         new, old = server().database(), server().database()
-    monkeypatch.setattr(sqlite, "_BLOCK", 100)
+    monkeypatch.setattr(store, "_BLOCK", 100)
     state = filled(new)
     upgrade_to(old, "0005", monkeypatch)
     (write_sqlite if kind == "sqlite" else write_postgres)(new, old)

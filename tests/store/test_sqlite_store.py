@@ -11,7 +11,6 @@ import pytest
 
 import accrual as ac
 from accrual.service.keys import ready_keys
-from accrual.store import sqlite
 from accrual.store.base import (
     AddArm,
     CloseDecision,
@@ -22,10 +21,11 @@ from accrual.store.base import (
     StoreError,
     StoreRequest,
 )
-from accrual.store.event_schema import Events, columns
+from accrual.store.events import Events, columns
 from accrual.store.memory import MemoryStore
-from accrual.store.sqlite import SQLiteStore
-from accrual.store.sqlite_rows import event_rows
+from accrual.store.sqlite import store as sqlite
+from accrual.store.sqlite.rows import event_rows
+from accrual.store.sqlite.store import SQLiteStore
 
 ARMS = [AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 80.0)]
 
@@ -145,7 +145,7 @@ def test_a_second_writer_is_refused_in_one_line(store, tmp_path):
     ):
         with pytest.raises(ac.InputError, match=r"sqlite:///.*plays\.db is open for writing already"):
             action()
-    code = f"from accrual.store.sqlite import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
+    code = f"from accrual.store.sqlite.store import SQLiteStore; SQLiteStore({str(tmp_path / 'plays.db')!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "is open for writing already" in done.stderr.splitlines()[-1]
     store.close()
@@ -184,7 +184,7 @@ def test_bandits_of_one_store_do_not_meet(store):
 def test_an_open_database_needs_no_alembic(store, tmp_path):
     store.close()
     code = (
-        f"import sys; from accrual.store.sqlite import SQLiteStore as S; S({str(tmp_path / 'plays.db')!r}); "
+        f"import sys; from accrual.store.sqlite.store import SQLiteStore as S; S({str(tmp_path / 'plays.db')!r}); "
         "print('alembic' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,12 +11,12 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.store import notifications
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import NewDecisions, NewPiece, StoreClosed, StoreError
 from accrual.store.memory import MemoryStore
-from accrual.store.postgres import PostgresStore
-from accrual.store.sqlite import SQLiteStore
+from accrual.store.postgres import pool
+from accrual.store.postgres.store import PostgresStore
+from accrual.store.sqlite.store import SQLiteStore
 from accrual.testing import StoreSuite
 from accrual.testing.acceptance import JAZZ
 
@@ -59,7 +59,7 @@ def after(seconds, store, bandit):
 
 
 def test_another_worker_is_told(pair, monkeypatch):
-    monkeypatch.setattr(notifications, "_LOOK", 60.0)  # so nobody finds out by looking
+    monkeypatch.setattr(pool, "_LOOK", 60.0)  # so nobody finds out by looking
     one, two, bandit = pair
     timer = after(0.5, one, bandit)
     assert two.wait(bandit, 1, timeout=30.0)
@@ -67,7 +67,7 @@ def test_another_worker_is_told(pair, monkeypatch):
 
 
 def test_another_worker_finds_out_if_it_is_not_told(pair, monkeypatch):
-    monkeypatch.setattr(notifications.Notifications, "_wake", lambda *_: None)
+    monkeypatch.setattr(pool.Notifications, "_wake", lambda *_: None)
     one, two, bandit = pair
     timer = after(0.2, one, bandit)
     assert two.wait(bandit, 1, timeout=30.0)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, divides, whole
-from accrual.problem import Problem
+from accrual.problems.problem import Problem
 
 Array = npt.NDArray[np.float64]
 Curve = Any  # a float for one horizon, an array for an array of them

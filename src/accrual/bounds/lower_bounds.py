@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from accrual.bounds.common import ROUNDING, Array, Curve, behind, curve, phi
 from accrual.core.errors import InputError, whole
-from accrual.problem import Problem
-from accrual.spread import Spread, SpreadLike, Uniform, as_spread
+from accrual.problems.problem import Problem
+from accrual.problems.spreads import Spread, SpreadLike, Uniform, as_spread
 
 _OVER = 1e-9  # so much more than its cap may a group's mean be, by rounding alone
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from accrual.bounds.common import ROUNDING, Array, Curve, OfLog, behind, curve, horizons, phi
 from accrual.core.errors import whole
-from accrual.problem import Problem
-from accrual.spread import SpreadLike, Uniform, as_spread
+from accrual.problems.problem import Problem
+from accrual.problems.spreads import SpreadLike, Uniform, as_spread
 
 # What is left of the union bounds in UCB1's proof: 1 for rounding up, pi^2 / 3 for sum 2 t^-2.
 _REST = 1.0 + math.pi**2 / 3.0

@@ -7,6 +7,6 @@ from accrual.cli.output import show_table
 
 def bench() -> None:
     """Measure the simulator on this machine."""
-    from accrual.experiments.bench import report
+    from accrual.studies.bench import report
 
     show_table(["measurement", "value"], [list(row) for row in report()])

@@ -9,12 +9,12 @@ import typer
 from accrual.cli.options import Horizon, Plot, Setting
 from accrual.cli.output import PICTURES, say, show_table, writable
 from accrual.core.errors import need, whole
-from accrual.core.figures import figure
 from accrual.core.files import replacing
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
-    from accrual.problem import Problem
-    from accrual.spread import Spread
+    from accrual.problems.problem import Problem
+    from accrual.problems.spreads import Spread
 
 _ONE = "lower, groups with one chance"
 _FREE = "lower, groups with free chances"
@@ -32,11 +32,11 @@ def bounds(
 ) -> None:
     """Print upper and lower bounds on the regret."""
     from accrual.bounds import theorem1_factor
-    from accrual.contextual import ContextualProblem
     from accrual.core.errors import InputError
     from accrual.core.random import ROUND_MOST
-    from accrual.experiments.toml_files import load
-    from accrual.spread import parse
+    from accrual.problems.contexts import ContextualProblem
+    from accrual.problems.spreads import parse
+    from accrual.studies.problem_files import load
 
     problem = load(setting).problem
     if isinstance(problem, ContextualProblem):
@@ -102,7 +102,7 @@ def _verdict(values: dict[str, float]) -> str:
 def _draw(curves: dict[str, Any], horizon: int, path: Any) -> None:
     import numpy as np
 
-    from accrual.core.colours import COLOURS
+    from accrual.core.pictures import COLOURS
 
     ax = need("matplotlib.figure", "plot").Figure(figsize=(9, 5), layout="tight").subplots()
     rounds = np.unique(np.rint(np.geomspace(min(10, horizon), horizon, 300)))

@@ -13,13 +13,13 @@ from accrual.cli.log import LogOptions, with_log
 from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
 from accrual.cli.output import say, show_table, writable
 from accrual.core.errors import InputError, need
-from accrual.core.figures import figure
 from accrual.core.files import write_csv
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
     from accrual.core.interval import Interval
-    from accrual.experiments.comparison_result import Comparison
-    from accrual.experiments.runner import Executor
+    from accrual.evaluate.compare import Comparison
+    from accrual.runs.runner import Executor
 
 
 class CompareExtent(NamedTuple):
@@ -74,11 +74,19 @@ def compare(
     """
     need("matplotlib", "plot")
     source.check_uniform()
-    from accrual.experiments import comparison_setup
-    from accrual.experiments.cells import gather_results
-    from accrual.experiments.comparison_result import make_comparison
-    from accrual.experiments.runner import Local, run_cells
-    from accrual.report.compare import PAGE, TABLE, write_report
+    from accrual.evaluate.compare import (
+        PAGE,
+        TABLE,
+        comparison_cells,
+        comparison_policies,
+        make_comparison,
+        notes,
+        set_up,
+        usual_horizon,
+        write_report,
+    )
+    from accrual.runs.cells import gather_results
+    from accrual.runs.runner import Local, run_cells
 
     runs, horizon, device = extent
     figures = out / TABLE
@@ -92,10 +100,10 @@ def compare(
         return
     for path in (out / PAGE, figures):
         writable(path, [path.suffix], new_folder=True)
-    setup = comparison_setup.set_up(source.fitted(), rate, seed)
-    compared = comparison_setup.policies(setup, policy or ())
-    rounds = comparison_setup.usual_horizon(setup) if horizon is None else horizon
-    cells = comparison_setup.cells(setup, compared, rounds, runs, seed, device)
+    setup = set_up(source.fitted(), rate, seed)
+    compared = comparison_policies(setup, policy or ())
+    rounds = usual_horizon(setup) if horizon is None else horizon
+    cells = comparison_cells(setup, compared, rounds, runs, seed, device)
     run_cells(cells, out, executor)
     result = gather_results(cells, out)
     command = ["accrual", "compare", *source.words(), *(f"--policy={text}" for text in policy or ())]
@@ -112,7 +120,7 @@ def compare(
         say(line)
     typer.echo(f"{python}\n")  # in one piece, to be copied
     _show(comparison, all_arms)
-    for note in comparison_setup.notes(setup):
+    for note in notes(setup):
         say(note)
     typer.echo(f"figures: {figures}")
     typer.echo(f"report: {page}")
@@ -128,7 +136,7 @@ def _by_context(
     source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int, figures: Path
 ) -> None:
     """Compare on the visitors of a log, print, and write the figures."""
-    from accrual.experiments.api import compare_by_context
+    from accrual.evaluate.evaluate import compare_by_context
 
     if source.log.suffix == ".json" or extent.device != "cpu":
         raise InputError("contexts are compared on the log itself, on the CPU")
@@ -155,7 +163,7 @@ def _by_context(
 
 
 def _show(comparison: Comparison, all_arms: bool) -> None:
-    from accrual.experiments.comparison_setup import BASELINE
+    from accrual.evaluate.compare import BASELINE
 
     shown = comparison.arms if all_arms else comparison.arms[:ARMS_SHOWN]
     count = len(comparison.arms)

@@ -14,13 +14,13 @@ from accrual.cli.output import writable
 from accrual.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from accrual.fit.moments import TimeOptions
+    from accrual.logs.read import TimeOptions
 
 _KINDS = ("transactions", "sessions")
 
 
 def _told(time_format: str | None, time_unit: str | None, timezone: str | None) -> TimeOptions:
-    from accrual.fit.moments import TimeOptions
+    from accrual.logs.read import TimeOptions
 
     return TimeOptions(time_format, time_unit, timezone)
 
@@ -45,8 +45,8 @@ def convert(
     column: Columns = None,
 ) -> None:
     """Make a log of transactions or of sessions."""
-    from accrual.fit import convert as files
-    from accrual.fit import sessions, transactions
+    from accrual.logs import convert
+    from accrual.logs import convert as files
 
     if kind not in _KINDS:
         raise unknown("kind of table", kind, _KINDS)
@@ -59,15 +59,15 @@ def convert(
                 "sessions have columns of their own: --cut and --column are for transactions, and so is "
                 "how times are written"
             )
-        by_arm = sessions.read(table, arm or "context_type")
-        decisions, pieces, end = sessions.tables(by_arm)
+        by_arm = convert.read(table, arm or "context_type")
+        decisions, pieces, end = convert.tables(by_arm)
         notes = ["sessions take turns, arm by arm, one a round; a quarter of a song is a round"]
-        again += f" --window {sessions.ROUNDS} --groups {sessions.SONGS} --end {end}"
+        again += f" --window {convert.ROUNDS} --groups {convert.SONGS} --end {end}"
     else:
         if (arm is None) == (cut is None):
             raise InputError("transactions need an arm: either --arm COLUMN or --cut COLUMN=NUMBERS")
-        chosen = transactions.AmountRanges.parse(cut) if cut is not None else str(arm)
-        decisions, pieces, notes = transactions.convert(table, chosen, told(column), times)
+        chosen = convert.AmountRanges.parse(cut) if cut is not None else str(arm)
+        decisions, pieces, notes = convert.convert(table, chosen, told(column), times)
     files.write(out, decisions, pieces)
     for note in notes:
         typer.echo(note)

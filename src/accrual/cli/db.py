@@ -36,7 +36,7 @@ def backup_(url: Url, file: NewFile) -> None:
 
     It holds all that was stored at one moment; others go on writing meanwhile.
     """
-    from accrual.store.backup import backup
+    from accrual.store.admin import backup
 
     backup(url, file)
     typer.echo(f"written: {file}")
@@ -51,7 +51,7 @@ def restore_(
     The database may be SQLite or PostgreSQL, whichever the backup was made of.
     """
     from accrual.store.address import parse
-    from accrual.store.backup import restore
+    from accrual.store.admin import restore
 
     restore(url, file)
     typer.echo(f"restored: {parse(url)}")
@@ -70,7 +70,7 @@ def recover_(
 
     It goes to a new SQLite file.
     """
-    from accrual.store.recover import recover
+    from accrual.store.admin import recover
 
     for line in recover(url, file, None if until is None else _moment(until)):
         typer.echo(line)
@@ -90,7 +90,7 @@ def export_(
 
     They hold its decisions and pieces, which accrual fit reads, and its arms.
     """
-    from accrual.store.export import export
+    from accrual.store.admin import export
 
     for name, count in export(url, bandit, folder).items():
         typer.echo(f"written: {folder / name} ({count:,} rows)")
@@ -134,9 +134,8 @@ def _moment(text: str) -> float:
 
 def _verify(url: str) -> int:
     from accrual.live.verify import verify_snapshots
+    from accrual.store.admin import open_reader, verify
     from accrual.store.backends import open_store
-    from accrual.store.readers import open_reader
-    from accrual.store.verify import verify
 
     with open_reader(url) as reader:
         found = verify(reader)

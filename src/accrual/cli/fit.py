@@ -13,11 +13,11 @@ from accrual.cli.log import BAD_ROWS_FILE, LogOptions, with_log
 from accrual.cli.options import Plot, with_executor
 from accrual.cli.output import PICTURES, line_width, say, show_table, writable
 from accrual.core.errors import InputError, need
-from accrual.core.figures import figure
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
-    from accrual.experiments.runner import Executor
-    from accrual.fit.schema import Fitted, Shares
+    from accrual.logs.fitted import Fitted, Shares
+    from accrual.runs.runner import Executor
 
 _ARMS_MOST = 5  # columns of the spread's table
 _WIDEST = 100  # characters in a line of the spread's table
@@ -70,7 +70,7 @@ def fit(
 
 def _write_prior(fitted: Fitted, path: Path) -> None:
     from accrual.core.files import replacing
-    from accrual.policy.catalog import policy_text
+    from accrual.policies.catalog import policy_text
 
     policy = fitted.prior()
     if policy is None:
@@ -92,7 +92,7 @@ def _waiting(what: str) -> AbstractContextManager[object]:
 
 def show(fitted: Fitted, arms: int) -> None:
     """Print what a fit found: the conclusions, then the tables."""
-    from accrual.fit import summary
+    from accrual.logs import fitted as summary
 
     for line in (*summary.odd_lines(fitted), *summary.conclusions(fitted), ""):
         say(line)
@@ -103,7 +103,7 @@ def show(fitted: Fitted, arms: int) -> None:
 
 
 def _show_arms(fitted: Fitted, most: int) -> None:
-    from accrual.fit.summary import arm_rows, shortened
+    from accrual.logs.fitted import arm_rows, shortened
 
     rows = []
     figures = arm_rows(fitted)
@@ -118,7 +118,7 @@ def _show_arms(fitted: Fitted, most: int) -> None:
 
 
 def _show_spread(fitted: Fitted) -> None:
-    from accrual.fit.summary import shortened, time
+    from accrual.logs.fitted import shortened, time
 
     paying = [arm for arm in fitted.arms if arm.spread is not None]
     room = (min(line_width(), _WIDEST) - 20) // 24 - 1  # columns of 21 characters and a gap

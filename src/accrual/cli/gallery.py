@@ -11,12 +11,12 @@ import typer
 from accrual.cli.options import Device, count, with_executor
 from accrual.cli.output import show_table, writable
 from accrual.core.errors import need
-from accrual.core.figures import figure
 from accrual.core.files import write_csv
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
-    from accrual.experiments.runner import Executor
-    from accrual.report.gallery import GalleryLine
+    from accrual.runs.runner import Executor
+    from accrual.studies.gallery import GalleryLine
 
 _FLOORS = {  # by whether a problem has contexts
     False: "the better of IMED and Thompson sampling",
@@ -52,10 +52,9 @@ def gallery(
     """
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.cells import gather_results
-    from accrual.experiments.gallery import choose, cut_entry, select
-    from accrual.experiments.runner import run_cells
-    from accrual.report.gallery import GalleryLine, draw, lines
+    from accrual.runs.cells import gather_results
+    from accrual.runs.runner import run_cells
+    from accrual.studies.gallery import GalleryLine, choose, cut_entry, draw, lines, select
 
     compared = choose(select(only or ()), policy or ())
     entries = select([*compared])

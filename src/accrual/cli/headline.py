@@ -12,7 +12,7 @@ import typer
 from accrual.cli.options import Device, Horizon, Runs
 from accrual.cli.output import PICTURES, show_table, writable
 from accrual.core.errors import need
-from accrual.core.figures import figure
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
     from accrual.engine.result import Result
@@ -35,8 +35,8 @@ def headline(
 
     from accrual import bounds
     from accrual.engine.simulate import simulate
-    from accrual.experiments.bench import compared
-    from accrual.experiments.paper import setting1
+    from accrual.studies.bench import compared
+    from accrual.studies.paper import setting1
 
     problem = setting1()
     policies = compared(ALPHA)

@@ -14,10 +14,10 @@ from accrual.cli.options import expanded
 from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
-    from accrual.experiments.runner import Executor
-    from accrual.fit.reading import ReadingOptions
-    from accrual.fit.schema import Fitted
-    from accrual.fit.tables import LogFacts
+    from accrual.logs.fitted import Fitted
+    from accrual.logs.read import ReadingOptions
+    from accrual.logs.tables import LogFacts
+    from accrual.runs.runner import Executor
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -159,12 +159,12 @@ class LogOptions:
     @contextmanager
     def opened(self, executor: Executor | None = None) -> Iterator[Any]:
         """Open the log, on this machine or where `executor` computes, for as long as the block lasts."""
-        from accrual.experiments.on_ray import OnRay
-        from accrual.fit.log import open_log
+        from accrual.logs.log import open_log
+        from accrual.runs.on_ray import OnRay
 
         given = str(self.log), None if self.pieces is None else str(self.pieces), told(self.column)
         if isinstance(executor, OnRay):
-            from accrual.experiments.fit_on_ray import open_on_ray
+            from accrual.studies.fit_on_ray import open_on_ray
 
             with open_on_ray(*given, self.reading, executor) as parts:
                 yield parts
@@ -201,7 +201,7 @@ class LogOptions:
 
     def fit(self, log: LogFacts) -> Fitted:
         """Fit the opened log."""
-        from accrual.fit.fit import fit_log
+        from accrual.logs.fit import fit_log
 
         return fit_log(log, self.window, self.groups, _caps(self.cap), self.uniform)
 
@@ -210,7 +210,7 @@ class LogOptions:
         if self.log.suffix != ".json":
             with self.opened() as log:
                 return self.fit(log)
-        from accrual.fit.schema import load
+        from accrual.logs.fitted import load
 
         usual = {"log": self.log, "bad_rows": "refuse"}
         given = [name for name, value in vars(self).items() if value and value != usual.get(name)]

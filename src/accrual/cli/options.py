@@ -13,7 +13,7 @@ import typer
 from accrual.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from accrual.experiments.runner import Executor
+    from accrual.runs.runner import Executor
 
 ENGINES = ("local", "ray")
 
@@ -114,8 +114,8 @@ def expanded(
 
 
 def _executor(jobs: int | None, engine: str, address: str | None) -> Executor:
-    from accrual.experiments.on_ray import OnRay
-    from accrual.experiments.runner import Local
+    from accrual.runs.on_ray import OnRay
+    from accrual.runs.runner import Local
 
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)

@@ -13,8 +13,8 @@ from accrual.cli.output import show_table
 from accrual.core.errors import InputError, need
 
 if TYPE_CHECKING:
-    from accrual.experiments.runner import Executor
-    from accrual.report.build import Report
+    from accrual.runs.runner import Executor
+    from accrual.studies.paper import Report
 
 _DISAGREES = 1
 
@@ -45,9 +45,7 @@ def paper(
     """Reproduce the paper's tables and figures."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.paper_settings import HORIZON
-    from accrual.experiments.reproduction import PaperOptions, run
-    from accrual.report.build import build
+    from accrual.studies.paper import HORIZON, PaperOptions, build, run
 
     horizon, runs, device = extent
     if check and horizon != HORIZON:

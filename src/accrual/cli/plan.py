@@ -41,8 +41,8 @@ def plan(
     ] = None,
 ) -> None:
     """Say how many decisions a verdict takes."""
-    from accrual.experiments.plan import plan as planned
-    from accrual.fit.schema import Fitted
+    from accrual.evaluate.plan import plan as planned
+    from accrual.logs.fitted import Fitted
 
     given: float | Fitted
     if source.endswith(".json"):

@@ -11,7 +11,7 @@ from accrual.cli.log import LogOptions, with_log
 from accrual.cli.options import Seed
 from accrual.cli.output import say, show_table
 from accrual.core.errors import InputError
-from accrual.core.figures import figure
+from accrual.core.number_text import figure
 
 
 @with_log
@@ -42,10 +42,8 @@ def replay(
     seed: Seed = 0,
 ) -> None:
     """Judge policies by a log collected at random."""
-    from accrual.experiments.api import named
-    from accrual.experiments.replay import judge_all
-    from accrual.experiments.replay_log import from_log
-    from accrual.experiments.replay_result import ReplayResult
+    from accrual.evaluate.evaluate import named
+    from accrual.evaluate.replay import ReplayResult, from_log, judge_all
 
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay needs the log itself, not what a fit wrote")

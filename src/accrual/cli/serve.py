@@ -3,18 +3,62 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from accrual.cli.options import expanded
 from accrual.core.errors import InputError, need
+
+if TYPE_CHECKING:
+    from accrual.logs.fitted import Fitted
+
+
+# Bandits made from a fit or an old log, for `accrual serve --prior`.
+
+
+def make_bandits(priors: Sequence[str], store: str) -> None:
+    """Make the bandits of ``--prior NAME=FILE`` options; one that is there already goes on as it is."""
+    from accrual.live.bandit import Bandit
+    from accrual.service.messages import BANDIT
+    from accrual.store.backends import open_store
+
+    for text in priors:
+        name, _, file = text.partition("=")
+        if not re.fullmatch(BANDIT, name) or not file:
+            raise InputError(f"--prior must be written like plays=problem.json, not {text!r}")
+        place = open_store(store)
+        try:
+            row = place.find(name)
+            if row is None:
+                fitted = _fitted(file)
+                caps = {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None}
+                Bandit(caps, timedelta(seconds=fitted.window), store=place, name=name, prior=fitted).close()
+            elif not row.config.get("imported"):
+                raise InputError(f"--prior: the bandit {name!r} was made without a prior; take another name")
+        finally:
+            place.close()
+
+
+def _fitted(file: str) -> Fitted:
+    """Read what a fit wrote; or fit a log that says by itself which column is what."""
+    if Path(file).suffix == ".json":
+        from accrual.logs.fitted import load
+
+        return load(file)
+    from accrual.logs.fit import fit
+
+    return fit(file)
+
 
 _Demo = Annotated[bool, typer.Option("--demo", help="Drive it with simulated traffic.")]
 _Speed = Annotated[float, typer.Option(metavar="DAYS", help="Simulated days in a second, with --demo.")]
@@ -65,10 +109,10 @@ def serve(
     need("starlette", "service")
     need("uvicorn", "service")
     need("httptools", "service")
-    from accrual.demo import Demo
     from accrual.service.server import serve as run
     from accrual.service.settings import load, named
     from accrual.store.address import parse
+    from accrual.studies.demo import Demo
 
     demo = None if beginning.days is None else Demo(beginning.days)
     options = {"store": store, "host": host, "port": port, "workers": workers, "hosts": hosts}
@@ -96,7 +140,7 @@ def serve(
                 "simulated traffic without --store is served to this machine alone: give --store"
             )
         if beginning.priors:
-            from accrual.cli.bandits_of_priors import make_bandits
+            pass
 
             make_bandits(beginning.priors, settings.store)
         run(settings, started, demo)

@@ -11,12 +11,12 @@ import typer
 from accrual.cli.options import Extent, Plot, Seed, Setting, with_extent
 from accrual.cli.output import PICTURES, show_table, writable
 from accrual.core.errors import InputError, need
-from accrual.core.figures import figure
 from accrual.core.files import write_csv
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
     from accrual.engine.result import Result
-    from accrual.policy.base import Policy
+    from accrual.policies.base import Policy
 
 
 @with_extent
@@ -46,8 +46,7 @@ def simulate(
 ) -> None:
     """Play policies on a problem."""
     from accrual.engine.simulate import simulate as play
-    from accrual.experiments.named_problems import usual_policies, with_yardsticks
-    from accrual.experiments.toml_files import load
+    from accrual.studies.problem_files import load, usual_policies, with_yardsticks
 
     setup = load(setting)
     policies = _parsed(policy) if policy else setup.policies or usual_policies(setup.problem)
@@ -86,7 +85,7 @@ def show(result: Result, title: str) -> None:
 
 
 def _parsed(texts: Sequence[str]) -> dict[str, Policy]:
-    from accrual.policy.catalog import parse
+    from accrual.policies.catalog import parse
 
     policies: dict[str, Policy] = {}
     for text in texts:

@@ -12,7 +12,7 @@ from accrual.core.errors import need, whole
 from accrual.core.files import replacing
 
 if TYPE_CHECKING:
-    from accrual.spread import Spread
+    from accrual.problems.spreads import Spread
 
 _LINES = 50  # of the bar chart, at most
 _WIDTH = 80  # of a line, at most
@@ -30,8 +30,7 @@ def spread(
     plot: Plot = None,
 ) -> None:
     """Show how a spread divides a cap over groups."""
-    from accrual.spread import parse
-    from accrual.spread.base import GROUPS_MOST
+    from accrual.problems.spreads import GROUPS_MOST, parse
 
     whole("groups", groups, 1, GROUPS_MOST)
     chosen = {one.label: one for one in map(parse, spreads)}
@@ -74,7 +73,7 @@ def _show_bars(pmfs: dict[str, Any], groups: int) -> None:
 
 
 def _draw(chosen: list[Spread], groups: int, path: Any) -> None:
-    from accrual.core.colours import COLOURS
+    from accrual.core.pictures import COLOURS
 
     ax = need("matplotlib.figure", "plot").Figure(figsize=(8, 4.5), layout="tight").subplots()
     ax.set_prop_cycle(color=COLOURS)

@@ -12,12 +12,12 @@ import typer
 from accrual.cli.options import count, with_executor
 from accrual.cli.output import show_table, writable
 from accrual.core.errors import need
-from accrual.core.figures import figure
 from accrual.core.files import write_csv
+from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
-    from accrual.experiments.runner import Executor
-    from accrual.report.sweep import SweepLine
+    from accrual.runs.runner import Executor
+    from accrual.studies.sweep import SweepLine
 
 
 @with_executor
@@ -41,10 +41,9 @@ def sweep(
     """Try policies over a grid of parameters."""
     need("matplotlib", "plot")
     need("pyarrow", "frames")
-    from accrual.experiments.cells import gather_results
-    from accrual.experiments.runner import run_cells
-    from accrual.experiments.sweep import read
-    from accrual.report.sweep import csv_rows, draw, lines
+    from accrual.runs.cells import gather_results
+    from accrual.runs.runner import run_cells
+    from accrual.studies.sweep import csv_rows, draw, lines, read
 
     swept = read(file, runs, horizon)
     folder = Path("out") / Path(file).stem if out is None else out
@@ -65,7 +64,7 @@ def sweep(
 
 def _show(case: Sequence[SweepLine], grid: Sequence[str], most: int) -> None:
     """Print the best few of a case, and all that stands there to compare with."""
-    from accrual.report.sweep import best, ranked, title
+    from accrual.studies.sweep import best, ranked, title
 
     first = best(case)
     tried = [line for line in case if ranked(line.point)]

@@ -44,3 +44,39 @@ def write_csv(path: str | os.PathLike[str], rows: Iterable[Iterable[Any]]) -> No
     """Write rows, the head first, as a CSV file; it appears whole or not at all."""
     with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+# Lock a file against other processes; the operating system drops the lock when a process ends.
+
+try:
+    import fcntl
+except ImportError:  # such as on Windows: files are not locked there, and each program has to run once only
+    fcntl = None  # type: ignore[assignment]
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock the open file, and tell whether that worked: not if another process has locked it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as first, open(first.name) as second:
+    ...     print(try_lock(first.fileno()), try_lock(second.fileno()))
+    ...     unlock(first.fileno())
+    ...     print(try_lock(second.fileno()))
+    True False
+    True
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def unlock(descriptor: int) -> None:
+    """Unlock the open file, so that others can lock it."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from accrual.core.figures import figure
+from accrual.core.number_text import figure
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.contextual import ContextualProblem
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import changing, contextual, cpu
+from accrual.engine import changing_loop, context_loop, fast_loop
+from accrual.engine.law_kernels import pack
 from accrual.engine.result import Result
-from accrual.environment.laws import pack
-from accrual.policy.base import Policy, as_policy
-from accrual.problem import ChangingProblem, Problem
+from accrual.policies.base import Policy, as_policy
+from accrual.problems.contexts import ContextualProblem
+from accrual.problems.problem import ChangingProblem, Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 DEVICES = ("cpu", "cuda")
 
 
-def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
+def simulate(
     problem: Problem | ChangingProblem | ContextualProblem,
     policies: Policies,
     horizon: int,
@@ -89,29 +89,29 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
         if isinstance(problem, ContextualProblem):
-            visited = [contextual.ContextualPlan(policy, problem) for policy in labelled.values()]
-            job = contextual.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
+            visited = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
+            job = context_loop.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
             if device == "cuda":
-                from accrual.engine.cuda_contextual import play as play_contexts
+                from accrual.engine.cuda import play as play_contexts
 
                 regret, pulls = play_contexts(job, shown)
             else:
-                regret, pulls = cpu.play(job, contextual.ContextualRun, workers, shown)
+                regret, pulls = fast_loop.play(job, context_loop.ContextualRun, workers, shown)
         elif isinstance(problem, ChangingProblem):
             _refuse_contextual(labelled)
-            work = changing.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
-            regret, pulls = cpu.play(work, changing.ChangingRun, workers, shown)
+            work = changing_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
+            regret, pulls = fast_loop.play(work, changing_loop.ChangingRun, workers, shown)
         else:
             _refuse_contextual(labelled)
             laws = pack(problem)
-            plans = [cpu.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
-            task = cpu.Task(problem, laws, plans, rounds, horizon, seed, numbers)
+            plans = [fast_loop.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
+            task = fast_loop.Task(problem, laws, plans, rounds, horizon, seed, numbers)
             if device == "cuda":
                 from accrual.engine.cuda import play
 
                 regret, pulls = play(task, shown)
             else:
-                regret, pulls = cpu.play(task, cpu.Run, workers, shown)
+                regret, pulls = fast_loop.play(task, fast_loop.Run, workers, shown)
     return Result(
         labels=tuple(labelled),
         rounds=rounds,

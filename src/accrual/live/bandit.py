@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+import threading
+import time
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
-from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
 from accrual.live.added_features import add_feature
 from accrual.live.archive import refuse_archived
-from accrual.live.arm_features import about_bytes
-from accrual.live.arm_watch import ArmWatch
-from accrual.live.asks import (
-    DECISIONS_MOST,
-    REFUSED_PIECES,
-    UNKNOWN_DECISION,
-    AskChecks,
-    decision_number,
-    refuse_decisions_after_arms,
-)
-from accrual.live.catch_up_thread import CatchUpThread, Staleness
-from accrual.live.clock import clock_of
-from accrual.live.commit import Ask, Commits, Decide, salt_of
+from accrual.live.commit import ArmWatch, Ask, Commits, Decide, salt_of
 from accrual.live.config import (
     Config,
     Options,
     check_times,
     checked,
+    compare,
     name_of,
     read,
     window_text,
@@ -41,25 +32,257 @@ from accrual.live.config import (
     with_limits,
 )
 from accrual.live.context_worth import ContextWorth, context_worth
-from accrual.live.contexts import stored_contexts
+from accrual.live.contexts import about_bytes, stored_contexts
 from accrual.live.explain import Explanation, decision_to_explain, explain
 from accrual.live.fork import refuse_in_children
+from accrual.live.ledger import Decision
 from accrual.live.log_follower import LogFollower
-from accrual.live.opening import found_or_created, opened_store
+from accrual.live.prior import imported
+from accrual.live.request_checks import (
+    DECISIONS_MOST,
+    REFUSED_PIECES,
+    UNKNOWN_DECISION,
+    AskChecks,
+    decision_number,
+    is_finite,
+    refuse_decisions_after_arms,
+)
 from accrual.live.state import BanditState, Observer
-from accrual.policy.base import Policy
+from accrual.policies.base import Policy
+from accrual.store.backends import open_store
 from accrual.store.base import (
     AddArm,
     Answer,
     BanditRow,
     CloseDecision,
     NewPiece,
+    Requests,
     RetireArm,
     Status,
     Store,
+    StoreClosed,
     StoreError,
 )
 from accrual.store.memory import MemoryStore
+
+# Find a bandit in its store, or make it there.
+
+
+@contextmanager
+def opened_store(store: str | Store | None) -> Iterator[tuple[Store, bool]]:
+    """Give the store, and whether it is the bandit's own to close; it is closed if the block fails."""
+    place, owned = _opened(store)
+    try:
+        yield place, owned
+    except BaseException:
+        if owned:
+            place.close()
+        raise
+
+
+def _opened(store: str | Store | None) -> tuple[Store, bool]:
+    if store is None:
+        return MemoryStore(), True
+    if isinstance(store, str):
+        return open_store(store), True
+    if isinstance(store, type) or not hasattr(store, "find"):
+        raise InputError(f"store must be an address, such as 'sqlite:///plays.db', or a store, not {store!r}")
+    return store, False
+
+
+def found_or_created(store: Store, name: str, given: Config, options: Options) -> tuple[BanditRow, Config]:
+    """Return the bandit of this name, made if there is none, and its configuration.
+
+    A bandit that is there already must have been made with the same configuration as is given.
+    """
+    row = store.find(name)
+    if row is None:
+        now = _first_time(options.get("clock", store.clock))
+        history: list[Requests] = []
+        if "prior" in options:
+            now, given, history = imported(options["prior"], given, now)
+        row = _created(store, name, given, now, history)
+    refuse_archived(row)
+    if "prior" in options and not (row.config.get("imported") or row.config.get("old_arms")):
+        raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
+    if row.config != given.written():
+        if "seed" not in options:
+            given = given._replace(seed=row.config["seed"])
+        playing = [
+            AddArm(arm.name, arm.cap, arm.window, arm.about)
+            for arm in store.arms(row.number)
+            if not arm.retired
+        ]
+        compare(name, given, row.config, playing, store.features(row.number))
+        given = with_limits(read(row.config, given.policy, name), options, name)
+    return row, given
+
+
+def _first_time(clock: Callable[[], float]) -> float:
+    """Read a clock that may be a user's own, and check what it gives."""
+    now = clock()
+    if not is_finite(now):
+        raise InputError(f"clock must give the time in seconds, as time.time does, not {now!r}")
+    return float(now)
+
+
+def _created(store: Store, name: str, given: Config, now: float, history: Sequence[Requests]) -> BanditRow:
+    """Make a bandit in the store; or return the one that another worker has made in this moment."""
+    try:
+        return store.create(name, given.written(), given.arms, given.rounds, now, history)
+    except InputError:
+        row = store.find(name)
+        if row is None:
+            raise
+        return row
+
+
+# The time of day, unless the clock has leapt: then nothing is stored.
+#
+# Time in a log never goes back. Were one event stored with a time a year ahead, all that came after it would
+# have that time too, for a year.
+
+LEAP = 3600.0  # seconds: a clock may be put right by as much while it is in use
+
+
+def _elapsed() -> float:
+    """Return seconds since some moment, which cannot be set; on Linux they go on while the machine sleeps."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+class SteadyClock:
+    """Gives the time, or a `StoreError` while it differs by more than an hour from what has elapsed.
+
+    Parameters
+    ----------
+    source : callable
+        Gives the time in seconds since 1970.
+    elapsed : callable
+        Gives the seconds since some moment.
+
+    Examples
+    --------
+    >>> now = [1000.0, 1001.0, 31_537_001.0, 1003.0]
+    >>> clock = SteadyClock(lambda: now.pop(0), elapsed=lambda: 0.0)
+    >>> clock(0.0), clock(0.0)
+    (1000.0, 1001.0)
+    >>> clock(0.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    accrual.store.base.StoreError: the clock has leapt ahead by 365 days, 0:00:00; ...
+    >>> clock(0.0)  # it was put right
+    1003.0
+    """
+
+    def __init__(self, source: Callable[[], float], elapsed: Callable[[], float] = _elapsed) -> None:
+        self._source = source
+        self._elapsed = elapsed
+        self._last: tuple[float, float] | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, last: float) -> float:
+        """Return the time; `last` is that of the log's last event."""
+        with self._lock:
+            now, elapsed = float(self._source()), self._elapsed()
+            before, then = self._last or (now, elapsed)
+            leap = now - before - (elapsed - then)
+            if abs(leap) > LEAP:
+                way = "ahead" if leap > 0 else "back"
+                raise StoreError(
+                    f"the clock has leapt {way} by {_span(leap)}; nothing is stored until it is put right, "
+                    "or, if it is right now, this process is started again"
+                )
+            if last - now > LEAP:
+                raise StoreError(
+                    f"the last event of the log is {_span(last - now)} ahead of the clock, so one of them is "
+                    "wrong; put the clock right, or go back to before that event: accrual db recover --until"
+                )
+            self._last = (now, elapsed)
+            return now
+
+
+def _span(seconds: float) -> timedelta:
+    return timedelta(seconds=round(abs(seconds)))
+
+
+def clock_of(store: Store, rounds: bool, own: Callable[[], float] | None) -> Callable[[float], float]:
+    """Return a bandit's clock, which is told the time of the last event: a user's own, or else the store's.
+
+    One that counts rounds has none: its log gives the time.
+    """
+    if rounds:
+        return lambda last: 0.0
+    return SteadyClock(store.clock) if own is None else lambda last: own()
+
+
+# Keeping up with other workers: a thread that folds what they write, as they write it.
+
+_WAIT = 0.3  # seconds that it waits for events at a time; it stops within as many
+
+log = logging.getLogger("accrual.live")
+
+
+class Staleness(NamedTuple):
+    """How far a worker's state may be behind the log."""
+
+    events: int  # in the log, and not folded here
+    seconds: float  # since all that was in the log had been folded; 0 if all is
+
+
+class CatchUpThread:
+    """Folds a bandit's log as it grows, until it is stopped.
+
+    Parameters
+    ----------
+    store : Store
+    bandit : int
+        Its number in the store.
+    position : callable
+        Gives how far the log has been folded.
+    catch_up : callable
+        Folds the rest.
+    """
+
+    def __init__(
+        self, store: Store, bandit: int, position: Callable[[], int], catch_up: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._bandit = bandit
+        self._position = position
+        self._catch_up = catch_up
+        self._abreast = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name=f"follow-{bandit}", daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            try:
+                if self._store.wait(self._bandit, self._position(), _WAIT):
+                    looked = time.monotonic()
+                    self._catch_up()  # which ends when there is no more
+                    self._abreast = looked
+                else:
+                    self._abreast = time.monotonic()
+            except StoreClosed:
+                return
+            except StoreError:  # out of reach for now; the staleness says so
+                self._stop.wait(_WAIT)
+            except Exception:  # whatever it is, the next events are to be folded too
+                log.exception("following a log failed; it is tried again", extra={"bandit": self._bandit})
+                self._stop.wait(_WAIT)
+
+    def staleness(self) -> Staleness:
+        """Ask the store where the log ends, and return how far behind it this worker is now."""
+        behind = max(self._store.head(self._bandit) - self._position(), 0)
+        return Staleness(behind, time.monotonic() - self._abreast if behind else 0.0)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        with suppress(RuntimeError):  # called by the thread itself
+            self._thread.join(2 * _WAIT)
+
 
 Length = float | str | timedelta  # a window: rounds, or a time
 Known = Mapping[str, Any]  # of a visitor, or about an arm: features with their values

@@ -7,6 +7,7 @@ stores all that is queued, in one transaction, and answers for everyone.
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import threading
 import zlib
@@ -17,14 +18,153 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.core.random import RUN_MOST
-from accrual.live.arm_watch import ArmWatch
-from accrual.live.cap_warnings import add_cap_warnings
 from accrual.live.contexts import Floats, numbers_of
-from accrual.live.ledger import NO_ARM
+from accrual.live.kernels import CLOSED, FIRST, OVER
+from accrual.live.ledger import NO_ARM, Ledger
 from accrual.live.log_follower import LogFollower
-from accrual.store.base import Answer, NewDecisions, Store, StoreError, StoreRequest
+from accrual.live.watch import Guardrail
+from accrual.store.base import (
+    Answer,
+    NewDecisions,
+    NewPiece,
+    RetireArm,
+    Status,
+    Store,
+    StoreError,
+    StoreRequest,
+)
+
+# Warn of pieces whose decisions have paid more in all than their arm's cap.
+
+_ABOVE = (
+    "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
+    "stays true, but the policy chooses badly until the bandit is made anew with the true cap; {enough:g} "
+    "would be enough for this decision"
+)
+
+
+def caps_exceeded(ledger: Ledger, ids: Sequence[int]) -> list[tuple[float, float] | None]:
+    """Return for each decision the cap that it has paid more than, and its total.
+
+    None if it has not paid more, or is not pending.
+    """
+    pending = ledger.pending_decisions
+    number, where = np.array(ids, np.int64), pending.where
+    places = np.where(number < pending.counts[FIRST], CLOSED, where[number & (len(where) - 1)])
+    rows = pending.queues.rows[places]
+    caps = ledger.arms.caps[rows["arm"]]
+    above = (places != CLOSED) & (rows["total"] > caps * OVER)
+    pairs = zip(caps.tolist(), rows["total"].tolist(), strict=True)
+    return [pair if is_above else None for pair, is_above in zip(pairs, above.tolist(), strict=True)]
+
+
+def enough(total: float) -> float:
+    """Return a cap that a total fits into: 1, 2 or 5 times a power of ten.
+
+    So few texts differ, and Python shows the same warning once.
+
+    Examples
+    --------
+    >>> [enough(total) for total in (1.2, 2.0, 7.0, 130.0)]
+    [2.0, 2.0, 10.0, 200.0]
+    """
+    unit = 10.0 ** math.floor(math.log10(total))
+    return next(size * unit for size in (1.0, 2.0, 5.0, 10.0, 20.0) if size * unit >= total)
+
+
+def add_cap_warnings(ledger: Ledger, asks: Sequence[object], answers: list[Answer]) -> None:
+    """Put a warning into the answer of each learned piece whose decision has paid more than the cap."""
+    pieces = [
+        (i, ask.decision)
+        for i, (ask, answer) in enumerate(zip(asks, answers, strict=True))
+        if isinstance(ask, NewPiece)
+        and ask.stream is None
+        and answer.status in (Status.STORED, Status.AGAIN)
+        and not answer.late
+    ]
+    exceeded = caps_exceeded(ledger, [decision for _, decision in pieces])
+    for (i, _), pair in zip(pieces, exceeded, strict=True):
+        if pair is not None:
+            answers[i] = answers[i]._replace(warning=_ABOVE.format(cap=pair[0], enough=enough(pair[1])))
+
+
+# What follows when an arm is found worse on a guardrail, or to pay otherwise than before.
+#
+# That is a line in the log and, if a guardrail asks for it, the arm's retirement.
 
 log = logging.getLogger("accrual.live")
+
+
+class ArmWatch:
+    """Looks for arms that guardrails have found worse, and for arms that no longer pay as they did.
+
+    Every worker that shares a bandit folds the same log and finds the same; the first to retire an arm
+    does so for all.
+
+    Parameters
+    ----------
+    bandit : str
+        Its name.
+    guardrails : sequence of (str, Guardrail)
+    ledger : Ledger
+        The bandit's: what it has found by now is not logged again.
+    name_of : callable
+        Gives an arm's name.
+    """
+
+    def __init__(
+        self,
+        bandit: str,
+        guardrails: Sequence[tuple[str, Guardrail]],
+        ledger: Ledger,
+        name_of: Callable[[int], str],
+    ) -> None:
+        self._bandit = bandit
+        self._guardrails = guardrails
+        self._name_of = name_of
+        self._known = ledger.guards.worse != 0
+        self._changed = ledger.alarms.raised != 0
+
+    def _say_changed(self, ledger: Ledger) -> None:
+        """Log the arms that have been found to pay otherwise than before."""
+        alarms, known = ledger.alarms, self._changed
+        self._changed = alarms.raised != 0
+        new = self._changed.copy()
+        new[: len(known)] &= ~known
+        for arm in np.flatnonzero(new).tolist():
+            lately, before = alarms.found[arm].tolist()
+            log.warning(
+                "an arm no longer pays as it did",
+                extra={
+                    "bandit": self._bandit, "arm": self._name_of(arm), "before": before, "lately": lately,
+                    "decision": int(alarms.raised[arm]) - 1,
+                },
+            )  # fmt: skip
+
+    def retiring(self, ledger: Ledger) -> list[RetireArm]:
+        """Log what is new, and return the retirements that are due: at least one arm stays in play."""
+        if np.count_nonzero(ledger.alarms.raised):
+            self._say_changed(ledger)
+        worse = ledger.guards.worse
+        if not np.count_nonzero(worse):  # the common case
+            return []
+        found, known = worse != 0, self._known
+        self._known = found
+        new = found.copy()
+        new[:, : known.shape[1]] &= ~known
+        for number, arm in np.argwhere(new).tolist():
+            name, rail = self._guardrails[number]
+            log.warning(
+                "a guardrail has found an arm worse",
+                extra={
+                    "bandit": self._bandit, "guardrail": name, "arm": self._name_of(arm),
+                    "margin": rail.margin, "action": rail.action,
+                    "closed_decisions": int(worse[number, arm]),
+                },
+            )  # fmt: skip
+        strict = [rail.action == "retire" for _, rail in self._guardrails]
+        due = [arm for arm in ledger.arms.in_play if found[strict, arm].any()]
+        return [RetireArm(arm) for arm in due[: len(ledger.arms.in_play) - 1]]
 
 
 class Decide(NamedTuple):
@@ -32,7 +172,9 @@ class Decide(NamedTuple):
 
     n: int = 1
     key: str | None = None
-    contexts: tuple[bytes, ...] | None = None  # whom each is for: see `accrual.live.contexts.bytes_of`
+    contexts: tuple[bytes, ...] | None = (
+        None  # whom each is for: see `accrual.live.contexts.contexts.bytes_of`
+    )
 
 
 Ask = StoreRequest | Decide

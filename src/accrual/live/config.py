@@ -14,13 +14,13 @@ from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
 from accrual.core.features import Features, all_features
 from accrual.core.random import SEED_MOST
-from accrual.live.arm_features import AboutArms, about_of_each
-from accrual.live.guardrails import GUARDRAILS_MOST, Guardrail, checked_guardrail
+from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
-from accrual.policy.age_prior import AgePrior
-from accrual.policy.base import Policy, as_policy
-from accrual.policy.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
-from accrual.policy.floor import Limits, limits_of
+from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail
+from accrual.policies.age_prior import AgePrior
+from accrual.policies.base import Policy, as_policy
+from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
+from accrual.policies.floor import Limits, limits_of
 from accrual.store.base import AddArm
 
 if TYPE_CHECKING:

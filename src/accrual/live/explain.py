@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from accrual.core.errors import InputError
-from accrual.live.asks import decision_number
 from accrual.live.contexts import numbers_of
 from accrual.live.estimate import estimate
 from accrual.live.log_follower import LogFollower
-from accrual.policy.age_cells import CellPolicy
-from accrual.policy.base import Moment
-from accrual.policy.contextual import ContextualPolicy
-from accrual.policy.estimate import TURN
+from accrual.live.request_checks import decision_number
+from accrual.policies.age_cells import CellPolicy
+from accrual.policies.base import Moment
+from accrual.policies.contexts import ContextualPolicy
+from accrual.policies.scalars import TURN
 from accrual.store.base import Store
-from accrual.store.event_schema import DecisionRow
+from accrual.store.events import DecisionRow
 
 
 class Reason(NamedTuple):
@@ -40,7 +40,7 @@ class Explanation(NamedTuple):
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
-    context: dict[str, Any] = {}  # noqa: RUF012  (whom it was for; empty for a bandit without features)
+    context: dict[str, Any] = {}
 
 
 def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:

@@ -3,53 +3,348 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
-from accrual.core.events import Decision
 from accrual.core.features import Features
 from accrual.core.groups import group_ends
-from accrual.core.jit import python_function
+from accrual.core.jit import machine_code_for, native_tuple, python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
-from accrual.live.alarms import Alarms, no_alarms, with_arms
-from accrual.live.arm_features import AboutArms
-from accrual.live.arm_table import ArmTable
-from accrual.live.bound_kernels import BoundKernels
-from accrual.live.comparison import new_comparison
-from accrual.live.contexts import Declared, Stored, Visitors
-from accrual.live.draft import room_for
-from accrual.live.event_fields import new_arm_cap, new_arm_window
-from accrual.live.evidence import Evidence
-from accrual.live.fold import fold
-from accrual.live.guardrails import Guardrail
-from accrual.live.guards import Guards
-from accrual.live.kernel_state import CHOOSE, OF_ARM, KernelState, Rules
-from accrual.live.ledger_checks import existing_decision, later
-from accrual.live.pending import (
+from accrual.live.contexts import AboutArms, Declared, Stored, Visitors
+from accrual.live.kernels import (
+    CHOOSE,
     LATE,
     NEXT,
+    OF_ARM,
+    RECENT,
     RINGS,
     SHUT,
+    USED,
+    Fold,
+    KernelState,
     Pending,
+    Queues,
+    Rules,
     close,
+    fold,
+    new_arm_cap,
+    new_arm_window,
     none_pending,
+    room_for,
     with_room,
     with_width,
 )
-from accrual.live.queues import USED, Queues
-from accrual.live.statistics import statistics_of
 from accrual.live.stretches import stretches
+from accrual.live.watch import (
+    ERROR,
+    Alarms,
+    Evidence,
+    Guardrail,
+    Guards,
+    no_alarms,
+    no_evidence,
+    no_guards,
+    with_arms,
+)
 from accrual.live.widening import widened
-from accrual.policy.base import Policy, no_amended, positive
-from accrual.policy.contextual import params_of
-from accrual.policy.floor import Limits
-from accrual.store.event_schema import Events, Kind
+from accrual.policies.base import Policy, no_amended, positive
+from accrual.policies.contexts import params_of
+from accrual.policies.floor import Limits
+from accrual.store.events import Events, Kind
+
+# The small tuples that rooms hand to each other.
+
+Arm = TypeVar("Arm", int, str)
+
+
+class Decision(NamedTuple, Generic[Arm]):
+    """One choice of an arm: its number or, where arms have names, its name."""
+
+    id: int
+    arm: Arm
+    at: float
+    propensity: float | None = None  # the probability with which its arm was chosen; None without a floor
+
+
+# Checks of what a ledger is told.
+
+
+def later(last: float, now: float) -> float:
+    """Return the time `now`, if it is not before that of the last event."""
+    time = float(now)
+    if not last <= time < math.inf:
+        raise InputError(f"time must not go back: {now!r} comes after {last:g}")
+    return time
+
+
+def existing_decision(made: int, id: int) -> int:
+    """Return the id of one of the decisions made, as a plain number."""
+    try:
+        number = operator.index(id)
+    except TypeError:
+        number = -1
+    if not 0 <= number < made:
+        raise InputError(f"no decision has the id {id!r}; there are {made}, from 0 on")
+    return number
+
+
+# A tuple of arrays in one piece of memory.
+
+_LINE = 64  # bytes: where an array may begin
+
+
+def together(arrays: Any) -> tuple[Any, npt.NDArray[np.uint8]]:
+    """Return a copy of a named tuple of arrays, and the memory that all of them lie in.
+
+    Examples
+    --------
+    >>> from accrual.policies.tpucbfrg import no_stats
+    >>> stats, memory = together(no_stats(arms=3))
+    >>> memory[:] = 0
+    >>> stats.observed
+    array([0., 0., 0.])
+    """
+    starts = [0]
+    for array in arrays:
+        starts.append(starts[-1] + -(-array.nbytes // _LINE) * _LINE)
+    memory = np.zeros(starts[-1], np.uint8)
+    copies = []
+    for start, array in zip(starts, arrays, strict=False):
+        copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        copy[...] = array
+        copies.append(copy)
+    return type(arrays)(*copies), memory
+
+
+# A policy's statistics, and a copy of them to try decisions on.
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class Statistics(NamedTuple):
+    """A policy's statistics twice over, each in one piece of memory, so that copying all is one copy."""
+
+    stats: Any
+    memory: Bytes  # of all arrays of `stats`
+    trial_stats: Any  # for decisions that are only tried
+    trial_memory: Bytes  # of all arrays of `trial_stats`
+    choosing_bytes: int  # how many bytes, from the start, a choice between two refreshes depends on
+    values: npt.NDArray[np.float64]  # arms: their indices when an arm was last chosen
+
+
+def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
+    """Return statistics that start from a copy of `stats`, which are the policy's for so many arms."""
+    own, memory = together(stats)
+    choosing_bytes = len(memory)
+    if policy.kept:
+        choosing_bytes = int(getattr(own, policy.kept[0]).ctypes.data - memory.ctypes.data)
+    return Statistics(own, memory, *together(stats), choosing_bytes, np.full(arms, np.nan))
+
+
+# A policy's kernels, bound to the arrays of one ledger.
+
+
+class BoundKernels:
+    """Kernels, and the arrays that they work on in the form in which compiled code takes them.
+
+    Parameters
+    ----------
+    kernels : Fold
+
+    Attributes
+    ----------
+    compiled : Fold
+        As they were compiled, for any arrays.
+    code : Fold
+        To be called with `held`: without a look-up of types, once a kernel has been called.
+    held : Any
+        The arrays.
+    """
+
+    def __init__(self, kernels: Fold) -> None:
+        self.compiled = self.code = kernels
+        self.held: Any = None
+        self._kind: Any = None  # what compiled code takes the arrays for
+
+    def bind(self, state: KernelState) -> None:
+        """Hand the arrays over; again after any of them was replaced."""
+        self.held = native_tuple(state)
+        kind = getattr(self.held, "_numba_type_", None)
+        if kind is None or kind != self._kind:
+            self._kind = kind
+            # Only those that are handed numbers: machine code does not check the type of an array.
+            quick = {name: partial(self._first_call, name) for name in ("advance", "observe", "choose")}
+            self.code = self.compiled._replace(**quick)
+
+    def _first_call(self, name: str, held: Any, *more: Any) -> Any:
+        """Call a kernel for the first time; later calls need not look up what has been compiled."""
+        dispatcher = getattr(self.compiled, name)
+        result = dispatcher(held, *more)
+        self.code = self.code._replace(**{name: machine_code_for(dispatcher, held)})
+        return result
+
+
+# A comparison of the arms in play over the same decisions: it begins anew whenever an arm is added.
+
+
+def new_comparison(
+    arms: ArmTable,
+    limits: Limits,
+    allow_negative: bool,
+    guardrails: Sequence[Guardrail],
+    first: int = 0,
+    last: Guards | None = None,
+) -> tuple[Evidence, Guards]:
+    """Return what a comparison begins with that counts decisions from id `first` on.
+
+    An arm that was found worse on a guardrail in the `last` comparison stays so.
+    """
+    least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
+    sign = -1.0 if allow_negative else 0.0
+    evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, ERROR, first)
+    ranges = [(sign * one.cap, one.cap) for one in guardrails]
+    guards = no_guards(ranges, [one.margin for one in guardrails], least, first)
+    if last is not None:
+        guards.worse[:, : last.worse.shape[1]] = last.worse
+    return evidence, guards
+
+
+# The arms of a ledger: what was declared of each, and what its decisions have come to.
 
 Floats = npt.NDArray[np.float64]
+
+# Caps that one piece may be worth. Sums have sixteen digits: with a piece of this size, later taken back,
+# what else was paid is still right to a ten-millionth of the cap.
+VALUE_MOST = 1e9
+_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
+
+
+class ArmTable:
+    """What a ledger knows of its arms, apart from the policy's statistics. Arms are numbered from 0 on.
+
+    Parameters
+    ----------
+    caps : sequence of float
+        The greatest total reward of one decision, for each arm.
+    windows : sequence of float, optional
+        Each arm's own window; `span` unless given.
+    span : float
+        The longest window that an arm may have.
+    about : AboutArms, optional
+        What is known about each arm.
+
+    Attributes
+    ----------
+    features : Features or None
+        What may be known about an arm.
+    caps, windows : ndarray of float
+    about : ndarray, arms x columns
+        What the policy sees of what is known about each; no columns where that is nothing.
+    playing : ndarray of bool
+        Whether each arm is in play: those that have retired are not.
+    observed : ndarray of float
+        What each arm's decisions have paid, without late pieces.
+    above : ndarray of int
+        How many of each arm's decisions have paid more than its cap.
+    first_news : ndarray of float
+        When each arm's first decision finishes its first group; infinite before that decision.
+    recent : ndarray of int
+        The arms of the last 1,000 decisions: that of decision `id` is at ``id % 1000``.
+    founding : int
+        How many arms there were from the start; those beyond were added later.
+    in_play : list of int
+        The numbers of the arms in play.
+    own_windows : list of float
+        `windows` once more, from which one is read faster.
+    value_most : float
+        The largest value that a piece may have.
+    """
+
+    def __init__(
+        self,
+        caps: Sequence[float],
+        windows: Sequence[float] | None,
+        span: float,
+        about: AboutArms | None = None,
+    ) -> None:
+        if not len(caps):
+            raise InputError("a ledger needs at least one arm")
+        if windows is None:
+            windows = [span] * len(caps)
+        if len(windows) != len(caps):
+            raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
+        self.span = span
+        self.founding = len(caps)
+        self.caps = np.array([positive("a cap", cap) for cap in caps])
+        self.windows = np.array([self.checked_window(window) for window in windows])
+        self.features = None if about is None else about.features
+        self._about = about
+        self.about = np.zeros((len(caps), 0)) if about is None else about.seen(about.stored)
+        self.playing = np.ones(len(caps), np.bool_)
+        self.observed = np.zeros(len(caps))
+        self.above = np.zeros(len(caps), np.int64)
+        self.first_news = np.full(len(caps), np.inf)
+        self.recent = np.zeros(RECENT, np.int64)
+        self._derive()
+
+    def _derive(self) -> None:
+        """Compute what follows from the arrays, after one of them was replaced or an arm has retired."""
+        self.in_play = [int(arm) for arm in np.flatnonzero(self.playing)]
+        self.own_windows: list[float] = self.windows.tolist()
+        self.value_most = VALUE_MOST * float(self.caps.max())
+
+    def __len__(self) -> int:
+        return len(self.caps)
+
+    def checked_window(self, window: float) -> float:
+        """Return the window of an arm or of a decision, if it may have this one."""
+        own = positive("a window", window)
+        if own > self.span:
+            raise InputError(f"a window must be at most the ledger's {self.span:g}, not {window!r}")
+        return own
+
+    def checked_number(self, arm: int) -> int:
+        """Return the number of an arm, if there is such an arm."""
+        return whole("arm", arm, 0, len(self.caps) - 1)
+
+    def about_with(self, stored: bytes | None) -> Floats:
+        """Return `about` with one more arm, of which a store keeps this."""
+        row = np.zeros((1, 0)) if self._about is None else self._about.seen((stored,))
+        return np.concatenate([self.about, row])
+
+    def add(self, cap: float, window: float, about: bytes | None = None) -> None:
+        """Add an arm, whose cap and window have been checked, and what is known about it."""
+        self.caps = np.append(self.caps, float(cap))
+        self.windows = np.append(self.windows, float(window))
+        self.about = self.about_with(about)
+        self.playing = np.append(self.playing, True)
+        self.observed = np.append(self.observed, 0.0)
+        self.above = np.append(self.above, 0)
+        self.first_news = np.append(self.first_news, np.inf)
+        self._derive()
+
+    def retire(self, arm: int) -> None:
+        """Take an arm out of play for good."""
+        self.playing[self.checked_number(arm)] = False
+        self._derive()
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by name. They are not copied."""
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Replace the arrays by copies of those that another table's `arrays` returned."""
+        for name in _ARRAYS:
+            setattr(self, name, arrays[name].copy())
+        self._derive()
+
+
 NO_ARM = "every arm has retired; add one before deciding"
 
 
@@ -104,7 +399,7 @@ class Ledger:
     (1, 2)
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  (what a configuration has; all but three may be left out)
+    def __init__(
         self,
         policy: Policy,
         caps: Sequence[float],
@@ -112,7 +407,7 @@ class Ledger:
         seed: int = 0,
         windows: Sequence[float] | None = None,
         span: float | None = None,
-        limits: Limits = Limits(),  # noqa: B008  (it cannot change)
+        limits: Limits = Limits(),
         allow_negative: bool = False,
         features: Features | None = None,
         guardrails: Sequence[Guardrail] = (),

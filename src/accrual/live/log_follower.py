@@ -2,20 +2,117 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import logging
+import zipfile
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from accrual.core.errors import InputError
-from accrual.live import snapshot
-from accrual.live.check import check_events
+from accrual.core.jit import fingerprint
 from accrual.live.contexts import Told, told_by_requests, told_by_store
 from accrual.live.ledger import Ledger
+from accrual.live.watch import REWARD
+from accrual.store.accept import events_of_answers
 from accrual.store.base import Answer, Store, StoreDamaged, StoreRequest
-from accrual.store.event_schema import PACKED, Events, columns, seq_of, unpack
-from accrual.store.new_events import events_of_answers
+from accrual.store.events import PACKED, Events, Kind, columns, event_column, seq_of, unpack
+
+# Whether events that were read can be folded: compiled code looks at no bounds.
+
+_CLOSE = int(Kind.CLOSE)
+
+
+def check_events(ledger: Ledger, after: int, events: Events) -> None:
+    """Complain of events beyond position `after` that cannot follow on what `ledger` has folded."""
+    seq, kind, at, propensity = events.seq, events.kind, events.at, events.propensity
+    decision, arm, value, age = events.decision, events.arm, events.value, events.age
+    made = kind == Kind.DECISION
+    added = kind == Kind.ADD_ARM
+    decisions = ledger.decisions + np.cumsum(made) - made  # before each event
+    arms = len(ledger.arms) + np.cumsum(added) - added
+    features = ledger.visitors.added + np.cumsum(kind == Kind.ADD_FEATURE) - 1
+    known = ledger.visitors.features is not None  # an observer's ledger has none, whatever the bandit has
+    cap = getattr(events, event_column(Kind.ADD_ARM, "arm.cap"))
+    window = np.where(
+        made,
+        getattr(events, event_column(Kind.DECISION, "window")),
+        getattr(events, event_column(Kind.ADD_ARM, "arm.window")),
+    )
+    stream = getattr(events, event_column(Kind.PIECE, "stream"))
+    of_decision = (kind == Kind.PIECE) | (kind == _CLOSE)
+    rules = {
+        "is at a position before the one before it": np.diff(seq, prepend=after) < 1,
+        "is of no kind that there is": (kind < 0) | (kind > max(Kind)),
+        "is before the one before it": ~(np.diff(at, prepend=max(ledger.now, -1e300)) >= 0)
+        | ~np.isfinite(at),
+        "is a decision out of order": made & (decision != decisions),
+        "is of no decision that there is": of_decision & ((decision < 0) | (decision >= decisions)),
+        "is of no arm that there is": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
+        "is an arm out of order": added & (arm != arms),
+        "is a feature out of order": (kind == Kind.ADD_FEATURE) & known & (arm != features),
+        "is of no stream that there is": (kind == Kind.PIECE)
+        & ((stream < REWARD) | (stream >= len(ledger.guardrails))),
+        "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
+        "has a window that cannot be": (made | added) & ~((window > 0) & (window <= ledger.span)),
+        "has a propensity that cannot be": ~((propensity >= 0) & (propensity <= 1)),
+        "has a cap that cannot be": added & ~(cap > 0),
+    }
+    for wrong, where in rules.items():
+        if where.any():
+            raise StoreDamaged(f"damaged: event {int(seq[np.argmax(where)])} {wrong}; see accrual db verify")
+
+
+# A ledger as bytes, and back: what its events come to, so that they need not be folded again.
+
+# 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features; 5: nothing
+# about arms
+_FORMAT = 6
+_MOST = 900_000_000  # bytes: what a database takes in one piece
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def form_of(ledger: Ledger) -> str | None:
+    """Return a name for the snapshots that a ledger may start from: those of its policy and its code.
+
+    None where the code is in no file (typed into a console, for example): it could not be told
+    later whether it is still the same.
+    """
+    code = fingerprint(ledger.kernels.compiled.extend, Ledger, type(ledger.policy))
+    if code is None:
+        return None
+    features = ledger.visitors.features
+    shown = "" if features is None else f" {features.written()}"
+    if ledger.arms.features is not None:
+        shown += f" about {ledger.arms.features.written()}"
+    if ledger.guardrails:
+        shown += f" {ledger.guardrails!r}"
+    words = f"{ledger.policy!r} {ledger.window} {ledger.span!r} {ledger.limits!r} {code}{shown}"
+    return f"{_FORMAT}-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+
+
+def pack_snapshot(arrays: Arrays) -> bytes | None:
+    """Return arrays as bytes; None where they are too large to keep."""
+    if sum(array.nbytes for array in arrays.values()) > _MOST:
+        return None
+    out = io.BytesIO()
+    np.savez(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def unpack_snapshot(body: bytes) -> Arrays | None:
+    """Return the arrays that `pack` made bytes of; None where the bytes are damaged."""
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
 
 _CHUNK = 1 << 17  # events read at a time
 _OFTEN = 20_000  # events between two copies of the ledger in memory, at least
@@ -47,7 +144,7 @@ class LogFollower:
         self._make = make
         self._step = step
         self._one = unpack(np.zeros(1, PACKED))
-        self._places: deque[tuple[int, snapshot.Arrays]] = deque(maxlen=_PLACES)
+        self._places: deque[tuple[int, Arrays]] = deque(maxlen=_PLACES)
         self._begin()
         self.catch_up()
 
@@ -55,7 +152,7 @@ class LogFollower:
         """Start at the store's snapshot, or at the first arms."""
         self.ledger = self._make()
         self.position = self._start = len(self.ledger.arms)
-        self._form = snapshot.form_of(self.ledger)
+        self._form = form_of(self.ledger)
         self._places.clear()
         found = self._load(self._store.head(self._bandit))
         if found is not None:
@@ -65,7 +162,7 @@ class LogFollower:
         self._next = self.position + _OFTEN
         self._whole = True
 
-    def _load(self, upto: int) -> tuple[int, snapshot.Arrays] | None:
+    def _load(self, upto: int) -> tuple[int, Arrays] | None:
         """Return the store's snapshot, unless it is of a later position than `upto`, or damaged."""
         try:
             kept = self._form and self._store.load_snapshot(self._bandit, self._form)
@@ -74,7 +171,7 @@ class LogFollower:
             return None
         if not kept or not self._start <= kept[0] <= upto:
             return None
-        arrays = snapshot.unpack(kept[1])
+        arrays = unpack_snapshot(kept[1])
         return None if arrays is None else (kept[0], arrays)
 
     @property
@@ -140,7 +237,7 @@ class LogFollower:
         arrays = self.ledger.arrays()
         if not now and new < sum(array.nbytes for array in arrays.values()) // _DEAR:
             return
-        body = snapshot.pack(arrays)
+        body = pack_snapshot(arrays)
         if body is not None:
             self._store.save_snapshot(self._bandit, self.position, self._form, body)
         self._kept = self.position

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from accrual.core.durations import exact_duration
 from accrual.core.errors import InputError, unknown
-from accrual.live.asks import is_finite
 from accrual.live.config import Config
-from accrual.policy.age_prior import AgePrior
+from accrual.live.request_checks import is_finite
+from accrual.policies.age_prior import AgePrior
 from accrual.store.base import CloseDecision, NewDecisions, NewPiece, Requests
 
 IMPORTED_MOST = 20_000  # decisions; of more, so many are taken, evenly

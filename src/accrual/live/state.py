@@ -9,20 +9,85 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.figures import figure, notebook_html
-from accrual.live.alarm_state import AlarmState, alarm_state
-from accrual.live.arm_features import about_text
-from accrual.live.by_level import FeatureState, by_level
+from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features
+from accrual.core.number_text import figure, notebook_html
 from accrual.live.config import Config
+from accrual.live.contexts import about_text
 from accrual.live.estimate import Estimate, estimate
-from accrual.live.guardrails import GuardrailState, guardrail_states
+from accrual.live.kernels import open_rows
 from accrual.live.ledger import Ledger
 from accrual.live.log_follower import LogFollower
-from accrual.live.pending import open_rows
-from accrual.live.verdict import Pace, Verdict, verdict
-from accrual.policy.age_cells import CellPolicy
-from accrual.policy.catalog import DEFAULT
+from accrual.live.watch import (
+    AlarmState,
+    GuardrailState,
+    Pace,
+    Verdict,
+    alarm_state,
+    guardrail_states,
+    verdict,
+)
+from accrual.policies.age_cells import CellPolicy
+from accrual.policies.age_lin import READY, Stats
+from accrual.policies.catalog import DEFAULT
 from accrual.store.base import Store
+
+# For whom which arm wins: what each arm is expected to pay, level by level of each feature.
+
+
+class LevelState(NamedTuple):
+    """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
+
+    level: str  # of a number, the two ends of its range
+    expected: dict[str, float]  # by arm: what a decision pays in all; an estimate, with no interval
+
+
+class FeatureState(NamedTuple):
+    """What is known of a feature."""
+
+    name: str
+    unknown: int  # decisions with a level that was not declared
+    missing: int  # decisions that said nothing of it
+    beyond: int  # decisions with a number out of range, which counts as the nearest end
+    levels: list[LevelState]  # empty while nothing is known, and for other policies than AgeLinTS
+
+
+def by_level(ledger: Ledger, name_of: Callable[[int], str]) -> list[FeatureState]:
+    """Return what is known of each feature of a ledger's decisions."""
+    features = ledger.visitors.features
+    if features is None:
+        return []
+    states = []
+    for place, (name, kind) in enumerate(features.kinds.items()):
+        odd = ledger.visitors.oddities[place]
+        levels = []
+        if isinstance(ledger.stats, Stats) and ledger.stats.shared[READY]:
+            levels = _levels(ledger, features, place, kind, name_of)
+        states.append(FeatureState(name, int(odd[UNKNOWN]), int(odd[MISSING]), int(odd[BEYOND]), levels))
+    return states
+
+
+def _levels(
+    ledger: Ledger, features: Features, place: int, kind: Any, name_of: Callable[[int], str]
+) -> list[LevelState]:
+    first = int(features.encoding.first[place])
+    if isinstance(kind, list):
+        cases = dict(zip(kind, np.eye(len(kind)).tolist(), strict=True))
+    elif kind is bool:
+        cases = {"False": [0.0], "True": [1.0]}
+    else:
+        cases = {f"{kind[0]:g}": [0.0], f"{kind[1]:g}": [1.0]}
+    states = []
+    for level, numbers in cases.items():
+        x = ledger.stats.centre.copy()  # what the policy saw on average
+        x[0] = 1.0
+        x[first : first + len(numbers)] = numbers
+        expected = {
+            name_of(arm): float(ledger.arms.caps[arm] * (ledger.stats.estimate[arm] @ x))
+            for arm in ledger.arms.in_play
+        }
+        states.append(LevelState(level, expected))
+    return states
+
 
 _SHOWN = 20  # arms of a state that a notebook shows
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from accrual.core.errors import InputError
 from accrual.live.contexts import Declared, Stored, Visitors
-from accrual.store.event_schema import Events, Kind
+from accrual.store.events import Events, Kind
 
 
 def stretches(

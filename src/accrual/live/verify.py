@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.live import config, snapshot
-from accrual.live.check import check_events
+from accrual.live import config, log_follower
 from accrual.live.contexts import told_by_store
+from accrual.live.kernels import CLOSED, FIRST, NEXT, RINGS
 from accrual.live.ledger import Ledger
-from accrual.live.pending import CLOSED, FIRST, NEXT, RINGS
-from accrual.policy.catalog import DEFAULT
+from accrual.live.log_follower import check_events
+from accrual.policies.catalog import DEFAULT
 from accrual.store.base import BanditRow, Store, StoreDamaged
-from accrual.store.event_schema import Events
+from accrual.store.events import Events
 
 _CHUNK = 1 << 17  # events read at a time
 
@@ -74,7 +74,7 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
         given = config.read(row.config, None, name)
         for policy in {repr(policy): policy for policy in (given.policy, DEFAULT)}.values():
             ledger = given.ledger(policy)
-            form = snapshot.form_of(ledger)
+            form = log_follower.form_of(ledger)
             try:
                 kept = store.load_snapshot(row.number, form) if form else None
             except StoreDamaged as error:
@@ -83,7 +83,7 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
             if kept is None:
                 continue
             compared += 1
-            arrays = snapshot.unpack(kept[1])
+            arrays = log_follower.unpack_snapshot(kept[1])
             if arrays is None:
                 found.append(f"the snapshot of {name!r} at {kept[0]:,} is damaged")
                 continue

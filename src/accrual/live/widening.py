@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.features import Features
-from accrual.policy.base import Policy
-from accrual.policy.contextual import ContextualPolicy, params_of
+from accrual.policies.base import Policy
+from accrual.policies.contexts import ContextualPolicy, params_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -29,15 +29,34 @@ from accrual.service.openapi import openapi_document
 from accrual.service.operations import Call, Operation, route_of
 from accrual.service.refusals import try_later
 from accrual.service.settings import Settings
-from accrual.service.supervision import supervise
 from accrual.service.traffic_routes import TrafficRoutes
 from accrual.store.address import parse
 from accrual.store.backends import open_store
+from accrual.store.base import StoreError
+
+# Background tasks: a failure is logged and counted, and the task is started again.
+
+_PAUSE = 1.0  # seconds before a task that failed is started again
+
+log = logging.getLogger("accrual.service")
+
+
+async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metrics) -> None:
+    """Run `job` until it returns. An exception is logged and counted, and the job is started again."""
+    while True:
+        try:
+            await job()
+            return
+        except Exception as error:
+            metrics.task_failures.labels(name).inc()
+            known = isinstance(error, InputError | StoreError)  # it says itself what is wrong
+            extra = {"task": name, "error": str(error)}
+            log.error("a background task failed", exc_info=None if known else error, extra=extra)
+            await asyncio.sleep(_PAUSE)
+
 
 _OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
 _READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest
-
-log = logging.getLogger("accrual.service")
 
 
 class Simulation(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -17,10 +18,48 @@ from accrual.core.errors import InputError
 from accrual.service.admission import Admission, RequestHead, require_scope
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
-from accrual.service.request_body import ClientGone, Message, Receive, Scope, Send, read_body
 from accrual.service.settings import Settings
 from accrual.service.traffic_routes import TrafficRoutes
 from accrual.store.base import StoreError
+
+# Reading a request's body, counted as it comes.
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Scope = MutableMapping[str, Any]
+
+_CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so no other request can follow
+
+
+class ClientGone(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+async def read_body(receive: Receive, length: bytes, most: int) -> bytes:
+    """Return the whole body, or refuse it if it is larger than `most` bytes.
+
+    `length` is what the Content-Length header says, if there is one; the bytes are counted all the same.
+    """
+    if len(length) > 18 or (length and int(length) > most):
+        raise _too_large(most)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body", False) and message["type"] == "http.request":
+        if len(body) > most:
+            raise _too_large(most)
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] != "http.request":
+        raise ClientGone
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal("too-large", f"a body may have {most:,} bytes", _CLOSE)
+
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "

@@ -16,14 +16,13 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features, all_features
-from accrual.live import guardrails
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
 from accrual.live.config import arm_read
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
-from accrual.live.verdict import OUTCOMES, Verdict
+from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict
 from accrual.service.commit_queue import CommitQueue, QueueLimit
 from accrual.service.messages import BANDIT
 from accrual.service.metrics import Metrics
@@ -39,7 +38,7 @@ from accrual.store.base import (
     StoreDamaged,
     StoreError,
 )
-from accrual.store.event_schema import DecisionRow, Events, Kind
+from accrual.store.events import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
@@ -365,10 +364,10 @@ class BanditPool:
         metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
         metrics.changed.set(sum(len(state.alarm.arms) for state in states))
         outcomes = Counter(state.verdict.outcome for state in states)
-        for outcome in OUTCOMES:
+        for outcome in VERDICT_OUTCOMES:
             metrics.verdict.labels(outcome).set(outcomes[outcome])
         found = Counter(rail.outcome for state in states for rail in state.guardrails)
-        for outcome in guardrails.OUTCOMES:
+        for outcome in GUARDRAIL_OUTCOMES:
             metrics.guardrails.labels(outcome).set(found[outcome])
         if self._store.shared:  # with one writer there is nothing that it has not folded
             stale = [one.bandit.staleness for one in served]

@@ -2,53 +2,55 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
-from accrual.live.guardrails import Guardrail
-from accrual.live.guards import REWARD
+from accrual.live.watch import REWARD, Guardrail
 from accrual.service.bandit_pool import BanditPool, ServedBandit
-from accrual.service.context_messages import ContextWorthOut, context_worth_out
-from accrual.service.feature_messages import FeatureOut, LevelOut
 from accrual.service.messages import (
+    AlarmOut,
     ArmStateOut,
     BanditIn,
     BanditOut,
     BanditsOut,
+    ChangedArmOut,
     CloseIn,
+    ContextWorthOut,
     DeleteQuery,
     DoneOut,
     EventOut,
     EventsOut,
     ExplanationOut,
     ExportQuery,
+    FeatureOut,
+    GuardedArmOut,
     GuardrailIn,
+    GuardrailOut,
     HistoryOut,
+    LevelOut,
     NewArmIn,
     NewFeatureIn,
     NotServedOut,
+    PairOut,
     ReasonOut,
     RecentDecisionOut,
     RecentOut,
     RecentQuery,
     RetireIn,
     StateOut,
+    VerdictOut,
+    context_worth_out,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
-from accrual.service.share_history import share_history
-from accrual.service.verdict_messages import (
-    AlarmOut,
-    ChangedArmOut,
-    GuardedArmOut,
-    GuardrailOut,
-    PairOut,
-    VerdictOut,
-)
 from accrual.store.base import (
     ARCHIVED,
     AddArm,
@@ -59,7 +61,53 @@ from accrual.store.base import (
     Status,
     StoreRequest,
 )
-from accrual.store.event_schema import Events, Kind, event_column
+from accrual.store.events import Events, Kind, event_column
+
+# How the shares of the arms have changed over time, read from the log.
+
+_STRETCHES = 40
+_LENGTH = 1_000  # events of a stretch, where the log is too long to be read in whole
+_LEAST = 100  # decisions of a stretch, where there are as many
+
+
+def share_history(served: ServedBandit, head: int) -> HistoryOut:
+    """Count each arm's decisions in up to 40 stretches of the log up to the position `head`.
+
+    A short log is read as a whole, a long one in samples at even distances. Only the store is read, so
+    decisions go on meanwhile.
+    """
+    if head <= _STRETCHES * _LENGTH:
+        stretches = _split(_decisions(served, 0, head))
+    else:
+        starts = np.linspace(0, head - _LENGTH, _STRETCHES).astype(int)
+        stretches = [_decisions(served, int(after), _LENGTH) for after in starts]
+    served.learn_arms()
+    arms = served.arms
+    found = [stretch for stretch in stretches if len(stretch.seq)]
+    return HistoryOut(
+        arms=arms,
+        at=[float(stretch.at[-1]) for stretch in found],
+        decisions=[int(stretch.decision[-1]) + 1 for stretch in found],
+        counts=[np.bincount(stretch.arm, minlength=len(arms)).tolist() for stretch in found],
+    )
+
+
+def _decisions(served: ServedBandit, after: int, limit: int) -> Events:
+    """Read the bandit's own decisions from a stretch of the log: none that come from an old log."""
+    events = served.events(after, limit)
+    chosen = (events.kind == Kind.DECISION) & (events.decision >= served.imported)
+    return Events._make(column[chosen] for column in events)
+
+
+def _split(events: Events) -> list[Events]:
+    count = len(events.seq)
+    parts: npt.NDArray[np.int64] = np.linspace(
+        0, count, int(np.clip(count // _LEAST, 1, _STRETCHES)) + 1
+    ).astype(np.int64)
+    return [
+        Events._make(column[first:last] for column in events) for first, last in itertools.pairwise(parts)
+    ]
+
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from accrual.core.errors import InputError, unknown
 from accrual.store.address import parse
+from accrual.store.admin import KeyRow, KeyTable, open_keys
 from accrual.store.backends import backend_of
-from accrual.store.keys import KeyRow, KeyTable, open_keys
 from accrual.store.migrate import current, upgrade
 
 SCOPES = ("read", "write", "admin")

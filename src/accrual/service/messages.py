@@ -7,16 +7,232 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from accrual.live.guardrails import GUARDRAILS_MOST
-from accrual.service.feature_messages import (
-    AboutIn,
-    ArmFeaturesIn,
+from accrual.core.features import FEATURES_MOST
+from accrual.core.interval import Interval
+from accrual.live.context_worth import ContextWorth
+from accrual.live.watch import GUARDRAILS_MOST
+
+# What is taken and answered of features: of whom decisions are for, and of arms.
+
+FeatureIn = Literal["bool"] | list[str | float]
+FeaturesIn = Annotated[
+    dict[str, FeatureIn],
+    Meta(
+        max_length=FEATURES_MOST,
+        description="What may be known of whom a decision is for, by name: a list of levels, a range of two "
+        'numbers, or "bool".',
+    ),
+]
+ArmFeaturesIn = Annotated[
+    dict[str, FeatureIn],
+    Meta(
+        max_length=FEATURES_MOST,
+        description="What may be known about an arm, declared like `features`: a course's subject and "
+        "length, for example. New arms then start from what similar arms taught. For AgePrior alone.",
+    ),
+]
+ContextIn = dict[str, str | bool | float | None]
+AboutIn = Annotated[
     ContextIn,
-    FeatureIn,
-    FeatureOut,
-    FeaturesIn,
-)
-from accrual.service.verdict_messages import AlarmOut, GuardrailOut, VerdictOut
+    Meta(
+        description="What is known about the arm, for a bandit with arm_features alone: a value for each. "
+        "What is left out is not known; an unknown level, or a number out of range, is refused."
+    ),
+]
+
+
+class LevelOut(Struct):
+    """What the policy expects of the arms in play at one level of a feature."""
+
+    level: Annotated[str, Meta(description="Of a number, one of the two ends of its range.")]
+    expected: Annotated[
+        dict[str, float],
+        Meta(description="By arm, what a decision pays in all, all else as it is on average: an estimate."),
+    ]
+
+
+class FeatureOut(Struct):
+    """What is known of a feature."""
+
+    name: str
+    unknown: Annotated[int, Meta(description="Decisions with a level that was not declared.")]
+    missing: Annotated[int, Meta(description="Decisions that said nothing of it.")]
+    beyond: Annotated[int, Meta(description="Decisions with a number out of range.")]
+    levels: Annotated[
+        list[LevelOut], Meta(description="Empty while nothing is known, and unless the policy is AgeLinTS.")
+    ]
+
+
+# What is answered of the worth of contexts.
+
+
+class IntervalOut(Struct):
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class WinnerOut(Struct):
+    """Decisions for which another arm pays more than the best one for all."""
+
+    part: Annotated[str, Meta(description="Whom they were for, such as country=us.")]
+    decisions: int
+    arm: Annotated[str, Meta(description="The arm that pays more there.")]
+    than: Annotated[str, Meta(description="The one arm that pays best for all.")]
+    more: Annotated[
+        IntervalOut, Meta(description="How much more, a decision; all such intervals hold together.")
+    ]
+
+
+class ContextWorthOut(Struct):
+    """What contexts are worth, judged by closed decisions with the propensities that they were given."""
+
+    more: Annotated[
+        IntervalOut | None,
+        Meta(
+            description="By how much a decision pays more if its arm is chosen by context; null where it "
+            "cannot be told. For one look: not for stopping."
+        ),
+    ]
+    with_contexts: Annotated[
+        IntervalOut | None, Meta(description="What a decision pays if its arm is chosen by context.")
+    ]
+    without: Annotated[
+        IntervalOut | None, Meta(description="What a decision pays if all get the one arm that pays best.")
+    ]
+    single: Annotated[str, Meta(description="That arm; several where that changed in the course of time.")]
+    winners: Annotated[list[WinnerOut], Meta(description="For whom another arm pays more.")]
+    decisions: Annotated[
+        int, Meta(description="Closed decisions that it is judged by: the last ones, at most 50,000.")
+    ]
+    closed: Annotated[int, Meta(description="Decisions that have closed in all.")]
+    effective: Annotated[float, Meta(description="Decisions of equal weight that the figures rest on.")]
+    reason: Annotated[str, Meta(description="Why it cannot be told; empty where it can.")]
+    sentence: Annotated[str, Meta(description="What is known, in words.")]
+
+
+def context_worth_out(worth: ContextWorth) -> ContextWorthOut:
+    """Return the answer that says what contexts are worth."""
+    winners = [
+        WinnerOut(one.part, one.decisions, one.arm, one.than, _sure(one.more)) for one in worth.winners
+    ]
+    figures = {name: _interval(getattr(worth, name)) for name in ("more", "with_contexts", "without")}
+    return ContextWorthOut(**worth._asdict() | figures | {"winners": winners})
+
+
+def _interval(found: Interval | None) -> IntervalOut | None:
+    return None if found is None else _sure(found)
+
+
+def _sure(found: Interval) -> IntervalOut:
+    return IntervalOut(found.value, found.low, found.high)
+
+
+# What is answered of verdicts, guardrails and the alarm, as part of a bandit's state.
+
+
+class PairOut(Struct):
+    """How much more the first arm pays for a decision than the second, on average."""
+
+    first: str
+    second: str
+    difference: Annotated[float, Meta(description="Estimated from closed decisions.")]
+    interval: Annotated[
+        tuple[float, float],
+        Meta(description="Holds at all times together, however often one looks."),
+    ]
+    sequence: Annotated[
+        list[tuple[int, float, float]],
+        Meta(description="The interval earlier: after how many closed decisions, from, to."),
+    ]
+
+
+class VerdictOut(Struct):
+    """What may be said of the arms in play, however often one looks."""
+
+    winner: Annotated[str | None, Meta(description="The arm that pays more than every other one in play.")]
+    error: Annotated[float, Meta(description="The chance that a winner that is named is ever a false one.")]
+    contenders: Annotated[list[str], Meta(description="Arms in play that may still be the best.")]
+    retirable: Annotated[
+        list[str], Meta(description="Arms of which it is known that another in play pays at least as much.")
+    ]
+    loss_if_stopped: Annotated[
+        float | None,
+        Meta(description="What a decision would lose on average, were the leader taken for good now; about."),
+    ]
+    decisions_to_go: Annotated[
+        int | None, Meta(description="About how many decisions more it takes; null where it cannot be told.")
+    ]
+    time_to_go: Annotated[float | None, Meta(description="The same in rounds or seconds, at this pace.")]
+    reason: Annotated[str, Meta(description="Why no verdict can be given; empty where one can.")]
+    sentence: Annotated[str, Meta(description='The answer to "may I stop?" in words.')]
+    leader: Annotated[str | None, Meta(description="The arm with the largest estimate: not for stopping.")]
+    scored: Annotated[int, Meta(description="Closed decisions that count.")]
+    skipped: Annotated[int, Meta(description="Closed decisions without a recorded propensity.")]
+    cut: Annotated[int, Meta(description="Totals above the cap, which count as the cap here.")]
+    intervals: Annotated[
+        dict[str, tuple[float, float]],
+        Meta(description="What a decision of each arm pays on average: holds at all times together."),
+    ]
+    pairs: Annotated[list[PairOut], Meta(description="The leader beside every other arm in play.")]
+    warnings: Annotated[
+        list[str], Meta(description="Arms not chosen as often as they should be, or whose pay has stopped.")
+    ]
+
+
+class GuardedArmOut(Struct):
+    """How an arm does on a guardrail."""
+
+    name: str
+    decisions: Annotated[int, Meta(description="Closed decisions that count.")]
+    mean: Annotated[float | None, Meta(description="Of the stream, for a decision.")]
+    excess: Annotated[
+        float | None, Meta(description="Estimated: how much more than the best other arm in play.")
+    ]
+    excess_least: Annotated[
+        float | None, Meta(description="The same at the least: holds for all arms, however often one looks.")
+    ]
+    worse: Annotated[bool, Meta(description="Whether it was shown to have more by more than the margin.")]
+    retired: bool
+
+
+class GuardrailOut(Struct):
+    """What is known of the arms on a guardrail, however often one looks."""
+
+    name: str
+    cap: float
+    margin: float
+    action: Literal["flag", "retire"]
+    error: Annotated[float, Meta(description="The chance of ever finding an arm worse that is not.")]
+    scored: Annotated[int, Meta(description="Closed decisions that count.")]
+    cut: Annotated[int, Meta(description="Totals of the stream above its cap, which count as the cap.")]
+    reason: Annotated[str, Meta(description="Why nothing can be said; empty where something can.")]
+    sentence: Annotated[str, Meta(description="What is known, in words.")]
+    arms: list[GuardedArmOut]
+
+
+class ChangedArmOut(Struct):
+    """An arm that no longer pays as it did."""
+
+    name: str
+    decision: Annotated[int, Meta(description="The closed decision that raised the alarm.")]
+    lately: Annotated[
+        float, Meta(description="What a decision paid on average then: the last 64, or half of fewer.")
+    ]
+    before: Annotated[float, Meta(description="The mean of those before.")]
+
+
+class AlarmOut(Struct):
+    """Whether arms still pay as they did, however often one looks."""
+
+    error: Annotated[float, Meta(description="The chance of ever raising a false alarm, for all arms.")]
+    closed: Annotated[int, Meta(description="Closed decisions that were looked at.")]
+    reason: Annotated[str, Meta(description="Why nothing can be said; empty where something can.")]
+    sentence: Annotated[str, Meta(description="What is known, in words.")]
+    arms: Annotated[list[ChangedArmOut], Meta(description="Those that no longer pay as they did.")]
+
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200

@@ -12,9 +12,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from accrual.core.errors import InputError
 from accrual.live.commit import Ask, Decide
 from accrual.service.bandit_pool import ServedBandit
-from accrual.service.feature_messages import ContextIn
 from accrual.service.json_input import json_reader
-from accrual.service.messages import NAME_MOST, WHOLE_MOST
+from accrual.service.messages import NAME_MOST, WHOLE_MOST, ContextIn
 from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
 from accrual.store.base import Answer, NewPiece, Status

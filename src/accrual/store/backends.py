@@ -16,8 +16,7 @@ from accrual.store.address import Address, parse
 from accrual.store.base import Store
 
 if TYPE_CHECKING:
-    from accrual.store.keys import KeyTable
-    from accrual.store.readers import TableReader
+    from accrual.store.admin import KeyTable, TableReader
 
 Path = str | os.PathLike[str]
 
@@ -68,7 +67,7 @@ class SQLiteBackend:
         return SQLiteStore(address.place, readonly)
 
     def open_keys(self, address: Address) -> KeyTable:
-        from accrual.store.keys import SQLiteKeys
+        from accrual.store.admin import SQLiteKeys
 
         return SQLiteKeys(address)
 
@@ -83,22 +82,22 @@ class SQLiteBackend:
         upgrade_sqlite(address)
 
     def reader(self, address: Address) -> AbstractContextManager[TableReader]:
-        from accrual.store.readers import sqlite_reader
+        from accrual.store.admin import sqlite_reader
 
         return sqlite_reader(address)
 
     def backup(self, address: Address, to: Path) -> None:
-        from accrual.store.backup import copy_file
+        from accrual.store.admin import copy_file
 
         copy_file(address, to)
 
     def restore(self, address: Address, path: Path) -> None:
-        from accrual.store.backup import restore_file
+        from accrual.store.admin import restore_file
 
         restore_file(address, path)
 
     def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
-        from accrual.store.recover import recover_file
+        from accrual.store.admin import recover_file
 
         return recover_file(address, path, until)
 
@@ -128,7 +127,7 @@ class PostgresBackend:
         return PostgresStore(address.place)
 
     def open_keys(self, address: Address) -> KeyTable:
-        from accrual.store.keys import PostgresKeys
+        from accrual.store.admin import PostgresKeys
 
         return PostgresKeys(address)
 
@@ -143,17 +142,17 @@ class PostgresBackend:
         upgrade_postgres(address)
 
     def reader(self, address: Address) -> AbstractContextManager[TableReader]:
-        from accrual.store.readers import postgres_reader
+        from accrual.store.admin import postgres_reader
 
         return postgres_reader(address)
 
     def backup(self, address: Address, to: Path) -> None:
-        from accrual.store.backup import copy_tables
+        from accrual.store.admin import copy_tables
 
         copy_tables(address, to)
 
     def restore(self, address: Address, path: Path) -> None:
-        from accrual.store.backup import restore_tables
+        from accrual.store.admin import restore_tables
 
         restore_tables(address, path)
 

@@ -25,7 +25,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from accrual.core.features import padded
-from accrual.store.event_schema import DecisionRow, Events
+from accrual.store.events import DecisionRow, Events
 
 
 class StoreError(OSError):

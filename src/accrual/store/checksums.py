@@ -16,7 +16,7 @@ from typing import Any
 from zlib import crc32
 
 from accrual.store.base import StoreDamaged
-from accrual.store.event_schema import TABLES, KeyTableRow, column_types, quoted
+from accrual.store.events import TABLES, KeyTableRow, column_types, quoted
 
 _KEY = struct.Struct("<dd").pack
 _PLACE = struct.Struct("<qq").pack

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from accrual.core.errors import InputError
-from accrual.core.file_lock import try_lock, unlock
+from accrual.core.files import try_lock, unlock
 from accrual.store.base import StoreError
 
 _WAIT = 10.0  # seconds to wait for a turn

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance, LogLookup, NewRows
+from accrual.store.accept import Acceptance, LogLookup, NewRows, events_of_rows
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -22,8 +22,7 @@ from accrual.store.base import (
     may_be_erased,
     wait_for_event,
 )
-from accrual.store.event_schema import DecisionRow, Events, HeadRow, columns
-from accrual.store.new_events import events_of_rows
+from accrual.store.events import DecisionRow, Events, HeadRow, columns
 
 _POLL = 0.002
 _SEQ = attrgetter("seq")

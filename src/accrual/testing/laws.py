@@ -25,14 +25,14 @@ import numpy.typing as npt
 
 from accrual.core.jit import python_function
 from accrual.core.random import draw
-from accrual.engine.record import record
+from accrual.engine.feed import RunFeed
+from accrual.engine.law_kernels import pack
+from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
-from accrual.environment.feed import RunFeed
-from accrual.environment.laws import pack
-from accrual.laws import Law, ScaledLaw, UniformLaw
-from accrual.policy.tpucbfr import TPUCBFR
-from accrual.policy.ucb1 import UCB1
-from accrual.problem import Problem
+from accrual.policies.tpucbfrg import TPUCBFR
+from accrual.policies.ucb1 import UCB1
+from accrual.problems.laws import Law, ScaledLaw, UniformLaw
+from accrual.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 

@@ -20,15 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.events import Decision
-from accrual.engine.record import record
+from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
-from accrual.laws import BernoulliLaw, BetaLaw, UniformLaw
 from accrual.live.bandit import Bandit
-from accrual.live.ledger import Ledger
-from accrual.policy.base import Moment, Policy, no_refresh
-from accrual.policy.ucb1 import UCB1
-from accrual.problem import Problem
+from accrual.live.ledger import Decision, Ledger
+from accrual.policies.base import Moment, Policy, no_refresh
+from accrual.policies.ucb1 import UCB1
+from accrual.problems.laws import BernoulliLaw, BetaLaw, UniformLaw
+from accrual.problems.problem import Problem
 from accrual.testing.plain_python import in_plain_python
 
 _PLAIN_ROUNDS = 120
@@ -118,7 +117,7 @@ class PolicySuite(ABC):
 
         Of any 16 decisions in a row each of four arms with the same cap gets one: a policy that is told
         to expect more of some arms may give these more, and the others still have their turn.
-        `accrual.policy.estimate.in_turn` is the index to return while nothing is known of an arm.
+        `accrual.policies.scalars.in_turn` is the index to return while nothing is known of an arm.
         """
         ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
         arms = np.array(ledger.make(0.0, 1_000_000))

@@ -1,0 +1,181 @@
+"""The one place that imports numba's compiler.
+
+`njit` compiles lazily and without signatures, so that the same function can be called from a CPU
+kernel, a CUDA kernel, the live bandit, or (with ``NUMBA_DISABLE_JIT=1``) plain Python.
+`kernel` compiles the loops of the engines and of the live side, and keeps their machine code on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import config
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from accrual.core.jit.kernel_parts import KernelPart
+from accrual.core.jit.source_files import source_hash
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Functions within a kernel borrow its arrays. Left to itself the compiler has each count who uses
+# them, in every call, which for the live side took longer than the work. So they cannot allocate.
+_INNER: dict[str, Any] = {**_OPTIONS, "_nrt": False}
+
+
+def njit(function: F) -> F:
+    """Compile `function` on first use; callable from any kernel, which takes it in whole.
+
+    Left to itself the compiler may call a function of middling size instead, and hand over a
+    policy's statistics array by array; for the Age policies that took longer than the work.
+
+    Examples
+    --------
+    >>> @njit
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
+    """
+    return _part(function, forceinline=True)
+
+
+def njit_noinline(function: F) -> F:
+    """Compile `function` like `njit`, but let kernels call it instead of inlining it.
+
+    This suits large functions that run now and then: inlined, they would slow down the loop around
+    them even while they are not running.
+    """
+    return _part(function)
+
+
+def _part(function: F, **options: Any) -> F:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    return KernelPart(function, targetoptions={"nopython": True, "boundscheck": None, **options, **_INNER})  # type: ignore[return-value]
+
+
+def kernel(function: F) -> F:
+    """Compile a loop, and keep its machine code on disk for later processes.
+
+    numba's own cache looks at the file of the kernel alone, so it would miss an edit to a policy
+    that the kernel calls, and it never finds a kernel that closes over compiled functions (it
+    hashes their per-process identity). Here the key is the source of everything that goes in.
+    """
+    dispatcher: Any = numba.njit(**_OPTIONS)(function)
+    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+        code = _fingerprint(function)
+        if code is not None:
+            dispatcher._cache = _KernelCache(function, code)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def machine_code(dispatcher: Any) -> Any:
+    """Give the machine code of a kernel that has just been called, for more calls with the same types.
+
+    numba looks up the type of every argument in every call, which for nested tuples takes longer
+    than a short call does. A kernel that was compiled for one set of types only needs no such
+    look-up. Any other kernel, and a function in plain Python, is returned as it is.
+    """
+    return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
+
+
+def machine_code_for(dispatcher: Any, native: Any) -> Any:
+    """Give the machine code of a kernel whose first argument is `native`, and that has just been called.
+
+    `native` comes from `accrual.core.jit.native_tuples`. The kernel may have been compiled for native
+    tuples of other types too; only the code for this type may be called with it.
+    """
+    kind = getattr(native, "_numba_type_", None)
+    codes = [code for types, code in getattr(dispatcher, "overloads", {}).items() if types[0] == kind]
+    return codes[0].entry_point if len(codes) == 1 else dispatcher
+
+
+@functools.cache
+def _first_code(dispatcher: Any) -> Any:
+    return next(iter(dispatcher.overloads.values())).entry_point
+
+
+def python_function(function: F) -> F:
+    """Give the Python function that `function` was compiled from: quicker where it is called once."""
+    python: F = getattr(function, "py_func", function)
+    return python
+
+
+def fingerprint(dispatcher: Any, *hosts: type) -> str | None:
+    """Hash all source that a kernel's results depend on.
+
+    Parameters
+    ----------
+    dispatcher : kernel
+    hosts : type
+        Classes in plain Python that prepare what the kernel works on; their source counts as well.
+
+    Returns
+    -------
+    str or None
+        None where some of the source is in no file, or where kernels are not compiled.
+    """
+    function = getattr(dispatcher, "py_func", None)
+    code = None if function is None else _fingerprint(function)
+    files = [getattr(sys.modules[host.__module__], "__file__", None) for host in hosts]
+    if code is None or None in files:
+        return None
+    parts = [code, *(source_hash(Path(file)) for file in files if file is not None)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+
+class _KernelCache(FunctionCache):
+    """numba's function cache, keyed by source instead of by file time and object identity."""
+
+    def __init__(self, function: Callable[..., Any], fingerprint: str) -> None:
+        super().__init__(function)
+        self._fingerprint = fingerprint
+        name = f"{self._impl.filename_base}-{fingerprint[:16]}"
+        self._cache_file = IndexDataCacheFile(self._cache_path, name, fingerprint)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (sig, codegen.magic_tuple(), self._fingerprint)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a cache file that cannot be read is a miss, never a failure
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        save_compiled(self, functools.partial(super().save_overload, sig, data))
+
+
+def save_compiled(cache: Any, save: Callable[[], None]) -> None:
+    """Save what was compiled into one of numba's caches."""
+    try:
+        try:
+            save()
+        except Exception:  # an index that cannot be read is made anew
+            cache._cache_file.flush()
+            save()
+    except Exception:  # a full or read-only disk costs the cache, not the result
+        cache.disable()
+
+
+def _fingerprint(function: Callable[..., Any]) -> str | None:
+    """Hash all source that goes into `function`; None where some of it is in no file."""
+    path = Path(function.__code__.co_filename)
+    if function.__module__ == "__main__" or not path.is_file():
+        return None
+    digest = hashlib.sha256(f"{numba.__version__} {function.__module__}.{function.__qualname__}".encode())
+    digest.update(source_hash(path).encode())
+    for cell in function.__closure__ or ():
+        part = getattr(cell.cell_contents, "py_func", None)
+        inner = repr(cell.cell_contents) if part is None else _fingerprint(part)
+        if inner is None:
+            return None
+        digest.update(inner.encode())
+    return digest.hexdigest()

@@ -1,0 +1,8 @@
+"""The CUDA engine: all policies and runs of a simulation at once, on one NVIDIA GPU."""
+
+from __future__ import annotations
+
+from accrual.engine.cuda.contextual import play
+from accrual.engine.cuda.engine import play
+
+__all__ = ["play"]

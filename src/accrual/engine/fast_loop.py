@@ -1,0 +1,323 @@
+"""The CPU engine: one compiled loop per policy, over a span of rounds at a time.
+
+The loop is made around a policy's functions, so that a policy from a user's file is compiled
+into it like the library's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.jit import kernel, machine_code
+from accrual.core.progress import Progress
+from accrual.core.random import floor_coin
+from accrual.engine.feed import Feed, RunFeed
+from accrual.engine.law_kernels import PackedLaws
+from accrual.policies.base import Feedback, Function, Functions, Moment, Policy, no_refresh
+from accrual.policies.floor import Shares, drawn, shares_of
+from accrual.problems.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_ONE = np.uint64(1)
+_LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
+
+
+class ProblemArrays(NamedTuple):
+    """What the loop needs to know of a problem."""
+
+    caps: Floats
+    gaps: Floats
+    law: Ints  # of each arm
+    window: int
+    phi: int  # rounds per group
+    even: bool
+    shares: Shares  # how much of the traffic each arm gets at least, and at most
+
+
+class LearningTimes(NamedTuple):
+    """When a policy learns of a decision, and where in `Feed.paid` to look."""
+
+    lag: int  # rounds from a decision until its total is known
+    ages: Ints  # the ages at which the learner's groups end
+    cell: Ints  # for age 0 and each of `ages`: what has been paid lies between this group edge
+    part: Floats  # ... and the next, this far along
+
+
+class PendingArms(NamedTuple):
+    """What a chain remembers of its pending decisions."""
+
+    arms: npt.NDArray[np.uint16]  # of the window before the span, then of the span
+    picks: npt.NDArray[np.uint16]  # of the span: what the policy chose, before the floor's coin
+    rate: Floats  # lanes x arms: what each arm's pending decisions pay per round
+
+
+class Checkpoints(NamedTuple):
+    """The rounds of a span at whose end to note the regret."""
+
+    rounds: Ints
+    regret: Floats
+
+
+class PolicyPlan:
+    """One policy on one problem: all that is the same in every run."""
+
+    def __init__(
+        self, policy: Policy, problem: Problem, laws: PackedLaws, shares: Shares | None = None
+    ) -> None:
+        caps = np.array(problem.caps)
+        phi = problem.window // problem.groups
+        even = problem.division == "even"
+        ages = policy.edges(problem.window)
+        self.policy = policy
+        self.params = policy.params(caps, problem.window)
+        everything = shares_of(np.zeros(len(caps)), np.ones(len(caps)))
+        self.problem = ProblemArrays(
+            caps, problem.gaps, laws.of_arm, problem.window, phi, even, shares or everything
+        )
+        self.times = LearningTimes(
+            0 if policy.immediate else problem.window - 1,
+            ages,
+            *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
+        )
+        self.loop = loop(policy.functions, policy.feedback, shares is not None)
+
+
+class Chain:
+    """One policy in one run: its statistics and its pending decisions."""
+
+    def __init__(self, plan: PolicyPlan, span: int, key: tuple[int, int]) -> None:
+        self._plan = plan
+        self.problem = plan.problem
+        self._key = key  # seed and run
+        self.stats = plan.policy.stats(plan.params)
+        arms, window = len(plan.problem.caps), plan.problem.window
+        self._memory = PendingArms(
+            np.zeros(window + span, np.uint16), np.zeros(span, np.uint16), np.zeros((_LANES, arms))
+        )
+        self._loop = plan.loop
+        self._last = 0  # the length of the last span, at whose end the next one's past begins
+
+    def advance(self, feed: Feed, start: int, length: int, marks: Checkpoints) -> npt.NDArray[np.uint16]:
+        """Play rounds start .. start + length - 1 and return the arms chosen (until the next call)."""
+        plan, arms, window = self._plan, self._memory.arms, self._plan.problem.window
+        arms[:window] = arms[self._last : self._last + window]
+        self._loop(
+            plan.params, self.stats, self.problem, plan.times, self._memory, feed,
+            (start, length, *self._key), marks,
+        )  # fmt: skip
+        self._loop = machine_code(self._loop)
+        self._last = length
+        return arms[window : window + length]
+
+    def picks(self) -> npt.NDArray[np.uint16]:
+        """Return what the policy chose in the last span, before the floor's coin."""
+        return self._memory.picks[: self._last]
+
+
+def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
+    """Find where the pay by each age lies among the cumulative pay at the group edges."""
+    if even:
+        cell = np.minimum(ages // phi, groups - 1)
+        return cell, (ages - cell * phi) / phi
+    # A group that has begun has paid all it will.
+    cell = np.maximum((ages + phi - 1) // phi - 1, 0)
+    return cell, np.minimum(ages, 1).astype(np.float64)
+
+
+@functools.cache
+def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
+    """Compile the loop around a policy's functions."""
+    index, survey, decided = functions.index, functions.survey, functions.decided
+    closed, finished, refresh = functions.closed, functions.finished, functions.refresh
+    totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
+    refreshed, numbered = refresh is not no_refresh, functions.numbered
+
+    @kernel
+    def advance(
+        params: Any, stats: Any, problem: ProblemArrays, times: LearningTimes, memory: PendingArms,
+        feed: Feed, span: tuple[int, int, int, int], marks: Checkpoints,
+    ) -> None:  # fmt: skip
+        start, length, seed, run = span
+        arms, picks, rate = memory
+        count = len(problem.caps)
+        window = problem.window
+        groups = feed.changes.shape[2] - 1
+        last = feed.paid.shape[2] - 1
+        one_law = feed.changes.shape[1] == 1
+        values = np.empty(count)
+        mark = 0
+        due_mark = marks.rounds[0] if len(marks.rounds) else 0
+        stop = 0
+        while stop < length:
+            first, stop = stop, length
+            if refreshed:  # out here, for it would slow down the loop below even while not running
+                if stats.due[0] <= 0:
+                    refresh(params, stats)
+                stop = min(length, first + stats.due[0])
+                stats.due[0] -= stop - first
+            for i in range(first, stop):
+                # Decide, knowing what arrived up to the round before. First each arm once, in order.
+                choice = start + i - 1
+                if choice >= count:
+                    choice = 0
+                    best = -np.inf
+                    moment = Moment(start + i, feed.log[i], seed, run)
+                    survey(params, stats, moment)
+                    for k in range(count):
+                        values[k] = index(params, stats, k, moment)
+                        best = max(best, values[k])
+                    # Looking for the best afterwards keeps guesses about it out of the loop above.
+                    while choice < count - 1 and values[choice] != best:
+                        choice += 1
+                if floored:
+                    picks[i] = choice
+                    choice, _ = drawn(problem.shares, choice, floor_coin(seed, run, start + i))
+                # Indices that cannot be negative, here and below: numba then drops its test for that.
+                arm = np.int64(np.uint16(choice))
+                stats.pulls[arm] += 1
+                arms[np.uint64(window + i)] = arm
+                decided(params, stats, arm)
+
+                # Then this round's pieces arrive.
+                if pieces:
+                    if one_law:  # the usual case, and there is nothing to look up
+                        due = feed.changes[i, 0]
+                        for j in range(groups + 1):
+                            a = arms[np.uint64(window + i - j * problem.phi)]
+                            rate[np.uint64(j & 3), a] += due[np.uint64(j)]
+                    else:
+                        for j in range(groups + 1):
+                            a = arms[np.uint64(window + i - j * problem.phi)]
+                            rate[np.uint64(j & 3), a] += feed.changes[
+                                i, np.uint64(problem.law[a]), np.uint64(j)
+                            ]
+                    for k in range(count):
+                        paid = (rate[0, k] + rate[1, k]) + (rate[2, k] + rate[3, k])
+                        stats.observed[k] += problem.caps[k] * paid
+                    if not problem.even:
+                        rate[:] = 0.0
+                if totals and start + i > times.lag:
+                    s = window + i - times.lag
+                    a = arms[s]
+                    closed(params, stats, a, problem.caps[a] * feed.paid[s, problem.law[a], last])
+                if grouped:
+                    for g in range(len(times.ages)):
+                        if start + i < times.ages[g]:  # they rise
+                            break
+                        made = np.uint64(window + i + 1 - times.ages[g])
+                        a = arms[made]
+                        law = np.uint64(0) if one_law else np.uint64(problem.law[a])
+                        c, d = np.uint64(times.cell[g]), np.uint64(times.cell[g + 1])
+                        low, high = feed.paid[made, law, c], feed.paid[made, law, d]
+                        before = low + times.part[g] * (feed.paid[made, law, c + _ONE] - low)
+                        after = high + times.part[g + 1] * (feed.paid[made, law, d + _ONE] - high)
+                        if numbered:
+                            stats.finishing[g] = start + i - times.ages[g]
+                        finished(params, stats, a, g, problem.caps[a] * before, problem.caps[a] * after)
+
+                if start + i == due_mark:
+                    regret = 0.0
+                    for k in range(count):
+                        regret += problem.gaps[k] * stats.pulls[k]
+                    marks.regret[mark] = regret
+                    mark += 1
+                    due_mark = marks.rounds[mark] if mark < len(marks.rounds) else 0
+
+    return advance
+
+
+class Task(NamedTuple):
+    """What `simulate` has to play."""
+
+    problem: Problem
+    laws: PackedLaws
+    plans: Sequence[PolicyPlan]  # one for each policy
+    rounds: Ints  # the checkpoints
+    horizon: int
+    seed: int
+    runs: range
+
+
+def play(
+    task: Any, make_run: Callable[[Any, Sequence[Any], int], Any], workers: int, progress: Progress
+) -> tuple[Floats, Ints]:
+    """Play a task in `workers` threads; `make_run` makes a run of the task, of some of its plans.
+
+    Returns
+    -------
+    regret : ndarray
+        Policies x runs x checkpoints.
+    pulls : ndarray
+        Decisions of each arm, policies x runs x arms.
+    """
+    plans, runs = task.plans, task.runs
+    regret = np.zeros((len(plans), len(runs), len(task.rounds)))
+    pulls = np.zeros((len(plans), len(runs), len(task.problem.caps)), np.int64)
+    stop = threading.Event()
+    # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
+    shares = min(len(plans), -(-workers // len(runs)))
+
+    def play_share(row: int, share: int) -> None:
+        picked = list(range(share, len(plans), shares))
+        run = make_run(task, [plans[p] for p in picked], runs[row])
+        for rounds in run.play():
+            progress.advance(rounds * len(picked))
+            if stop.is_set():
+                return
+        regret[picked, row], pulls[picked, row] = run.regret, run.pulls()
+
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(play_share, row, share) for row in range(len(runs)) for share in range(shares)]
+        try:
+            _finish(futures)
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+    return regret, pulls
+
+
+class Run:
+    """Several policies on one run's draws."""
+
+    def __init__(self, task: Task, plans: Sequence[PolicyPlan], run: int) -> None:
+        detail = any(plan.policy.feedback == "groups" for plan in plans)
+        key = (task.seed, run)
+        self._feed = RunFeed(task.problem, task.laws, *key, detail)
+        self._chains = [Chain(plan, self._feed.span, key) for plan in plans]
+        self._rounds, self._horizon = task.rounds, task.horizon
+        self.regret = np.zeros((len(plans), len(task.rounds)))
+
+    def play(self) -> Iterator[int]:
+        """Play to the horizon, yielding after each span the number of its rounds."""
+        span = self._feed.span
+        for start in range(1, self._horizon + 1, span):
+            length = min(span, self._horizon + 1 - start)
+            feed = self._feed.read(length)
+            low, high = np.searchsorted(self._rounds, [start, start + length])
+            for chain, regret in zip(self._chains, self.regret, strict=True):
+                chain.advance(feed, start, length, Checkpoints(self._rounds[low:high], regret[low:high]))
+            yield length
+
+    def pulls(self) -> Ints:
+        """Give the decisions of each arm so far, policies x arms."""
+        return np.array([chain.stats.pulls for chain in self._chains])
+
+
+def _finish(futures: Sequence[Future[None]]) -> None:
+    """Wait for all; short waits let Ctrl-C through, and a failure ends the wait at once."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()

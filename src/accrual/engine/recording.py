@@ -1,0 +1,89 @@
+"""One run played by one policy, with every decision and every piece kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
+from accrual.engine.feed import RunFeed
+from accrual.engine.law_kernels import pack
+from accrual.policies.base import Policy
+from accrual.problems.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Recording(NamedTuple):
+    """What happened in a run: row s - 1 is the decision of round s.
+
+    ``pieces[s - 1, age]`` is what it pays in round s + age.
+    """
+
+    arms: Ints
+    pieces: Floats
+    stats: Any
+
+
+def record(
+    problem: Problem,
+    policy: Policy,
+    horizon: int,
+    seed: int = 0,
+    run: int = 0,
+    spans: Callable[[int], int] = lambda longest: longest,
+) -> Recording:
+    """Play one run and keep everything; memory grows with horizon x window.
+
+    Parameters
+    ----------
+    problem : Problem
+    policy : Policy
+    horizon : int
+    seed, run : int
+    spans : callable
+        Gives the number of rounds to play next, at most the one it is given. The recording does
+        not depend on it.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> recording = record(ac.paper.setting1(), ac.UCB1(), horizon=50)
+    >>> recording.arms[:10]
+    array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    >>> recording.pieces.shape
+    (50, 100)
+    """
+    laws = pack(problem)
+    source = RunFeed(problem, laws, seed, run)
+    chain = Chain(PolicyPlan(policy, problem, laws), source.span, (seed, run))
+    caps = np.array(problem.caps)
+    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
+    arms: list[Ints] = []
+    pieces: list[Floats] = []
+    start = 1
+    while start <= horizon:
+        length = min(spans(source.span), horizon + 1 - start)
+        feed = source.read(length)
+        chosen = chain.advance(feed, start, length, none).astype(np.int64)
+        rows = np.arange(length) + problem.window
+        totals = np.diff(feed.paid[rows, laws.of_arm[chosen]], axis=1) * caps[chosen, None]
+        arms.append(chosen)
+        pieces.append(_divide(totals, problem))
+        start += length
+    return Recording(np.concatenate(arms), np.concatenate(pieces), chain.stats)
+
+
+def _divide(totals: Floats, problem: Problem) -> Floats:
+    """Group totals as pieces, one for each age."""
+    phi = problem.window // problem.groups
+    pieces = np.zeros((len(totals), problem.groups, phi))
+    if problem.division == "even":
+        pieces[:] = totals[:, :, None] / phi
+    else:
+        pieces[:, :, 0] = totals
+    return pieces.reshape(len(totals), problem.window)

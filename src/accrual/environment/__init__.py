@@ -1,1 +1,0 @@
-"""Environments: which pieces a decision yields."""

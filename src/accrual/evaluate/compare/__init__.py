@@ -1,0 +1,31 @@
+"""Compare policies on the problem that a log was fitted to."""
+
+from __future__ import annotations
+
+from accrual.evaluate.compare.by_context import ContextComparison, compare_contexts
+from accrual.evaluate.compare.page import PAGE, TABLE, write_report
+from accrual.evaluate.compare.result import Comparison, make_comparison
+from accrual.evaluate.compare.setup import (
+    BASELINE,
+    comparison_cells,
+    comparison_policies,
+    notes,
+    set_up,
+    usual_horizon,
+)
+
+__all__ = [
+    "BASELINE",
+    "PAGE",
+    "TABLE",
+    "Comparison",
+    "ContextComparison",
+    "compare_contexts",
+    "comparison_cells",
+    "comparison_policies",
+    "make_comparison",
+    "notes",
+    "set_up",
+    "usual_horizon",
+    "write_report",
+]

@@ -1,0 +1,129 @@
+"""What a fixed policy would have earned: one that chooses arms with the same shares at every decision.
+
+With w the policy's share of the arm that the log chose over the log's propensity of it, and r what the
+decision paid (`ReplayLog.rewards`):
+
+- IPS (inverse propensity scoring): the mean of w r. Unbiased, and uneven where weights are.
+- self-normalised: the sum of w r over the sum of w. Always between the smallest and largest reward.
+- doubly robust: what a model expects each arm to pay (`ReplayLog.expected`: its mean in the log, or by
+  context), weighted by the policy's shares, and the mean of w (r - what it expected of the log's arm) to put
+  right what the model gets wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.core.errors import InputError, unknown
+from accrual.core.interval import Interval
+from accrual.evaluate.intervals import t_factor, within
+from accrual.evaluate.replay.log import Floats, ReplayLog
+
+_ALWAYS = "always "
+LEAST = 20  # effective decisions below which a figure would only mislead
+
+
+class Fixed(NamedTuple):
+    """A policy that chooses each arm with a share that never changes."""
+
+    label: str
+    shares: Floats  # of each arm of the log
+
+
+def fixed(given: str | Mapping[str, float], arms: tuple[str, ...]) -> Fixed | None:
+    """Read a fixed policy as it is written: ``"always jazz"``, or a table of shares; None for any other text.
+
+    Shares are ``{"jazz": 0.7, "rock": 0.3}``, or the same as text: ``"jazz=0.7, rock=0.3"``. Arms that
+    are not named are never chosen.
+
+    Examples
+    --------
+    >>> fixed("always rock", ("jazz", "rock")).shares
+    array([0., 1.])
+    >>> fixed("jazz=0.7, rock=0.3", ("jazz", "rock")).shares
+    array([0.7, 0.3])
+    >>> fixed("AgeTS", ("jazz", "rock")) is None
+    True
+    """
+    if isinstance(given, Mapping):
+        table = dict(given)
+    elif given.startswith(_ALWAYS):
+        table = {given.removeprefix(_ALWAYS): 1.0}
+    elif "=" in given and "(" not in given:
+        table = _read(given)
+    else:
+        return None
+    shares = np.zeros(len(arms))
+    for name, share in table.items():
+        if name not in arms:
+            raise unknown("arm", str(name), arms)
+        if not (isinstance(share, int | float) and 0.0 <= share <= 1.0):
+            raise InputError(f"the share of arm {name!r} must be a number from 0 to 1, not {share!r}")
+        shares[arms.index(name)] = share
+    if abs(float(shares.sum()) - 1.0) > 1e-6:
+        raise InputError(f"the shares of a fixed policy must add up to 1, not {shares.sum():g}")
+    label = (
+        given if isinstance(given, str) else ", ".join(f"{name}={share:g}" for name, share in table.items())
+    )
+    return Fixed(label, shares / shares.sum())
+
+
+def _read(text: str) -> dict[str, float]:
+    table: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = part.strip().rpartition("=")
+        try:
+            share = float(number)
+        except ValueError:
+            raise InputError(f"shares must be written like jazz=0.7,rock=0.3, not {text!r}") from None
+        if name in table:
+            raise InputError(f"the shares {text!r} give {name!r} twice")
+        table[name] = share
+    return table
+
+
+class Judged(NamedTuple):
+    """One estimate of what a fixed policy earns."""
+
+    method: str
+    reward: Interval  # per decision
+    more: Interval  # than the log
+    used: int  # decisions of arms that the policy chooses
+    effective: float  # how many decisions of equal weight they count as
+
+
+def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
+    """Judge a fixed policy by three methods."""
+    reward, weight = log.rewards, policy.shares[log.arm] / log.propensity
+    count, mass = len(reward), float(weight.sum())
+    effective = mass**2 / float((weight**2).sum()) if mass else 0.0
+    if effective < LEAST:
+        raise InputError(
+            f"too little to judge {policy.label} by: the log's {count:,} decisions count as {effective:.0f} "
+            f"of its own, where {LEAST} are needed (the log seldom chose its arms, or at very uneven "
+            "propensities)"
+        )
+    expected = log.expected
+    ratio = float(weight @ reward) / mass
+    # Of each method, what every decision contributes: their mean is the estimate.
+    parts = {
+        "IPS": weight * reward,
+        "self-normalised": ratio + count * weight * (reward - ratio) / mass,
+        "doubly robust": expected @ policy.shares + weight * (reward - expected[np.arange(count), log.arm]),
+    }
+    most = math.inf if log.signed else float(log.caps[policy.shares > 0.0].max())
+    least = -math.inf if log.signed else 0.0
+    wider = t_factor(max(int(effective) - 1, 1)) / math.sqrt(count)
+    for method, each in parts.items():
+        more = each - reward
+        yield Judged(
+            method,
+            within(float(each.mean()), wider * float(each.std(ddof=1)), least, most, effective),
+            within(float(more.mean()), wider * float(more.std(ddof=1)), -math.inf),
+            int(np.count_nonzero(weight)),
+            effective,
+        )

@@ -1,1 +1,0 @@
-"""Settings as plain data."""

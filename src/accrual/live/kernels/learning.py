@@ -1,0 +1,150 @@
+"""What time and pieces do to a policy's statistics, compiled around the policy's own functions."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accrual.core.jit import njit
+from accrual.live.kernels.pending import CLOSED, LATE, NONE, Queues, find, first, give_back, leave, pull, push
+from accrual.live.kernels.state import OVER, Book, Floats, KernelState, visit_of
+from accrual.live.watch import REWARD, watch
+from accrual.policies.base import Feedback, Function, Functions
+
+
+class Learning(NamedTuple):
+    """The functions by which a ledger learns.
+
+    ``pass_time(state, book, now)`` finishes all groups and closes all windows that are due by `now`.
+    ``learn(state, id, value, age, stream)`` takes in a piece and returns whether it came in time. One of a
+    guardrail's stream only adds to that stream: the policy does not see it.
+    """
+
+    pass_time: Function
+    learn: Function
+
+
+@njit
+def compare_with_past(state: KernelState, row: Any) -> None:
+    """Give a closed decision to the alarm, unless it has a window of its own.
+
+    Those that have an arm's window close in the order in which they were made.
+    """
+    rules, arm = state.rules, row["arm"]
+    if len(state.alarms.raised) > 0 and row["window"] == rules.windows[arm]:
+        watch(state.alarms, arm, row["id"], row["total"], rules.caps[arm], rules.seed)
+
+
+@njit
+def add_reward(state: KernelState, row: Any, value: float) -> None:
+    """Add a piece to the totals of its decision and arm, and see whether the decision is above its cap."""
+    state.observed[row["arm"]] += value
+    most = state.rules.caps[row["arm"]] * OVER
+    was_above = row["total"] > most
+    row["total"] += value
+    is_above = row["total"] > most
+    if is_above != was_above:  # a refund may bring it down again
+        state.above[row["arm"]] += 1 if is_above else -1
+
+
+@functools.cache
+def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
+    """Compile what is learned with these functions of a policy, which take a context.
+
+    `keeps` says whether the policy names statistics that are `kept`.
+    """
+    closed, finished, amended = functions.closed, functions.finished, functions.amended
+    totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
+    numbered = functions.numbered
+
+    @njit
+    def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:
+        """Tell the policy of a group that is over, or of a total. Whether the decision has closed."""
+        params = state.params
+        if grouped:
+            group = row["group"]
+            before = row["done"]
+            after = before
+            if row["source"] != NONE:
+                after += state.pending.paid[row["source"], group]
+            if numbered:
+                stats.finishing[group] = row["id"]
+            finished(params, stats, row["arm"], group, before, after, x)
+            row["done"] = after
+            row["group"] = group + 1
+            if group + 1 < len(state.rules.ends):
+                return False
+        if totals:
+            closed(params, stats, row["arm"], row["total"], x)
+        return True
+
+    @njit
+    def settle_due(state: KernelState, stats: Any, queues: Queues, number: int) -> bool:
+        """Settle what a row waited for, and let it wait for what is next. Whether the decision has closed."""
+        row, ends = queues.rows[number], state.rules.ends
+        x = state.visits[visit_of(state, row["id"])]  # of one that is only tried
+        if row["source"] != NONE:
+            x = state.pending.contexts[row["source"]]
+        last = row["window"] < ends[row["group"]]  # then all its groups end with the window
+        pull(queues, ends, number)
+        while not settle(state, stats, row, x):
+            if not last:
+                push(queues, ends, number)
+                return False
+        return True
+
+    @njit
+    def pass_time(state: KernelState, book: Book, now: float) -> None:
+        queues = book.queues
+        if keeps and book.light:
+            return
+        while True:
+            number = first(queues)
+            if number == NONE or queues.rows[number]["due"] > now:
+                break
+            if settle_due(state, book.stats, queues, number):
+                if book.trial:
+                    give_back(queues, number)
+                else:
+                    compare_with_past(state, queues.rows[number])
+                    leave(state.pending, state.evidence, state.guards, state.rules.playing, number)
+
+    @njit
+    def amend(params: Any, stats: Any, row: Any, paid: Floats, group: Any, value: float, x: Floats) -> None:
+        """Correct a group that was finished without this piece, and all that were finished since."""
+        before = 0.0
+        for g in range(row["group"]):
+            after = before + paid[g]
+            if g >= group:
+                earlier = value if g > group else 0.0
+                if numbered:
+                    stats.finishing[g] = row["id"]
+                amended(params, stats, row["arm"], g, before, after, earlier, value, x)
+            before = after
+        row["done"] += value
+
+    @njit
+    def learn(state: KernelState, id_: int, value: float, age: float, stream: int) -> bool:
+        pending = state.pending
+        number = find(pending, id_)
+        row = pending.queues.rows[max(number, 0)]
+        if number == CLOSED or row["closed"] == 1 or age >= row["window"]:
+            pending.counts[LATE] += 1
+            return False
+        if stream != REWARD:
+            pending.streams[id_ & (len(pending.where) - 1), stream] += value
+            return True
+        add_reward(state, row, value)
+        if pieces:
+            state.stats.observed[row["arm"]] += value
+        if grouped:
+            group = int(np.searchsorted(state.rules.edges, age, side="right"))
+            if group < row["group"]:
+                paid, x = pending.paid[number], pending.contexts[number]
+                amend(state.params, state.stats, row, paid, group, value, x)
+            pending.paid[number, group] += value
+        return True
+
+    return Learning(pass_time, learn)

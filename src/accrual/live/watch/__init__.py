@@ -1,0 +1,65 @@
+"""What is watched while decisions close: the verdict, guardrails and alarms."""
+
+from __future__ import annotations
+
+from accrual.live.watch.alarms import Alarms, AlarmState, alarm_state, no_alarms, watch, with_arms
+from accrual.live.watch.evidence import (
+    BEGINS,
+    BETS,
+    ERROR,
+    NO_PROPENSITY,
+    SKIPPED,
+    WEIGHTS,
+    Evidence,
+    find_beaten,
+    no_evidence,
+    score,
+)
+from accrual.live.watch.guardrails import (
+    GUARDRAIL_OUTCOMES,
+    GUARDRAILS_MOST,
+    REWARD,
+    Flags,
+    Guardrail,
+    GuardrailState,
+    Guards,
+    checked_guardrail,
+    guard,
+    guardrail_states,
+    no_guards,
+)
+from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Pace, Verdict, verdict
+
+__all__ = [
+    "BEGINS",
+    "BETS",
+    "ERROR",
+    "GUARDRAILS_MOST",
+    "GUARDRAIL_OUTCOMES",
+    "NO_PROPENSITY",
+    "REWARD",
+    "SKIPPED",
+    "VERDICT_OUTCOMES",
+    "WEIGHTS",
+    "AlarmState",
+    "Alarms",
+    "Evidence",
+    "Flags",
+    "Guardrail",
+    "GuardrailState",
+    "Guards",
+    "Pace",
+    "Verdict",
+    "alarm_state",
+    "checked_guardrail",
+    "find_beaten",
+    "guard",
+    "guardrail_states",
+    "no_alarms",
+    "no_evidence",
+    "no_guards",
+    "score",
+    "verdict",
+    "watch",
+    "with_arms",
+]

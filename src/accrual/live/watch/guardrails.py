@@ -1,0 +1,327 @@
+"""Guardrails: a second stream of pieces, such as refunds, of which no arm may have much more than another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, only
+from accrual.core.jit import njit, njit_noinline, python_function
+from accrual.live.watch.evidence import (
+    BETS,
+    CHECK,
+    CUT,
+    DOWN,
+    ERROR,
+    LOW,
+    SCORED,
+    UP,
+    WEIGHTS,
+    Evidence,
+    no_evidence,
+    score,
+)
+from accrual.live.watch.sequences import edge, estimates, wealth
+
+# Guardrails in arrays: what closed decisions say of a second stream of pieces, such as refunds.
+#
+# The evidence is that of `accrual.live.watch.evidence`, kept for each guardrail on its own totals: a gambler for each
+# pair of arms bets that the first has more of the stream than the second. An arm is worse when the wealth of
+# its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
+# K * (K - 1) / error, with K arms. If an arm is within the margin of the best one in play, none of its K - 1
+# bets is in the gambler's favour. So their mean reaches K / error with a chance of at most error / K, for
+# however long one watches; and there are K arms.
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+REWARD = -1  # the stream of a piece that is of no guardrail
+
+
+class Guards(NamedTuple):
+    """The evidence of every guardrail, and which arms are worse."""
+
+    evidence: Evidence  # each array has one axis more, the first: guardrails
+    margins: Floats  # guardrails
+    worse: Ints  # guardrails x arms: the number of scored decisions when an arm was found worse; 0 before
+
+
+def no_guards(
+    ranges: Sequence[tuple[float, float]], margins: Sequence[float], least: Floats, first: int
+) -> Guards:
+    """Return guards before the first decision of a comparison.
+
+    Parameters
+    ----------
+    ranges : sequence of (float, float)
+        The least and the greatest total of each guardrail.
+    margins : sequence of float
+        By how much an arm may have more of each.
+    least : ndarray
+        The least propensity of each arm; not a number for one that has retired.
+    first : int
+        The id of the first decision that counts.
+    """
+    arms = len(least)
+    others = max(int(np.count_nonzero(~np.isnan(least))) - 1, 1)
+    like = no_evidence(np.tile([0.0, 1.0], (arms, 1)), least, ERROR, first)
+    each = [no_evidence(np.tile(own, (arms, 1)), least, ERROR / others, first) for own in ranges]
+    stacked = [
+        np.stack(columns) if columns else np.zeros((0, *array.shape), array.dtype)
+        for array, columns in zip(like, zip(*each, strict=True) if each else [()] * len(like), strict=True)
+    ]
+    return Guards(
+        Evidence._make(stacked), np.array(margins, np.float64), np.zeros((len(ranges), arms), np.int64)
+    )
+
+
+@njit
+def evidence_of(guards: Guards, number: int) -> Evidence:
+    """Return the evidence of one guardrail: its part of every array."""
+    every = guards.evidence
+    return Evidence(
+        every.counts[number], every.unit[number], every.ranges[number], every.least[number],
+        every.heights[number], every.scores[number], every.logs[number], every.slopes[number],
+        every.curves[number], every.shares[number], every.beaten[number], every.quiet[number],
+        every.trace[number],
+    )  # fmt: skip
+
+
+@njit_noinline
+def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: float) -> None:
+    """Take the next closed decision, in the order of decisions, with its total of each stream."""
+    for number in range(len(guards.margins)):
+        evidence = evidence_of(guards, number)
+        score(evidence, arm, totals[number], propensity)
+        if evidence.counts[SCORED] % CHECK == 0:
+            find_worse(evidence, guards.margins[number], playing, guards.worse[number])
+
+
+@njit_noinline
+def find_worse(evidence: Evidence, margin: float, playing: Flags, worse: Ints) -> None:
+    """Note which arm in play has more of the stream than another one, by more than the margin.
+
+    The wealth against "at most the margin more" follows from sums, by log(1 - u) >= -u - u**2: a little less
+    than it is.
+    """
+    scored, decisions = evidence.counts[SCORED], evidence.heights
+    if evidence.unit[0] == 0.0:
+        return
+    for a in range(len(playing)):
+        if not playing[a] or worse[a] != 0:
+            continue
+        total = 0.0
+        for b in range(len(playing)):
+            if b == a or not playing[b]:
+                continue
+            others = scored - decisions[a, 0] - decisions[b, 0]
+            for j in range(len(BETS)):
+                slope = evidence.slopes[a, UP, j, 0] + evidence.slopes[b, DOWN, j, 0]
+                curve = evidence.curves[a, UP, j, 0] + evidence.curves[b, DOWN, j, 0]
+                log = evidence.logs[a, UP, j] + evidence.logs[b, DOWN, j] - margin * (slope + margin * curve)
+                log += others * math.log1p(-margin * BETS[j] * evidence.unit[0])
+                total += WEIGHTS[j] * math.exp(min(log, 690.0))
+        if total >= evidence.unit[1]:
+            worse[a] = scored
+
+
+def least_excess(evidence: Evidence, playing: Sequence[int]) -> Floats:
+    """Return by how much, at the least, each arm in play has more of the stream than the best other one.
+
+    All of these hold at all times together with a chance of at least 1 - `ERROR`.
+    """
+    own = np.asarray(playing)
+    width = float(evidence.unit[3])
+    decisions = evidence.heights[own, 0]
+    others = float(evidence.counts[SCORED]) - decisions[:, None] - decisions[None, :]
+    logs, slopes, curves = (
+        table[own, UP][:, None] + table[own, DOWN][None, :]
+        for table in (evidence.logs, evidence.slopes[..., 0], evidence.curves[..., 0])
+    )
+    bets, bound = BETS * evidence.unit[0], math.log(evidence.unit[1])
+    same = np.eye(len(own), dtype=np.bool_)
+
+    def given_up(x: Floats) -> Flags:
+        y = x[:, None, None]  # a bet is at most half of the least propensity, so all steps are small enough
+        each = logs - y * (slopes + y * curves) + others[..., None] * np.log1p(-bets * y)
+        pairs = np.where(same, -np.inf, wealth(each))
+        return np.asarray(np.logaddexp.reduce(pairs, axis=1) >= bound)
+
+    return edge(given_up, np.full(len(own), width), width)
+
+
+ACTIONS = ("flag", "retire")
+GUARDRAILS_MOST = 20
+
+
+class Guardrail(NamedTuple):
+    """What is asked of a second stream of pieces, of which less is better.
+
+    An arm is worse when it is shown to have more of the stream than the best other arm in play, by more than
+    the margin. The chance that a guardrail ever finds an arm worse that is not is at most 5 %, for all arms
+    together and however often one looks.
+
+    Attributes
+    ----------
+    cap : float
+        The greatest total of the stream for one decision.
+    margin : float
+        By how much an arm may have more, for a decision on average: 0.02 of refunds that are 0 or 1 are two
+        more refunds in a hundred decisions.
+    action : {"flag", "retire"}
+        What becomes of an arm that is worse: it is only shown and logged, or it is also retired.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> bandit = ac.Bandit(["jazz", "rock"], window=80, floor=0.1,
+    ...                    guardrails={"refunds": ac.Guardrail(margin=0.02)})
+    >>> d = bandit.decide()
+    >>> bandit.observe(d.id, 1.0, age=0, stream="refunds").status
+    <Status.STORED: 'stored'>
+    >>> print(bandit.state().guardrails[0].sentence)
+    No arm is known to be worse on refunds.
+    """
+
+    cap: float = 1.0
+    margin: float = 0.0
+    action: str = "flag"
+
+
+class GuardedArm(NamedTuple):
+    """How an arm does on a guardrail."""
+
+    name: str
+    decisions: int  # closed ones that count
+    mean: float | None  # of the stream, for a decision; None before one has closed
+    excess: (
+        float | None
+    )  # estimated: how much more than the best other arm in play; None if it is not in play
+    excess_least: float | None  # the same at the least: holds for all arms and at all times together
+    worse: bool  # whether it was shown to have more by more than the margin
+    retired: bool
+
+
+class GuardrailState(NamedTuple):
+    """What is known of the arms on one guardrail.
+
+    Attributes
+    ----------
+    name : str
+    cap, margin : float
+    action : {"flag", "retire"}
+    error : float
+        The chance of ever finding an arm worse that is not.
+    scored, cut : int
+        Closed decisions that count; totals of the stream that were cut off at the cap.
+    reason : str
+        Why nothing can be said; empty where something can, now or later.
+    sentence : str
+        What is known, in words.
+    arms : list of GuardedArm
+    """
+
+    name: str
+    cap: float
+    margin: float
+    action: str
+    error: float
+    scored: int
+    cut: int
+    reason: str
+    sentence: str
+    arms: list[GuardedArm]
+
+    @property
+    def outcome(self) -> str:
+        """Which of `OUTCOMES` it is."""
+        if any(arm.worse for arm in self.arms):
+            return GUARDRAIL_OUTCOMES[0]
+        return GUARDRAIL_OUTCOMES[2 if self.reason else 1]
+
+
+GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
+
+
+def checked_guardrail(name: str, given: Any) -> Guardrail:
+    """Return a guardrail as a user gives it, if it can be one."""
+    if not isinstance(given, Guardrail):
+        raise InputError(f"the guardrail {name!r} must be a Guardrail(cap=1.0, margin=0.02), not {given!r}")
+    only("action of a guardrail", (given.action,), ACTIONS)
+    cap, margin = given.cap, given.margin
+    if isinstance(cap, bool) or not isinstance(cap, int | float):
+        raise InputError(f"the cap of guardrail {name!r} must be a number, not {cap!r}")
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < cap:
+        raise InputError(f"the margin of guardrail {name!r} must be from 0 to below its cap, not {margin!r}")
+    return Guardrail(float(cap), float(margin), given.action)
+
+
+def guardrail_states(
+    guardrails: Sequence[tuple[str, Guardrail]],
+    guards: Guards,
+    playing: Sequence[int],
+    name_of: Callable[[int], str],
+) -> list[GuardrailState]:
+    """Return what is known of each guardrail; `playing` are the arms in play."""
+    return [
+        _state(name, rail, guards, number, playing, name_of) for number, (name, rail) in enumerate(guardrails)
+    ]
+
+
+def _state(
+    name: str, rail: Guardrail, guards: Guards, number: int, playing: Sequence[int],
+    name_of: Callable[[int], str],
+) -> GuardrailState:  # fmt: skip
+    evidence = python_function(evidence_of)(guards, number)
+    scored = int(evidence.counts[SCORED])
+    reason = ""
+    if len(playing) < 2:
+        reason = "there is nothing to compare, with fewer than two arms in play"
+    elif evidence.counts[LOW]:
+        reason = "the floor was raised, and earlier propensities are below it"
+    elif evidence.unit[0] == 0.0:
+        reason = "an arm in play has no part of the floor"
+    excess: dict[int, tuple[float, float]] = {}
+    if scored and not reason:
+        difference, _ = estimates(evidence)
+        least = least_excess(evidence, playing)
+        for place, arm in enumerate(playing):
+            others = [other for other in playing if other != arm]
+            excess[arm] = (float(difference[arm, others].max()), float(least[place]))
+    arms = []
+    for arm, (count, *_, total, _) in enumerate(evidence.heights[:-1].tolist()):
+        mean = total / count if count else None
+        estimated, at_least = excess.get(arm, (None, None))
+        worse, retired = bool(guards.worse[number, arm]), arm not in playing
+        arms.append(GuardedArm(name_of(arm), int(count), mean, estimated, at_least, worse, retired))
+    return GuardrailState(
+        name,
+        rail.cap,
+        rail.margin,
+        rail.action,
+        ERROR,
+        scored,
+        int(evidence.counts[CUT]),
+        reason,
+        _sentence(name, rail, [arm for arm in arms if arm.worse], reason),
+        arms,
+    )
+
+
+def _sentence(name: str, rail: Guardrail, worse: Sequence[GuardedArm], reason: str) -> str:
+    if worse:
+        said = [arm.name + (" (retired)" if arm.retired else "") for arm in worse]
+        names = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
+        return (
+            f"Worse on {name}: {names}, by more than {rail.margin:g} for a decision than the best other arm. "
+            f"The chance that this guardrail ever says so wrongly is at most {100 * ERROR:g} %, however "
+            "often one looks."
+        )
+    if reason:
+        return f"Nothing can be said of {name}: {reason}."
+    return f"No arm is known to be worse on {name}."

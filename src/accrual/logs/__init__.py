@@ -1,0 +1,1 @@
+"""Logs of decisions and pieces: read in any form, and fitted."""

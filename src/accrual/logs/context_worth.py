@@ -1,0 +1,113 @@
+"""What choosing by context would be worth, judged by a log: an interval, or the reason why there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from accrual.core.context_value import ContextValue, context_value, parts
+from accrual.core.errors import InputError
+from accrual.core.features import Features
+from accrual.core.reward_model import Observed
+from accrual.logs.completed import PaidDecisions, complete
+from accrual.logs.fitted import Personalising
+from accrual.logs.read import LogContexts, read_contexts
+from accrual.logs.tables import Log
+
+ARMS_MOST = 200
+_NUMBERS_MOST = 30_000_000  # of contexts or expectations that are held in memory: of more decisions, a sample
+_DEPENDS = 1e-4  # of the test whether arms were chosen by context
+
+
+def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personalising:
+    """Judge by an opened log whether its best arm depends on the context.
+
+    Parameters
+    ----------
+    log : Log
+        Opened with `context`.
+    window, groups
+        As fitted.
+    uniform : bool
+        Whether every arm had the same chance at each decision.
+    """
+    if uniform and log.has_propensity:
+        raise InputError("the log has propensities; leave out --uniform, or the column")
+    arms, contexts = log.arms, read_contexts(log)
+    seen, assumed = _observed(log, contexts, window, groups, uniform)
+    sampled = "" if len(seen.arm) == len(contexts.stored) else f" A sample of {len(seen.arm):,} decisions."
+    reason = ""
+    if len(arms) > ARMS_MOST:
+        reason = f"there are more than {ARMS_MOST} arms"
+    elif not (log.has_propensity or uniform):
+        reason = _chosen_by_context(seen, contexts.features)
+    found = ContextValue(reason=reason) if reason else context_value(seen, arms, contexts.features)
+    return Personalising(
+        found.more, found.pays, found.single, found.effective, found.reason, found.winners,
+        tuple(contexts.words), assumed + sampled, len(seen.arm),
+    )  # fmt: skip
+
+
+def _observed(
+    log: Log, contexts: LogContexts, window: float, groups: int, uniform: bool
+) -> tuple[Observed, str]:
+    """Read what each decision was for, chose and paid; and say with which propensities."""
+    number, propensity, followed = _columns(
+        log, "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
+    )
+    decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces")
+    arm, count = log.arm_numbers[number.astype(np.int64)], len(log.arms)
+    if log.has_propensity:
+        assumed = "The log's propensities are taken to be right."
+        chance = propensity.astype(np.float64)
+    elif uniform:
+        assumed = "As told, every arm had the same chance at each decision."
+        chance = np.full(len(arm), 1.0 / count)
+    else:
+        assumed = (
+            "The log has no propensities: it is assumed that it chose arms without regard to the context, as "
+            "often as it shows."
+        )
+        chance = (np.bincount(arm, minlength=count) / len(arm))[arm]
+    paid = PaidDecisions(
+        arm, 1.0 / chance, np.minimum(followed.astype(np.float64), window),
+        decision.astype(np.int64), age.astype(np.float64), value.astype(np.float64),
+    )  # fmt: skip
+    reward = complete(paid, count, window, groups)
+    most = _NUMBERS_MOST // max(contexts.features.width, count)
+    rows = np.arange(len(arm))
+    if len(arm) > most:
+        dice = np.random.Generator(np.random.Philox(1))
+        rows = np.sort(dice.choice(len(arm), most, replace=False))
+    x = contexts._replace(stored=contexts.stored[rows]).seen()
+    return Observed(x, arm[rows], reward[rows], chance[rows], count), assumed
+
+
+def _columns(log: Log, query: str) -> list[npt.NDArray[np.float64]]:
+    batches = list(log.stream(query))
+    return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
+
+
+def _chosen_by_context(seen: Observed, features: Features) -> str:
+    """Say which context the log chose arms by, by a chi-square test; nothing where there is no sign of it."""
+    least, tests = 1.0, 0
+    worst = ""
+    for name, of_part in parts(seen, features):
+        table = np.stack(
+            [np.bincount(seen.arm[mine], minlength=seen.arms) for mine in (of_part, ~of_part)]
+        ).astype(np.float64)
+        table = table[:, table.sum(axis=0) >= 10]
+        if table.shape[1] < 2 or table.sum(axis=1).min() < 20:
+            continue
+        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+        chance = float(special.chdtrc(table.shape[1] - 1, float(((table - expected) ** 2 / expected).sum())))
+        tests += 1
+        if chance < least:
+            least, worst = chance, name
+    if least * tests >= _DEPENDS:
+        return ""
+    return (
+        f"the log chose arms by the context ({worst}), with chances that it does not tell; it needs a "
+        "propensity for each decision"
+    )

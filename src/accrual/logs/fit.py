@@ -1,0 +1,383 @@
+"""From an opened log to what it says: spread, means, window, caps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from accrual.core.durations import parse_length, show_length
+from accrual.core.errors import InputError, unknown
+from accrual.core.interval import Interval
+from accrual.logs.context_worth import personalise
+from accrual.logs.estimate import (
+    ArmSums,
+    ArrivalCurve,
+    EvenGrid,
+    ExactScale,
+    FinalPass,
+    FinalPassPlan,
+    FineGrid,
+    GroupEstimate,
+    count_closed,
+    course_grid,
+    cut_window,
+    draw_samples,
+    final_pass,
+    first_guess,
+    longest_followed,
+    merged,
+    recommend,
+    sample_size,
+    trace_curve,
+    watched,
+)
+from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares
+from accrual.logs.log import open_log
+from accrual.logs.read import ReadingOptions, context_oddities
+from accrual.logs.tables import Log, LogFacts
+
+# Two questions about a log: do arms differ in speed, and do groups depend on each other?
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL = 0.05
+
+
+def arms_differ_in_speed(estimates: Sequence[GroupEstimate]) -> Finding:
+    """Make Welch's test of equal means, on the mean age at which each arm's reward comes.
+
+    That age is a ratio; its variance is by the delta method, with Satterthwaite's degrees of
+    freedom. Arms that never paid say nothing of it and are left out.
+    """
+    ages, variances, freedoms = [], [], []
+    for one in estimates:
+        if one.total > 0.0:
+            middles = np.arange(len(one.seen)) + 0.5
+            age = float(middles @ one.group_means) / one.total
+            weights = np.asarray((middles - age)[None, :] / one.total, dtype=np.float64)
+            ages.append(age)
+            variances.append(float(one.variance(weights)[0]))
+            freedoms.append(float(one.freedom(weights)[0]))
+    statistic, p = _welch(np.array(ages), np.array(variances), np.array(freedoms))
+    return Finding(
+        "Do arms differ in speed?", "Welch's test of equal mean ages of reward",
+        statistic, p, p is not None and p < LEVEL,
+    )  # fmt: skip
+
+
+def _welch(means: Floats, variances: Floats, freedoms: Floats) -> tuple[float | None, float | None]:
+    k = len(means)
+    if k < 2:
+        return None, None
+    if not variances.all():  # reward of some arm always comes at the same age
+        alike = bool((means == means[0]).all())
+        return (0.0, 1.0) if alike else (None, None)
+    weights = 1.0 / variances
+    centre = weights @ means / weights.sum()
+    spare = float((((1.0 - weights / weights.sum()) ** 2) / freedoms).sum())
+    between = float(weights @ (means - centre) ** 2) / (k - 1)
+    statistic = between / (1.0 + 2.0 * (k - 2) * spare / (k * k - 1))
+    second = min((k * k - 1) / (3.0 * spare), 1e9)
+    return statistic, float(special.fdtrc(k - 1, second, statistic))
+
+
+def groups_depend(sums: Sequence[ArmSums]) -> Finding:
+    """Make a z test of the average correlation between two groups of a decision, within arms.
+
+    If the groups of a decision are independent, all pairings of what was paid in one group with
+    what was paid in another are equally likely. Over them a correlation of n pairs has mean 0 and
+    variance 1 / (n - 1) exactly, and different correlations are uncorrelated, whatever the rewards.
+    """
+    score, pairs = 0.0, 0
+    for one in sums:
+        score_, pairs_ = _correlations(one)
+        score, pairs = score + score_, pairs + pairs_
+    statistic = score / math.sqrt(pairs) if pairs else None
+    p = math.erfc(abs(statistic) / math.sqrt(2.0)) if statistic is not None else None
+    return Finding(
+        "Do groups depend on each other?", "z test of the average correlation between groups",
+        statistic, p, p is not None and p < LEVEL,
+    )  # fmt: skip
+
+
+def _correlations(sums: ArmSums) -> tuple[float, int]:
+    """Give the sum of sqrt(n - 1) r over pairs of groups, and how many pairs."""
+    seen, paid, square = sums.seen, sums.paid, sums.square
+    with np.errstate(all="ignore"):
+        varied = square - paid**2 / seen  # of group g, among those that have completed h
+        together = sums.product - paid * (np.diag(paid) / seen)
+        correlation = together / np.sqrt(varied * np.diag(varied))
+        steady = varied > 1e-9 * square
+        usable = np.triu(steady & np.diag(steady) & (seen >= 4) & np.isfinite(correlation), 1)
+        scores = np.where(usable, np.sqrt(seen - 1.0) * correlation, 0.0)
+    return float(scores.sum()), int(usable.sum())
+
+
+_QUANTILE = 0.999
+_NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
+_SHIFTED = 0.02
+_VALUE_MOST = 1e60
+
+
+def fit_log(
+    log: LogFacts,
+    window: float | str | None = None,
+    groups: int | None = None,
+    cap: float | Mapping[str, float] | None = None,
+    uniform: bool = False,
+) -> Fitted:
+    """Find out how the reward of an opened log arrives.
+
+    Decisions that are still open count in the groups of the window that they have completed, and
+    not as zero in the others.
+
+    Parameters
+    ----------
+    log : Log
+        From `open_log`.
+    window : number or text, optional
+        In the log's unit, or with timestamps such as ``"30d"``. The age by which 99 % of the
+        reward has come, rounded up, unless given; with windows in the log, the longest of them.
+    groups : int, optional
+        Equal parts of the window; a number is recommended unless given.
+    cap : number or mapping, optional
+        The greatest total of one decision, for all arms or by name. The largest seen unless given.
+    uniform : bool
+        Whether every arm had the same chance at each decision; for the worth of contexts alone.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from accrual.logs.log import open_log
+    >>> decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": range(60)})
+    >>> early = pd.DataFrame({"decision": range(60), "value": [1.0, 2.0] * 30, "age": 0})
+    >>> late = pd.DataFrame({"decision": range(51), "value": 1.0, "age": 9})
+    >>> with open_log(decisions, pd.concat([early, late])) as log:
+    ...     fitted = fit_log(log, window=10, groups=2)
+    >>> [round(arm.mean.value, 6) for arm in fitted.arms]
+    [2.0, 3.0]
+    >>> fitted.spread.value
+    (0.6, 0.4)
+    """
+    given = None if window is None else parse_length(window, log.timestamps)
+    length = given or log.longest_window or None
+    fine = _curve(log, watched(log, length))
+    bins, ends = course_grid(fine)
+    length = length or first_guess(fine, log)
+    cut = cut_window(fine, log, length, groups, _closed(log, length))
+    length, parts = cut.window, cut.groups
+    closed = _closed(log, length)
+    size = sample_size(log)
+    plan = FinalPassPlan(
+        len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions
+    )
+    final = merged(log.each(final_pass, plan))
+    recommended, arrived = recommend(final.course.of(0), bins.edges, fine, ends, cut.recommended)
+    pooled = GroupEstimate(final.sums.together())
+    if pooled.total <= 0.0:
+        _nothing_inside(log, window, length)
+    sums = [final.sums.of(a) for a in range(len(log.arms))]
+    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(final.sums.closed >= 2).tolist()}
+    if len(known) < 2:
+        raise InputError(
+            "fewer than two arms have two decisions that were followed for the whole window of "
+            f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
+        )
+    means = [_mean(known.get(a), pooled, log.signed) for a in range(len(log.arms))]
+    caps = _caps(log, final, cap)
+    samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
+    arms = [
+        Arm(
+            name, int(one.completed.sum()), int(one.seen[-1]), mean, caps[a] if mean else None,
+            _shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None, samples[a],
+        )
+        for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
+    ]  # fmt: skip
+    contexts = None
+    if isinstance(log, Log) and log.contexts:
+        contexts = personalise(log, length, parts, uniform)
+        log.odd += context_oddities(log)
+    return Fitted(
+        unit="seconds" if log.timestamps else "the log's own",
+        window=length,
+        groups=parts,
+        rate=log.rate,
+        open=log.counts.decisions - closed,
+        late=final.late,
+        log=log.describe(),
+        spread=_shares(pooled, log.signed),
+        arrived={"ages": tuple(bins.edges.tolist())}
+        | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
+        recommended=recommended,
+        findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
+        warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
+        arms=tuple(arms),
+        contexts=contexts,
+    )
+
+
+def _curve(log: LogFacts, last: float) -> ArrivalCurve:
+    """Trace how reward comes in up to an age; refuse values that cannot be computed with."""
+    if log.largest_value > _VALUE_MOST:
+        raise InputError(
+            f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
+            f"larger unit, so that none is above {_VALUE_MOST:g}"
+        )
+    scale = ExactScale.of(log.largest_value, log.counts.pieces).first
+    grid = FineGrid(last, log.resolution)
+    return merged(log.each(trace_curve, grid, scale, len(log.arms)))
+
+
+def _nothing_inside(log: LogFacts, told: float | str | None, window: float) -> None:
+    """Complain that nothing was paid within the window."""
+    first = min(age for age in log.each(_first_age) if age is not None)
+    text = str(told).strip()
+    hint = f" ({text} means {text} s here: write {text}d for days)" if log.timestamps and _bare(text) else ""
+    raise InputError(
+        f"no reward comes within the window of {show_length(window, log.timestamps)}{hint}; the first piece "
+        f"comes at age {show_length(first, log.timestamps)}"
+    )
+
+
+def _bare(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _first_age(log: Log) -> float | None:
+    age: float | None = log.query("SELECT min(age) FROM paid")[0][0]
+    return age
+
+
+def _closed(log: LogFacts, window: float) -> int:
+    """Count the decisions that were followed for the whole window; refuse a log that has none."""
+    count = sum(log.each(count_closed, window))
+    if not count:
+        length, longest = (show_length(x, log.timestamps) for x in (window, max(log.each(longest_followed))))
+        raise InputError(
+            f"no closed decision: none was followed for the whole window of {length}, the longest for "
+            f"{longest}; give a shorter window or a longer log"
+        )
+    return count
+
+
+def _mean(estimate: GroupEstimate | None, pooled: GroupEstimate, signed: bool) -> Interval | None:
+    if estimate is None:
+        return None
+    if estimate.total == 0.0 and not signed:
+        # It never paid: as much as a few payments of the usual size may have been missed.
+        size = pooled.variance(np.ones((1, len(pooled.seen))))[0] / pooled.total * pooled.seen[0]
+        return Interval(0.0, 0.0, float(_NOTHING * size / estimate.seen[-1]))
+    return Interval(*estimate.mean(signed))
+
+
+def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
+    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
+
+
+def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
+    own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
+    for name in own:
+        if name not in log.arms:
+            raise unknown("arm", name, log.arms)
+    usual = float(max(found.largest.max(), 1e-300))
+    caps = []
+    for a, name in enumerate(log.arms):
+        _, totals, _ = found.closed.of(a)
+        seen = max(float(found.largest[a]), 0.0)
+        quantile = float(np.quantile(totals, _QUANTILE)) if len(totals) else 0.0
+        given = float(own[name]) if name in own else None
+        if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
+            raise InputError(
+                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; a cap is the most "
+                f"that one can pay, so give {seen:g} or more, or none"
+            )
+        if given is not None and given <= 0.0:
+            raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
+        caps.append(Cap(given or seen or usual, seen, max(quantile, 0.0), given))
+    return caps
+
+
+def _warnings(
+    log: LogFacts, arms: list[Arm], pooled: GroupEstimate, known: dict[int, GroupEstimate]
+) -> list[str]:
+    warnings = []
+    if any(arm.cap and arm.cap.given is None for arm in arms):
+        warnings.append(
+            "a cap cannot be learned from a log: the next decision may pay more than any before; "
+            "give your own if you know one"
+        )
+    unknown_arms = [arm.name for arm in arms if arm.mean is None]
+    if unknown_arms:
+        warnings.append(
+            f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
+            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
+        )
+    if log.counts.identical:
+        warnings.append(
+            f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
+            "payments may be alike (a key would tell)"
+        )
+    weights = np.array([arms[a].decisions for a in known], dtype=np.float64)
+    mixed = weights @ np.array([one.group_means for one in known.values()])
+    shift = np.abs(mixed / mixed.sum() - pooled.group_means / pooled.total).max() if mixed.sum() > 0 else 0.0
+    if shift > _SHIFTED:
+        warnings.append(
+            "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
+            "differently at different ages: go by the arms' own"
+        )
+    return warnings
+
+
+# `accrual.fit(...)`: find out in one call how a log's reward arrives.
+
+
+def fit(
+    decisions: Any,
+    pieces: Any = None,
+    columns: Mapping[str, str] | None = None,
+    window: float | str | None = None,
+    groups: int | None = None,
+    cap: float | Mapping[str, float] | None = None,
+    uniform: bool = False,
+    **options: Unpack[ReadingOptions],
+) -> Fitted:
+    """Find out from a log how its reward arrives.
+
+    Parameters
+    ----------
+    decisions : path, URL or data frame
+        The decisions, or with no `pieces` everything in one table.
+    pieces : path, URL or data frame, optional
+    columns : mapping, optional
+        Role to column name; what is not told is guessed from the names.
+    window : number or text, optional
+        Such as ``"60d"``; recommended unless given.
+    groups : int, optional
+        Equal parts of the window; recommended unless given.
+    cap : number or mapping, optional
+        The greatest total of one decision, for all arms or by name.
+    uniform : bool
+        Whether every arm had the same chance at each decision, for the worth of contexts (`context`).
+    **options
+        How the log is read: see `accrual.open_log`.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({
+    ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
+    ... })
+    >>> fitted = ac.fit(rows, window=10, groups=2)
+    >>> fitted
+    Fitted(2 arms, 60 decisions, 60 pieces, window 10 in 2 groups)
+    >>> fitted.spread.value
+    (1.0, 0.0)
+    """
+    with open_log(decisions, pieces, columns, **options) as log:
+        return fit_log(log, window, groups, cap, uniform)

@@ -1,0 +1,814 @@
+"""What a fit found, and `problem.json`, the file that keeps it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import types
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.context_value import Winner
+from accrual.core.durations import show_length, suiting
+from accrual.core.errors import InputError, need, only, whole
+from accrual.core.files import replacing
+from accrual.core.groups import group_of
+from accrual.core.interval import Interval
+from accrual.core.number_text import figure, notebook_html
+from accrual.core.pictures import COLOURS
+from accrual.policies.age_prior import STEPS, AgePrior, with_history
+from accrual.problems.laws import EmpiricalLaw
+from accrual.problems.problem import WINDOW_MOST, Problem
+
+if TYPE_CHECKING:
+    from accrual.core.interval import Interval
+    from accrual.policies.age_prior import AgePrior
+
+    pass
+
+
+# Read JSON values as the dataclasses they were written from, or name the field that is wrong.
+#
+# msgspec would do this too, but it ignores unknown keys of dataclasses, and the dataclasses of
+# `accrual.logs.fitted` must be there in an install that has no msgspec.
+
+
+def read_fields(kind: Any, value: Any, path: str, where: str = "") -> Any:
+    """Give `value` as what a field is declared to be; errors name the file's `path` and `where` in it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+
+    def wrong(needed: str) -> InputError:
+        return InputError(f"{path}: {where or 'it'} must be {needed}, not {repr(value)[:60]}")
+
+    read: Callable[..., Any]
+    if origin in {types.UnionType, typing.Union}:
+        return None if value is None else read_fields(arguments[0], value, path, where)
+    if is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise wrong("an object")
+        hints = typing.get_type_hints(kind)
+        prefix = f"{where}." if where else ""
+        names = [one.name for one in fields(kind)]
+        only(f"key of {where or 'the file'} in {path}", value, names)
+        for name in names:
+            if name not in value:
+                raise InputError(f"{path}: {prefix}{name} is missing")
+        read = typing.cast(Callable[..., Any], kind)
+        return read(**{name: read_fields(hints[name], value[name], path, prefix + name) for name in names})
+    if origin in {Sequence, list}:
+        if not isinstance(value, list):
+            raise wrong("a list")
+        return tuple(read_fields(arguments[0], one, path, f"{where}[{i}]") for i, one in enumerate(value))
+    if origin in {Mapping, dict}:
+        if not isinstance(value, dict):
+            raise wrong("an object")
+        return {key: read_fields(arguments[1], one, path, f"{where}.{key}") for key, one in value.items()}
+    return _array(arguments, value, wrong) if origin is np.ndarray else _scalar(kind, value, wrong)
+
+
+def _scalar(kind: Any, value: Any, wrong: Callable[[str], InputError]) -> Any:
+    if kind in {float, int} and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise wrong("a number")
+    if kind is float and not _finite(value):
+        raise wrong("a finite number")
+    if kind is int and (not isinstance(value, int) or value < 0):
+        raise wrong("a whole number of at least 0")
+    if kind in {str, bool} and not isinstance(value, kind):
+        raise wrong({str: "text", bool: "true or false"}[kind])
+    return float(value) if kind is float else value
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _array(arguments: Any, value: Any, wrong: Any) -> Any:
+    whole = "int" in str(arguments[1])
+    try:
+        array = np.array(value if isinstance(value, list) else None, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong("a list of numbers") from None
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise wrong("a list of finite numbers")
+    if whole and ((array < 0) | (array != np.floor(array)) | (array > 2**53)).any():
+        raise wrong("a list of whole numbers of at least 0")
+    return array.astype(np.int64) if whole else array
+
+
+# The policy for arms that a log does not know, from those that it does.
+
+
+def policy_for_new_arms(
+    fitted: Fitted, cap: float | None, window: float, without: Collection[str]
+) -> AgePrior | None:
+    """See `Fitted.prior`."""
+    if not 0.0 < window <= fitted.window:
+        raise InputError(
+            f"window must be above 0 and at most the fit's own, {fitted.window:g}, not {window!r}"
+        )
+    if cap is not None and not 0.0 < cap < np.inf:
+        raise InputError(f"cap must be a number above 0, not {cap!r}")
+    old = []
+    for arm in fitted.known:
+        own = arm.cap.given if arm.cap is not None and arm.cap.given is not None else cap
+        if own is not None and arm.name not in without:
+            old.append(_rows(arm, window) / own)
+    return with_history(AgePrior(), old)
+
+
+def _rows(arm: Arm, window: float) -> Floats:
+    """Add up what each decision of the sample paid in each step of the window: decisions x steps."""
+    sample = arm.sample
+    decision = np.repeat(np.arange(len(sample.lengths)), sample.lengths)
+    step = group_of(sample.ages, window, STEPS)  # STEPS itself past the window
+    rows = np.zeros((len(sample.lengths), STEPS + 1))
+    np.add.at(rows, (decision, step), sample.values * sample.scale)
+    return rows[:, :STEPS]
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FORMAT = "accrual problem"
+VERSION = 1
+_MOST = 1 << 30  # bytes of a file that is read
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A spread over the groups of the window, or another list of shares, with 95 % intervals."""
+
+    value: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The greatest total of one decision of an arm: it cannot be learned from a log.
+
+    Attributes
+    ----------
+    used : float
+        What a problem is made with: the user's own if there is one, otherwise `observed`.
+    observed : float
+        The largest total of a closed decision.
+    quantile : float
+        The total that 99.9 % of closed decisions do not exceed.
+    given : float or None
+        The user's own.
+    """
+
+    used: float
+    observed: float
+    quantile: float
+    given: float | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Closed decisions of an arm, with the true ages and values of their pieces.
+
+    Attributes
+    ----------
+    scale : float
+        What to multiply values by, so that the sample's mean is the arm's.
+    lengths : ndarray
+        How many pieces each decision has; 0 for one that paid nothing.
+    ages, values : ndarray
+        Of all pieces, decision after decision.
+    """
+
+    scale: float
+    lengths: Ints = field(repr=False)
+    ages: Floats = field(repr=False)
+    values: Floats = field(repr=False)
+
+    def rows(self, window: float, groups: int) -> Floats:
+        """Add up what each decision paid in each group of the window, scaled: decisions x groups."""
+        rows = np.zeros((len(self.lengths), groups))
+        decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        group = np.minimum(group_of(self.ages, window, groups), groups - 1)
+        np.add.at(rows, (decision, group), self.values * self.scale)
+        return rows
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What is known of one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+
+    name: str
+    decisions: int
+    closed: int
+    mean: Interval | None
+    cap: Cap | None
+    spread: Shares | None
+    sample: Sample = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """A window and a number of groups.
+
+    Attributes
+    ----------
+    window : Interval
+        The age by which 99 % has come of the reward that comes within `watched`.
+    watched : float
+        The age up to which the log shows anything.
+    beyond : Interval
+        The share of all reward that may come after that, if reward goes on fading as it did.
+    faded : bool
+        Whether the log shows reward fading out; if not, a longer log is needed.
+    groups : int
+    """
+
+    window: Interval
+    watched: float
+    beyond: Interval
+    faded: bool
+    groups: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question, the test that answers it, and whether the answer is yes: p is below 0.05.
+
+    `statistic` and `p` are None where the log cannot tell.
+    """
+
+    question: str
+    test: str
+    statistic: float | None
+    p: float | None
+    yes: bool
+
+
+@dataclass(frozen=True)
+class Personalising:
+    """What choosing by context would be worth; docs/contexts.md says how it is found.
+
+    Attributes
+    ----------
+    value : Interval or None
+        By how much a decision would pay more if its arm were chosen by a linear model of the contexts than if
+        all got the arm that pays best on average; None where the log cannot tell (`reason`).
+    pays : Interval or None
+        What a decision of that one arm pays.
+    single : str
+        That arm; several where folds of the log disagree on it.
+    effective : float
+        How many decisions of equal weight the figure rests on.
+    reason : str
+        Why the log cannot tell.
+    winners : sequence of Winner
+        For whom another arm pays more.
+    features : sequence of str
+        What kind of feature each column was taken for.
+    assumed : str
+        What is assumed of the log's chances of choosing.
+    decisions : int
+    """
+
+    value: Interval | None
+    pays: Interval | None
+    single: str
+    effective: float
+    reason: str
+    winners: Sequence[Winner]
+    features: Sequence[str]
+    assumed: str
+    decisions: int
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """What `fit_log` found.
+
+    Attributes
+    ----------
+    window : float
+        In the log's unit of time (`unit`): seconds, or its own numbers.
+    groups : int
+    rate : float
+        Decisions per unit of time.
+    log : mapping
+        What was found in the log: counts, first and end, columns, notes.
+    open : int
+        Decisions whose window had not closed at the log's end.
+    late : int
+        Pieces that came after the window; left out.
+    spread : Shares
+        Of all arms together.
+    arrived : mapping
+        ``ages``, and the share of the reward that has come by them (``value``, ``low``, ``high``).
+    arms : sequence of Arm
+    recommended : Recommended
+    findings : sequence of Finding
+    warnings : sequence of str
+    contexts : Personalising or None
+        What choosing by context would be worth; None where no contexts were told.
+    """
+
+    unit: str
+    window: float
+    groups: int
+    rate: float
+    open: int
+    late: int
+    log: Mapping[str, Any]
+    spread: Shares
+    arrived: Mapping[str, Sequence[float]]
+    recommended: Recommended
+    findings: Sequence[Finding]
+    warnings: Sequence[str]
+    arms: Sequence[Arm]
+    contexts: Personalising | None = None
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Fitted:
+        """Read and check a `problem.json`."""
+        return load(path)
+
+    def __repr__(self) -> str:
+        unit = " s" if self.unit == "seconds" else ""
+        log = f"{self.log['decisions']:,} decisions, {self.log['pieces']:,} pieces"
+        return f"Fitted({len(self.arms)} arms, {log}, window {self.window:g}{unit} in {self.groups} groups)"
+
+    @property
+    def known(self) -> tuple[Arm, ...]:
+        """The arms whose mean is known."""
+        return tuple(arm for arm in self.arms if arm.mean is not None)
+
+    def rounds(self, groups: int | None = None) -> int:
+        """Give the window in rounds, one decision to a round: a multiple of the number of groups."""
+        groups = groups or self.groups
+        return max(groups, groups * round(self.window * self.rate / groups))
+
+    def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
+        """Make a problem whose decisions pay what logged ones did.
+
+        Where values are negative, what a decision paid back is taken off all it was paid, in
+        proportion, and a total below 0 is 0; the arms' means are kept as far as that allows.
+
+        Parameters
+        ----------
+        window : int, optional
+            In rounds; `rounds` unless given.
+        groups : int, optional
+            As fitted unless given; must divide the window.
+        """
+        groups = self.groups if groups is None else whole("groups", groups, 1)
+        window = self.rounds(groups) if window is None else window
+        if window > WINDOW_MOST:
+            raise InputError(
+                f"the window of {self.window:g} is {window:,} rounds at {self.rate:g} decisions per unit of "
+                f"time; give a window of at most {WINDOW_MOST:,} rounds"
+            )
+        caps, laws = [], []
+        for arm in self.known:
+            assert arm.cap is not None
+            rows = _settled(arm.sample.rows(self.window, groups))
+            cap = max(arm.cap.used, float(rows.sum(axis=1).max()))
+            caps.append(cap)
+            laws.append(EmpiricalLaw(rows / cap))
+        return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
+
+    def prior(
+        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
+    ) -> AgePrior | None:
+        """Make the policy for new arms: AgePrior, which begins with what the log's arms were like.
+
+        A new arm is expected to pay the share of its cap that these paid of theirs.
+
+        Parameters
+        ----------
+        cap : float, optional
+            Of arms whose cap was not given to the fit. Without it they are left out: the largest total that
+            was seen is no cap to compare with.
+        window : float, optional
+            The new arms', at most the fit's own, which it is unless given.
+        without : collection of str
+            Arms to leave out.
+
+        Returns
+        -------
+        AgePrior or None
+            None where fewer than two arms are left, or none has paid anything.
+        """
+        pass
+
+        return policy_for_new_arms(self, cap, self.window if window is None else window, without)
+
+    def summary(self) -> str:
+        """Say in words what was found: what is odd, the conclusions, and what they rest on."""
+        pass
+
+        return summary(self)
+
+    def table(self) -> Any:
+        """Give the arms as a pandas frame: decisions, closed, mean (low, high), totals, cap."""
+        pass
+
+        return frame(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the spread and the course of arrival; write the picture to `path` if there is one."""
+        pass
+
+        return draw(self, path)
+
+    def _repr_html_(self) -> str:
+        pass
+
+        return as_html(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `problem.json`."""
+        with replacing(path) as partial:
+            partial.write_text(_written(self), encoding="utf-8")
+
+
+def _settled(rows: Floats) -> Floats:
+    """Remove negative pay from rows: what is paid back is taken off what was paid."""
+    if (rows >= 0.0).all():
+        return rows
+    paid = np.maximum(rows, 0.0)
+    before = paid.sum(axis=1, keepdims=True)
+    after = np.maximum(rows.sum(axis=1, keepdims=True), 0.0)
+    return np.asarray(np.divide(paid * after, before, out=np.zeros_like(paid), where=before > 0.0))
+
+
+def _written(fitted: Fitted) -> str:
+    """Write the file's text: an object's fields one to a line, a list of numbers on one line."""
+    data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    data |= _plain(fitted)
+    samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
+    return _lines(data | {"samples": samples}, "") + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Convert a value to what JSON has; floats to ten digits, which is more than a log can tell."""
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
+    return value
+
+
+def _lines(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        rows = (f"{inner}{json.dumps(key)}: {_lines(one, inner)}" for key, one in value.items())
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return "[\n" + ",\n".join(inner + _lines(one, inner) for one in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def load(path: str | os.PathLike[str]) -> Fitted:
+    """Read and check a `problem.json`."""
+    try:
+        if Path(path).stat().st_size > _MOST:
+            raise InputError(f"{path}: larger than {_MOST >> 20} MiB; is it a problem.json?")
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    return _checked(data, str(path))
+
+
+def _checked(data: Any, path: str) -> Fitted:
+    """Check the JSON value of a file and make a `Fitted` of it."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InputError(f"{path}: not a problem.json: its format must be {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise InputError(
+            f"{path}: version {data.get('version')!r} of the format; this reads version {VERSION}"
+        )
+    given = {key: value for key, value in data.items() if key not in ("format", "version", "samples")}
+    samples = read_fields(list[dict[str, Any]], data.get("samples"), path, "samples")
+    arms = read_fields(list[dict[str, Any]], data.get("arms"), path, "arms")
+    owners = [sample.pop("arm", None) for sample in samples]
+    if owners != [arm.get("name") for arm in arms]:
+        raise InputError(f"{path}: samples: one for each arm is needed, in their order and with its name")
+    given["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
+    fitted: Fitted = read_fields(Fitted, {"contexts": None} | given, path)
+    for problem in _disagreements(fitted):
+        raise InputError(f"{path}: {problem}")
+    return fitted
+
+
+def _disagreements(fitted: Fitted) -> Iterator[str]:
+    if fitted.window <= 0 or fitted.rate <= 0 or fitted.groups < 1:
+        yield "window, rate and groups must be above 0"
+    names = [arm.name for arm in fitted.arms]
+    if len(set(names)) != len(names) or len(fitted.known) < 2:
+        yield "arms: at least two of different names, with a mean, are needed"
+    for name, shares in [
+        ("spread", fitted.spread),
+        *((f"arm {arm.name!r}", arm.spread) for arm in fitted.arms),
+    ]:
+        if shares and {len(shares.value), len(shares.low), len(shares.high)} != {fitted.groups}:
+            yield f"{name}: a spread must have {fitted.groups} shares, as there are groups"
+    lengths = {key: len(values) for key, values in fitted.arrived.items()}
+    if set(lengths) != {"ages", "value", "low", "high"} or len(set(lengths.values())) != 1:
+        yield "arrived: ages, value, low and high are needed, all of one length"
+    for arm in fitted.known:
+        yield from _sample_disagreements(f"samples of {arm.name!r}", arm.sample, fitted.window)
+        if arm.cap is None or arm.cap.used <= 0:
+            yield f"arm {arm.name!r}: a cap above 0 is needed"
+
+
+def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[str]:
+    if len(sample.lengths) == 0:
+        yield f"{name}: at least one decision is needed"
+    if not sample.lengths.sum() == len(sample.ages) == len(sample.values):
+        yield f"{name}: ages and values must be as many as lengths add up to"
+    if ((sample.ages < 0) | (sample.ages >= window)).any():
+        yield f"{name}: ages must lie within the window"
+    if sample.scale < 0:
+        yield f"{name}: scale must not be negative"
+
+
+# What a fit found, in words: the conclusions first.
+
+LEVEL = 0.05
+ARMS_SHOWN = 20
+WINNERS_SHOWN = 6
+_NAME_MOST = 40  # characters of an arm's name in a table
+_Z = 1.959964
+_HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap")
+
+
+def time(fitted: Fitted, value: float) -> str:
+    """Write a length of time with its unit: all of them in the unit that suits the window."""
+    return show_length(value, fitted.unit == "seconds", like=fitted.window)
+
+
+def summary(fitted: Fitted) -> str:
+    """Say what was found, in lines: what is odd, the conclusions, and what they rest on."""
+    return "\n".join([*odd_lines(fitted), *conclusions(fitted), "", *grounds(fitted)])
+
+
+def odd_lines(fitted: Fitted) -> list[str]:
+    """Say what is odd about the log, a line each."""
+    return [f"odd: {line}" for line in fitted.log.get("odd", ())]
+
+
+def conclusions(fitted: Fitted) -> list[str]:
+    """Say how rewards arrive, how long to wait, which arm pays best, and what to do next."""
+    return [
+        f"How rewards arrive: {_arrival(fitted)}",
+        f"How long to wait: {_waiting(fitted)}",
+        f"Which arm pays best: {best_arm(fitted.known)}",
+        *personal_lines(fitted.contexts),
+        f"What to do next: {_next(fitted)}",
+    ]
+
+
+def grounds(fitted: Fitted) -> list[str]:
+    """Say what was read, guessed, left out and tested."""
+    log = fitted.log
+    lines = [
+        f"{log['decisions']:,} decisions and {log['pieces']:,} pieces from {log['first']} to {log['end']}"
+    ]
+    lines += log["notes"]
+    left_out = {
+        "pieces without a decision": log["orphans"],
+        f"repeated pieces ({log['conflicts']:,} of them contradicting the first)": log["repeats"],
+        "decisions and pieces after the end": log["after_end"],
+        "rows that cannot be read": log.get("bad_rows", 0),
+        "pieces later than the window": fitted.late,
+    }
+    lines += [f"left out, {what}: {count:,}" for what, count in left_out.items() if count]
+    share = 100 * fitted.open / max(log["decisions"], 1)
+    lines.append(
+        f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
+        f"({share:.1f} %) were still open at the end; they count in the groups that they completed"
+    )
+    if log.get("unfollowed"):
+        lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
+    lines += [_finding(finding) for finding in fitted.findings]
+    if fitted.contexts is not None:
+        lines += [f"context {words}" for words in fitted.contexts.features]
+    return [*lines, *(f"note: {warning}" for warning in fitted.warnings)]
+
+
+def _arrival(fitted: Fitted) -> str:
+    ages = np.array([0.0, *fitted.arrived["ages"]])
+    arrived = np.maximum.accumulate([0.0, *fitted.arrived["value"]])
+    half, most = (float(np.interp(share, arrived, ages)) for share in (0.5, 0.9))
+    return (
+        f"half of a decision's reward has come by age {time(fitted, half)} and 90 % by age "
+        f"{time(fitted, most)}, counting all that comes up to age {time(fitted, fitted.recommended.watched)}"
+    )
+
+
+def _waiting(fitted: Fitted) -> str:
+    advice = fitted.recommended
+    low, high = time(fitted, advice.window.low), time(fitted, advice.window.high)
+    advised = (
+        f"a window of {time(fitted, advice.window.value)} catches 99 % of that "
+        f"(95 % interval {low} to {high}); cut it into {advice.groups} groups"
+    )
+    share, least, most = (
+        f"{100 * x:.2f}" for x in (advice.beyond.value, advice.beyond.low, advice.beyond.high)
+    )
+    watched = time(fitted, advice.watched)
+    if advice.faded:
+        more = f"another {share} % ({least} to {most}) may come after {watched}"
+        return f"{advised}; {more}, if reward goes on fading"
+    return (
+        f"{advised}; but this is too short: the reward has not faded by age {watched}, up to which at least "
+        f"a tenth of the decisions were followed, and {share} % of it ({least} to {most}) may come later"
+    )
+
+
+def best_arm(arms: tuple[Arm, ...]) -> str:
+    """Say which arm's mean is the largest, and whether that can be told from chance.
+
+    The largest is compared with each of the others by the intervals of their means; the error of all
+    these comparisons together is held at 5 % by Bonferroni's correction.
+    """
+    ranked = sorted(arms, key=lambda arm: -_mean(arm).value)
+    best = ranked[0]
+    pays = f"{best.name}, {_mean(best)} a decision"
+    rivals = [arm for arm in ranked[1:] if _chance(_mean(best), _mean(arm)) * (len(arms) - 1) >= LEVEL]
+    if not rivals:
+        second = f"{ranked[1].name}, {_mean(ranked[1])}"
+        return f"{pays}; every other arm pays less (95 % sure), the next {second}"
+    names = ", ".join(arm.name for arm in rivals[:5]) + (" and others" if len(rivals) > 5 else "")
+    count = f"{len(rivals)} of the {len(ranked) - 1} others"
+    return f"perhaps {pays}; but the log cannot tell it from {count} ({names})"
+
+
+def personal_lines(found: Personalising | None) -> list[str]:
+    """Say whether the best arm depends on the context, and for whom another one pays more."""
+    if found is None:
+        return []
+    question = "Does the best arm depend on the context:"
+    if found.value is None or found.pays is None:
+        return [f"{question} this log cannot tell: {found.reason}"]
+    worth, alone = found.value, f"always {found.single}, which pays {figure(found.pays.value)}"
+    if worth.low == worth.high == 0.0:
+        said = f"no sign of it; a linear model of the context would choose {found.single} for everybody"
+    else:
+        word = "yes" if worth.low > 0.0 else "no sign of it"
+        more = worth.more_or_less()
+        said = f"{word}; chosen by a linear model of the context, a decision would pay {more} than {alone}"
+    lines = [f"{question} {said}. {found.assumed}"]
+    for one in found.winners[:WINNERS_SHOWN]:
+        lines.append(
+            f"For whom another arm pays more: {one.part} ({one.decisions:,} decisions), where {one.arm} pays "
+            f"{one.more} more than {one.than}"
+        )
+    if len(found.winners) > WINNERS_SHOWN:
+        lines.append(f"and {len(found.winners) - WINNERS_SHOWN} more such parts (in problem.json)")
+    return lines
+
+
+def _mean(arm: Arm) -> Interval:
+    assert arm.mean is not None
+    return arm.mean
+
+
+def _chance(one: Interval, other: Interval) -> float:
+    """Give the p-value of a difference, by the normal law."""
+    error = math.hypot(one.value - one.low, other.high - other.value) / _Z
+    if error == 0.0:
+        return 0.0 if one.value > other.value else 1.0
+    return math.erfc((one.value - other.value) / error / math.sqrt(2.0))
+
+
+def _next(fitted: Fitted) -> str:
+    if fitted.log.get("odd"):
+        return "mend or explain what is odd above, and fit again"
+    if not fitted.recommended.faded:
+        return "follow decisions for longer before you settle on a window"
+    return "save this with -o problem.json and ask accrual compare problem.json which policy to use"
+
+
+def _finding(finding: Any) -> str:
+    figures = "too little to tell"
+    if finding.p is not None:
+        chance = "< 0.0001" if finding.p < 1e-4 else f"= {finding.p:.4f}"
+        figures = f"{finding.statistic:.3g}, p {chance}"
+    return f"{finding.question} {'yes' if finding.yes else 'no sign of it'} ({finding.test}: {figures})"
+
+
+def arm_rows(fitted: Fitted) -> list[tuple[str, list[float]]]:
+    """Give the figures of each arm: decisions, closed, mean and its interval, largest total, 99.9 %, cap."""
+    rows = []
+    for arm in fitted.arms:
+        figures = [float(arm.decisions), float(arm.closed), *[math.nan] * 6]
+        if arm.mean is not None and arm.cap is not None:
+            own = math.nan if arm.cap.given is None else arm.cap.given
+            figures[2:] = [
+                arm.mean.value, arm.mean.low, arm.mean.high, arm.cap.observed, arm.cap.quantile, own
+            ]  # fmt: skip
+        rows.append((arm.name, figures))
+    return rows
+
+
+def frame(fitted: Fitted) -> Any:
+    """Give the arms as a pandas frame."""
+    pandas = need("pandas", "frames")
+    names, figures = zip(*arm_rows(fitted), strict=True)
+    made = pandas.DataFrame(list(figures), index=pandas.Index(names, name="arm"), columns=list(_HEADS))
+    return made.astype({"decisions": "int64", "closed": "int64"})
+
+
+def shortened(name: str) -> str:
+    """Shorten an arm's name for a table."""
+    return name if len(name) <= _NAME_MOST else name[: _NAME_MOST - 1] + "…"
+
+
+def as_html(fitted: Fitted) -> str:
+    """Give the conclusions and the arms as HTML, for a notebook."""
+    arms = arm_rows(fitted)
+    rows = [[shortened(name), *map(figure, figures)] for name, figures in arms[:ARMS_SHOWN]]
+    if len(arms) > ARMS_SHOWN:
+        rows.append([f"and {len(arms) - ARMS_SHOWN:,} more arms"])
+    return notebook_html([*odd_lines(fitted), *conclusions(fitted)], ["arm", *_HEADS], rows)
+
+
+# Draw what a fit found: the spread of every arm, and how much of the reward has come by each age.
+
+_ARMS_MOST = 7  # with intervals; more than there are colours would be a tangle
+_BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
+
+
+def draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
+    """Draw the spread per arm, and the share of the reward that has come by each age, with intervals.
+
+    Gives the figure, and writes it to `path` if there is one.
+    """
+    scale, unit = 1.0, "age in the log's units"
+    if fitted.unit == "seconds":
+        scale, _, name = suiting(fitted.window)
+        unit = f"age in {name}"
+    figure = need("matplotlib.figure", "plot").Figure(figsize=(11, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    paying = [arm for arm in fitted.arms if arm.spread is not None]
+    length = fitted.window / fitted.groups / scale
+    middles = (np.arange(fitted.groups) + 0.5) * length
+    shown = paying[:_ARMS_MOST]
+    for rank, arm in enumerate(shown):
+        assert arm.spread is not None
+        value, low, high = (np.array(x) for x in (arm.spread.value, arm.spread.low, arm.spread.high))
+        colour = COLOURS[rank % len(COLOURS)]
+        if fitted.groups * len(shown) > _BARS_MOST:
+            left.fill_between(middles, low, high, color=colour, alpha=0.15, linewidth=0)
+            left.plot(middles, value, color=colour, linewidth=1.4, label=shortened(arm.name))
+            continue
+        offset = length * 0.7 * ((rank + 0.5) / len(shown) - 0.5)
+        left.errorbar(
+            middles + offset, value, yerr=np.maximum([value - low, high - value], 0.0), fmt="o", markersize=3,
+            linewidth=1.2, color=colour, label=shortened(arm.name),
+        )  # fmt: skip
+    left.stairs(fitted.spread.value, np.arange(fitted.groups + 1) * length, color="#999999", label="all arms")
+    others = f"; {len(shown)} of {len(paying)} arms" if len(shown) < len(paying) else ""
+    left.set(xlabel=unit, ylabel="share of the reward in each group", xlim=(0, fitted.window / scale))
+    left.set_title(f"Spread, with 95 % intervals{others}", fontsize=10, loc="left")
+    left.set_ylim(bottom=0)
+    left.legend(frameon=False, fontsize=8)
+
+    ages = np.array([0.0, *fitted.arrived["ages"]]) / scale
+    value, low, high = (np.array([0.0, *fitted.arrived[name]]) for name in ("value", "low", "high"))
+    right.fill_between(ages, low, high, color=COLOURS[0], alpha=0.2, linewidth=0)
+    right.plot(ages, value, color=COLOURS[0], linewidth=1.5)
+    right.axhline(0.99, color="#999999", linewidth=0.8, linestyle=":")
+    advice = fitted.recommended.window
+    right.axvspan(advice.low / scale, advice.high / scale, color=COLOURS[1], alpha=0.2, linewidth=0)
+    right.axvline(advice.value / scale, color=COLOURS[1], linewidth=1.2, label="99 % has come, 95 % interval")
+    right.axvline(fitted.window / scale, color="#000000", linewidth=1.0, linestyle="--", label="window")
+    end = min(fitted.recommended.watched, 1.25 * max(fitted.window, advice.high)) / scale
+    right.set(xlabel=unit, ylabel="share of the reward that has come", xlim=(0, end), ylim=(0, 1.03))
+    right.set_title("All arms together", fontsize=10, loc="left")
+    right.legend(frameon=False, fontsize=8, loc="lower center")
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+    if path is not None:
+        with replacing(path) as partial:
+            figure.savefig(partial, dpi=150)
+    return figure

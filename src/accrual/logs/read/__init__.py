@@ -1,0 +1,59 @@
+"""From files, folders, frames and databases to the validated tables of a log."""
+
+from __future__ import annotations
+
+from accrual.logs.read.columns import (
+    DECISION_GUESSES,
+    JOINED_GUESSES,
+    PIECE_GUESSES,
+    ambiguous,
+    assign,
+    check_told,
+    column_named,
+    lacking,
+    number_expression,
+    text_expression,
+)
+from accrual.logs.read.contexts import LogContexts, read_contexts
+from accrual.logs.read.databases import fetch, is_url
+from accrual.logs.read.load import check_arms, in_natural_order, load_decisions, load_pieces
+from accrual.logs.read.oddity_checks import OddityFacts, context_oddities, find_uneven, oddities
+from accrual.logs.read.reading import CheckedColumn, Reading, ReadingOptions, Tables, check_zones
+from accrual.logs.read.sources import TableSource, open_source, run
+from accrual.logs.read.times import TimeColumn, TimeOptions, quoted
+
+__all__ = [
+    "DECISION_GUESSES",
+    "JOINED_GUESSES",
+    "PIECE_GUESSES",
+    "CheckedColumn",
+    "LogContexts",
+    "OddityFacts",
+    "Reading",
+    "ReadingOptions",
+    "TableSource",
+    "Tables",
+    "TimeColumn",
+    "TimeOptions",
+    "ambiguous",
+    "assign",
+    "check_arms",
+    "check_told",
+    "check_zones",
+    "column_named",
+    "context_oddities",
+    "fetch",
+    "find_uneven",
+    "in_natural_order",
+    "is_url",
+    "lacking",
+    "load_decisions",
+    "load_pieces",
+    "number_expression",
+    "oddities",
+    "open_source",
+    "quoted",
+    "read_contexts",
+    "run",
+    "text_expression",
+]

@@ -1,0 +1,391 @@
+"""Count the rows of a log that cannot be read, and list them in a file."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.core.durations import unit_seconds
+from accrual.core.errors import InputError, need
+from accrual.logs.read.columns import empty, number_expression, text_expression
+from accrual.logs.read.contexts import find_context_columns
+from accrual.logs.read.oddity_checks import OddityFacts
+from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
+from accrual.logs.read.sources import run
+from accrual.logs.read.times import TimeColumn
+from accrual.logs.tables import TICKS, Log
+
+_HEAD = ("file", "row", "column", "role", "value", "needed")
+
+
+def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
+    """Count the rows of which some cell is not what is needed, and list those cells in the reading's file."""
+    bad_cells = [
+        (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
+        for cell in cells
+        for label, row, text in cell.bad_rows(log)
+    ]
+    log.counts.bad_rows += len({line[:2] for line in bad_cells})
+    if reading.bad_rows_file is None or not bad_cells:
+        return
+    path = Path(reading.bad_rows_file)
+    begun = log.counts.bad_rows > len({line[:2] for line in bad_cells})  # by the decisions' rows
+    with path.open("a" if begun else "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        if not begun:
+            writer.writerow(_HEAD)
+        writer.writerows(sorted(bad_cells))
+
+
+# Read the decisions of a log into its tables.
+
+ARMS_MOST = 10_000
+_NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
+
+
+def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
+    """Make the table `decided` (id, arm, tick, propensity, own_window, contexts), in order of time."""
+    source = tables.decisions
+    moments = TimeColumn(log.connection, source, tables.decision_columns["at"], "at", reading.times)
+    log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
+    log.moment_sql = moments.reading("$1")
+    if moments.kind:
+        log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
+    cells = _decision_cells(tables, moments)
+    contexts = find_context_columns(tables, reading.context)
+    log.contexts = tuple(told for told, _ in contexts)
+    cells |= {told.role: cell for told, cell in contexts}
+    log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
+    if reading.skips:
+        skip_bad_rows(log, cells.values(), reading)
+    _read_decisions(log, tables, cells, moments.aware, reading)
+    for role, cell in cells.items():
+        cell.expect(log, "raw", _NAMES.get(role, role))
+    aware, naive = log.query("SELECT bool_or(aware), bool_or(naive) FROM raw")[0]
+    check_zones(log, source, aware, naive, reading.timezone)
+    _check_unique(log, tables, cells)
+    _name_arms(log)
+    seconds = unit_seconds(reading.age_unit or "s") if log.timestamps else 1.0
+    log.query(
+        "CREATE TABLE decided AS SELECT raw.id, arms.arm, tick, propensity, "
+        f"own_window * {seconds} AS own_window{log.context_sql} FROM raw JOIN arms ON raw.arm = arms.name "
+        "ORDER BY tick, raw.id"
+    )
+    log.query("DROP TABLE raw")
+
+
+def _decision_cells(tables: Tables, moments: TimeColumn) -> dict[str, CheckedColumn]:
+    source, columns = tables.decisions, tables.decision_columns
+    cells = {
+        "id": CheckedColumn(source, columns["id"], "id", tables.id_expressions()[0], "the decision's id"),
+        "arm": CheckedColumn(
+            source, columns["arm"], "arm", text_expression(source, columns["arm"], "arm"), "an arm's name"
+        ),
+        "at": CheckedColumn(source, columns["at"], "at", moments.tick, moments.needed),
+    }
+    for role, good, needed in (
+        ("propensity", "{x} > 0 AND {x} <= 1", "a number above 0 and at most 1"),
+        ("window", "{x} >= 0 AND isfinite({x})", "a number of at least 0"),
+    ):
+        if role in columns:
+            sql = number_expression(source, columns[role], role)
+            cells[role] = CheckedColumn(source, columns[role], role, sql, needed, good)
+    return cells
+
+
+def _read_decisions(
+    log: Log, tables: Tables, cells: dict[str, CheckedColumn], aware: str, reading: Reading
+) -> None:
+    names = _NAMES | {told.role: told.role for told in log.contexts}
+    columns = [
+        f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in names.items()
+    ]
+    rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
+    wanted = [reading.in_part(cells["id"].sql)]
+    wanted += [cell.is_good for cell in cells.values()] if reading.skips else []
+    rows += f" WHERE {' AND '.join(wanted)}"
+    if tables.joined:
+        # A cell that is missing in one of a decision's rows is missing.
+        kept = [
+            f"CASE WHEN count({name}) = count(*) THEN min({name}) END AS {name}, "
+            f"min({name}) IS DISTINCT FROM max({name}) AS {name}_mixed"
+            for name in names.values()
+            if name != "id"
+        ]
+        rows = (
+            f"SELECT id, {', '.join(kept)}, bool_or(aware) AS aware, bool_or(NOT aware) AS naive "
+            f"FROM ({rows}) GROUP BY id"
+        )
+    else:
+        rows = f"SELECT *, NOT aware AS naive FROM ({rows})"
+    run(log.connection, f"CREATE TABLE raw AS {rows}", tables.decisions)
+
+
+def _check_unique(log: Log, tables: Tables, cells: dict[str, CheckedColumn]) -> None:
+    source = tables.decisions
+    if not tables.joined:
+        twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 LIMIT 1")
+        if twice:
+            name = source.names[tables.decision_columns["id"]]
+            raise InputError(
+                f"{source.label}: column {name!r} (id) has {twice[0][0]!r} more than once; "
+                "each decision must have an id of its own"
+            )
+        return
+    for role, cell in cells.items():
+        mixed = role != "id" and log.query(f"SELECT id FROM raw WHERE {_NAMES.get(role, role)}_mixed LIMIT 1")
+        if mixed:
+            raise InputError(
+                f"{source.label}: column {source.names[cell.column]!r} ({role}) has several values for "
+                f"decision {mixed[0][0]!r}; they must be the same in all of its rows"
+            )
+
+
+def check_arms(arms: tuple[str, ...], tables: Tables) -> None:
+    """Refuse a log with too few arms, or with so many that they cannot be arms."""
+    where = (
+        f"{tables.decisions.label}: column {tables.decisions.names[tables.decision_columns['arm']]!r} (arm)"
+    )
+    if len(arms) < 2:
+        raise InputError(f"{where} holds only {arms[0]!r}; a choice needs at least two arms")
+    if len(arms) > ARMS_MOST:
+        raise InputError(f"{where} holds more than {ARMS_MOST:,} different values; is it the arm?")
+
+
+def in_natural_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Sort arms: numbers by size, before words; ranges from the lowest up.
+
+    Examples
+    --------
+    >>> in_natural_order(["amount from 50", "arm10", "amount below 10", "arm2", "amount 10 to 50", "9"])
+    ('9', 'amount below 10', 'amount 10 to 50', 'amount from 50', 'arm2', 'arm10')
+    """
+    return tuple(sorted(names, key=lambda name: (_natural(name), name)))
+
+
+def _name_arms(log: Log) -> None:
+    names = log.query(f"SELECT DISTINCT arm FROM raw LIMIT {ARMS_MOST + 1}")
+    log.arms = in_natural_order(row[0] for row in names)
+    log.query(
+        "CREATE TABLE arms AS SELECT name, (row_number() OVER () - 1)::INTEGER AS arm "
+        "FROM (SELECT unnest($1::VARCHAR[]) AS name)",
+        [list(log.arms)],
+    )
+
+
+def _natural(name: str) -> tuple[float, list[str | float], float]:
+    """Give what to sort an arm by: numbers by size, then words with their numbers by size; ranges rising."""
+    value = _number(name)
+    if value is not None:
+        return value, [], 0.0
+    lower = 0.0
+    cut = re.fullmatch(r"(.+) (?:below (\S+)|from (\S+)|(\S+) to (\S+))", name)
+    bounds = [_number(bound) for bound in cut.groups()[1:] if bound] if cut else []
+    if cut and None not in bounds:
+        lower = -math.inf if cut[2] else bounds[0] or 0.0
+        name = cut[1]
+    words: list[str | float] = [
+        float(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+)", name))
+    ]
+    return math.inf, words, lower
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value
+
+
+# Read the pieces of a log into its tables, joined with their decisions.
+
+
+class _Cells(NamedTuple):
+    decision: CheckedColumn
+    age: CheckedColumn
+    value: CheckedColumn
+    aware: str  # SQL: whether the piece's time has a time zone
+
+
+def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
+    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
+    cells = _piece_cells(log, tables, reading)
+    if reading.skips:
+        skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
+    keyed = _read_pieces(log, tables, cells, reading)
+    facts = OddityFacts()
+    _drop_orphans(log, tables, cells, reading, facts)
+    cells.age.expect(log, "paid", "age")
+    cells.value.expect(log, "paid", "value")
+    _drop_repeats(log, tables, keyed, reading)
+    facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    if log.timestamps and reading.age_unit is None:
+        lengths = [name for name, here in (("ages", facts.ages_untold), ("windows", log.has_window)) if here]
+        if lengths:
+            log.notes.append(f"{' and '.join(lengths)} are taken as seconds")
+    return facts
+
+
+def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
+    """Say how a piece is read; an age may refer to its decision's row in `decided`."""
+    source, columns = tables.pieces, tables.piece_columns
+    if reading.age_unit is not None and not log.timestamps:
+        raise InputError("a unit of age goes with timestamps; this log's times are plain numbers")
+    among = "true"
+    if tables.joined:
+        paid = columns.get("age", columns.get("piece_at", 0))
+        among = f"NOT ({empty(columns['value'])} AND {empty(paid)})"
+    own = tables.id_expressions()[1]
+    decision = CheckedColumn(source, columns["decision"], "decision", own, "the decision's id", among=among)
+    join = f"JOIN decided ON {own} = decided.id"
+    aware = "NULL::BOOLEAN"
+    if "age" in columns:
+        durations = source.types[columns["age"]] == "INTERVAL"
+        if durations and not log.timestamps:
+            raise InputError(
+                f"{source.label}: column {source.names[columns['age']]!r} (age) holds durations, "
+                "but the decisions' times are plain numbers"
+            )
+        seconds = unit_seconds(reading.age_unit or "s") if log.timestamps and not durations else 1.0
+        sql = f"{number_expression(source, columns['age'], 'age')} * {seconds}"
+        role, needed = "age", "a number of at least 0"
+    else:
+        moments = TimeColumn(
+            log.connection, source, columns["piece_at"], "piece_at", reading.times, log.time_style
+        )
+        if moments.timestamps != log.timestamps:
+            kinds = {True: "timestamps", False: "numbers"}
+            raise InputError(
+                f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) holds "
+                f"{kinds[moments.timestamps]}, but the decisions' times are {kinds[log.timestamps]}"
+            )
+        if moments.unit and log.time_unit and moments.unit != log.time_unit:
+            raise InputError(
+                f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) counts "
+                f"{moments.unit} since 1970, and the decisions' times count {log.time_unit}; "
+                "give both in one unit"
+            )
+        if moments.kind:
+            log.notes.append(f"{source.names[columns['piece_at']]} (piece_at): {moments.kind}")
+        aware = moments.aware
+        sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
+        role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
+    age = CheckedColumn(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
+    good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
+    least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
+    sql = number_expression(source, columns["value"], "value")
+    value = CheckedColumn(
+        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among
+    )
+    return _Cells(decision, age, value, aware)
+
+
+def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
+    """Make `paid`, orphans last; says whether pieces have keys.
+
+    Sorting is much of the work and wants to stay in memory, so there is no column it can do without,
+    and joining is over and done with by then: both at once run out of memory where each does not.
+    """
+    columns = tables.piece_columns
+    keyed = "key" in columns
+    zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
+    chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
+    if keyed:
+        # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
+        key = text_expression(tables.pieces, columns["key"], "key")
+        chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
+    if zoned:
+        chosen.append(f"{cells.aware} AS aware")
+    wanted = [cells.decision.among, reading.in_part(cells.decision.sql)]
+    if reading.skips:
+        wanted += [
+            cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
+        ]  # fmt: skip
+    run(
+        log.connection,
+        f"CREATE TABLE joined AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
+        f"LEFT {cells.age.join} WHERE {' AND '.join(wanted)}",
+        tables.pieces,
+    )
+    order = "decision NULLS LAST, key, age, value" if keyed else "decision NULLS LAST, age, value"
+    log.query(f"CREATE TABLE paid AS SELECT * FROM joined ORDER BY {order}")
+    log.query("DROP TABLE joined")
+    table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
+    aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
+    check_zones(log, tables.pieces, aware, naive, reading.timezone)
+    return keyed
+
+
+def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: OddityFacts) -> None:
+    everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
+    log.counts.orphans = everything - kept
+    if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
+        cells.decision.expect_source(log)
+        facts.alike = _alike(log, cells)
+    if log.counts.orphans and reading.strict:
+        here = CheckedColumn(
+            tables.pieces, cells.decision.column, "decision", "decided.id",
+            f"the id of a decision ({log.counts.orphans:,} pieces have none)",
+            join=f"LEFT {cells.age.join}", among=cells.decision.among,
+        )  # fmt: skip
+        here.expect(log, "paid", "decision")
+    log.query("DELETE FROM paid WHERE decision IS NULL")
+
+
+def _alike(log: Log, cells: _Cells) -> int:
+    """Count the orphans whose id is a decision's but for spaces around it and capitals."""
+    plain = "lower(trim(CAST({} AS VARCHAR)))"
+    own = cells.decision.sql
+    return int(
+        run(
+            log.connection,
+            f"SELECT count(*) FROM (SELECT {own} AS own FROM {cells.decision.source.scan} "
+            f"WHERE {cells.decision.among}) AS given ANTI JOIN decided ON given.own = decided.id "
+            f"WHERE {plain.format('given.own')} IN (SELECT {plain.format('id')} FROM decided)",
+            cells.decision.source,
+        ).fetchone()[0]
+    )
+
+
+def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
+    """Count pieces that say what the one before them says; with keys, keep the first of each."""
+    counts = log.counts
+    pyarrow = need("pyarrow", "fit")
+    log.query("CREATE TABLE repeated (place BIGINT)")
+    before: tuple[float, ...] = (-1, 0, 0.0, 0.0)
+    writer = log.connection.cursor()
+    key_sql = "key" if keyed else "0::UBIGINT"
+    for place, decision, key, age, value in log.stream(
+        f"SELECT rowid, decision, {key_sql}, age, value FROM paid"
+    ):
+        columns = (decision, key, age, value)
+        same = [
+            np.concatenate([[x[0] == last], x[1:] == x[:-1]]) for x, last in zip(columns, before, strict=True)
+        ]
+        before = tuple(x[-1] for x in columns)
+        alike = same[2] & same[3]
+        if keyed:
+            repeat = same[0] & same[1] & (key != 0)
+            counts.repeats += int(repeat.sum())
+            counts.conflicts += int((repeat & ~alike).sum())
+            if repeat.any():
+                here = pyarrow.table({"place": place[repeat]})
+                writer.register("found", here)
+                writer.execute("INSERT INTO repeated SELECT place FROM found")
+        counts.identical += int((same[0] & alike & (key == 0)).sum())
+    if counts.conflicts and reading.strict:
+        name = tables.pieces.names[tables.piece_columns["key"]]
+        raise InputError(
+            f"{tables.pieces.label}: column {name!r} (key): {counts.conflicts:,} pieces have the decision "
+            "and key of another piece but not its value and age"
+        )
+    if counts.repeats:
+        log.query("DELETE FROM paid WHERE rowid IN (SELECT place FROM repeated)")
+    log.query("DROP TABLE repeated")

@@ -1,0 +1,186 @@
+"""How the tables of a log are read: the options, and columns with what their cells must hold.
+
+Cells are read so that what cannot be read becomes NULL. Looking for a NULL is cheap; only when one
+is found is the source searched again for the row to name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from accrual.core.durations import unit_seconds
+from accrual.core.errors import InputError, unknown
+from accrual.logs.read.columns import is_whole, text_expression
+from accrual.logs.read.sources import TableSource, run
+from accrual.logs.read.times import TimeOptions
+from accrual.logs.tables import Log
+
+_SHOWN = 60  # characters of a bad cell
+
+
+BAD_ROWS = ("refuse", "skip")
+
+
+class ReadingOptions(TypedDict, total=False):
+    """What may be said of how a log is read; see `open_log`."""
+
+    end: float | str | None
+    age_unit: str | None
+    time_format: str | None
+    time_unit: str | None
+    timezone: str | None
+    strict: bool
+    allow_negative: bool
+    bad_rows: str
+    bad_rows_file: str | os.PathLike[str] | None
+    bandit: str | None
+    memory: str
+    context: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a log is to be read; see `open_log`."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    end: float | str | None = None
+    age_unit: str | None = None
+    time_format: str | None = None
+    time_unit: str | None = None
+    timezone: str | None = None
+    strict: bool = False
+    allow_negative: bool = False
+    bad_rows: str = "refuse"
+    bad_rows_file: str | os.PathLike[str] | None = None
+    bandit: str | None = None
+    memory: str = "2500MB"
+    context: Sequence[str] = ()
+    part: tuple[int, int] | None = None  # which of how many parts
+
+    @classmethod
+    def made(cls, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> Reading:
+        """Check the names of the options, and those that are one of a few words."""
+        for name in options:
+            if name not in ReadingOptions.__annotations__:
+                raise unknown(
+                    "option", name, ("columns", "window", "groups", "cap", *ReadingOptions.__annotations__)
+                )
+        made = cls(dict(columns or {}), **options)
+        if made.bad_rows not in BAD_ROWS:
+            raise unknown("way with bad rows", made.bad_rows, BAD_ROWS)
+        if made.age_unit is not None:
+            unit_seconds(made.age_unit)
+        return made
+
+    @property
+    def times(self) -> TimeOptions:
+        """What is said of the log's times."""
+        return TimeOptions(self.time_format, self.time_unit, self.timezone)
+
+    def in_part(self, id_sql: str) -> str:
+        """Give SQL that tells whether a decision of that id belongs to the part that is read."""
+        return "true" if self.part is None else f"hash({id_sql}) % {self.part[1]} = {self.part[0]}"
+
+    @property
+    def skips(self) -> bool:
+        """Whether rows that cannot be read are left out."""
+        return self.bad_rows == "skip"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The sources of a log and the column of each role in them; one source, if it is joined."""
+
+    decisions: TableSource
+    pieces: TableSource
+    decision_columns: dict[str, int]
+    piece_columns: dict[str, int]
+
+    @property
+    def joined(self) -> bool:
+        return self.decisions is self.pieces
+
+    def id_expressions(self) -> tuple[str, str]:
+        """Give SQL for the id in decisions and in pieces: whole numbers where both are, else text."""
+        one, other = self.decision_columns["id"], self.piece_columns["decision"]
+        if is_whole(self.decisions, one) and is_whole(self.pieces, other):
+            return f"c{one}", f"c{other}"
+        return text_expression(self.decisions, one, "id"), text_expression(self.pieces, other, "decision")
+
+
+@dataclass(frozen=True)
+class CheckedColumn:
+    """A column of a source, how it is read, and what must hold of it (of `{x}`, in SQL).
+
+    `join` is what reading it needs beside the source, and `among` says which rows count.
+    """
+
+    source: TableSource
+    column: int
+    role: str
+    sql: str
+    needed: str
+    good: str = "{x} IS NOT NULL"
+    join: str = ""
+    among: str = "true"
+
+    def expect(self, log: Log, table: str, name: str) -> None:
+        """Refuse the first row whose cell is not `good`, if `table`'s column `name` has one."""
+        if log.query(f"SELECT 1 FROM {table} WHERE {self._bad(name)} LIMIT 1"):
+            self.expect_source(log)
+            column = self.source.names[self.column]
+            raise InputError(f"{self.source.label}: column {column!r} ({self.role}) must be {self.needed}")
+
+    def expect_source(self, log: Log) -> None:
+        """Refuse the first row of the source whose cell is not `good`."""
+        for label, row, text in self.bad_rows(log, " LIMIT 1"):
+            what = "is empty" if text in {None, ""} else f"is {text[:_SHOWN]!r}"
+            column = self.source.names[self.column]
+            raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, not {self.needed}")
+
+    def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
+        """Give file, row (from 1) and text of each cell of the source that is not `good`."""
+        for part in self.source.parts or [self.source]:
+            query = (
+                f"SELECT row, CAST(c{self.column} AS VARCHAR) FROM "
+                f"(SELECT row_number() OVER () AS row, * FROM {part.scan}) {self.join} "
+                f"WHERE {self.among} AND NOT {self.is_good} ORDER BY row{most}"
+            )
+            for row, text in run(log.connection, query, part).fetchall():
+                yield part.label, row, text
+
+    @property
+    def is_good(self) -> str:
+        """SQL that tells whether a row of the source has what is needed."""
+        return f"coalesce({self.good.replace('{x}', f'({self.sql})')}, false)"
+
+    def _bad(self, sql: str) -> str:
+        return f"NOT coalesce({self.good.replace('{x}', sql)}, false)"
+
+
+def check_zones(
+    log: Log, source: TableSource, aware: bool | None, naive: bool | None, zone_told: str | None = None
+) -> None:
+    """Note what was done about time zones, or refuse a mixture."""
+    if aware and naive:
+        raise InputError(
+            f"{source.label}: some times have a time zone and some have none; give all of them one, or none"
+        )
+    zone = "given" if aware else "assumed" if naive else ""
+    if zone and log.zone and zone != log.zone:
+        has, have = ("a", "none") if aware else ("no", "one")
+        raise InputError(
+            f"{source.label}: its times have {has} time zone and those of the decisions have {have}; "
+            "give all of them one, or none"
+        )
+    if zone and not log.zone:
+        log.zone = zone
+        if not aware:
+            log.notes.append(f"times have no time zone: taken as {zone_told or 'UTC'}")
+        elif zone_told:
+            raise InputError(f"{source.label}: its times have a time zone of their own: leave out --timezone")
+        else:
+            log.notes.append("times have a time zone: converted to UTC")

@@ -1,0 +1,284 @@
+"""Find how a column of times is read: as told, or recognised from its cells, which is then noted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from accrual.core.errors import InputError, unknown
+from accrual.logs.read.columns import NUMBERS, TIMED, ZONED, empty
+from accrual.logs.read.sources import TableSource, run
+from accrual.logs.tables import TICKS
+
+TIME_UNITS = ("s", "ms", "us", "ns", "number")
+
+_SAMPLE = 10_000  # cells that are looked at
+_LEAST_DATES = 5  # different six-digit numbers that must all be dates before they are taken for some
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_EPOCH = (946_684_800, 4_102_444_800)  # seconds since 1970, from the year 2000 to 2100
+_DIGITS = (("%Y%m%d", 8), ("%Y%m%d%H%M%S", 14))
+_NAIVE = r"\s*[0-9/.-]+([T ]+[0-9:.,]+)?\s*"
+_DATE = re.compile(r"\s*\d{4}[/-]\d\d[/-]\d\d\s*")
+_SHORT_YEAR = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2}(\D.*)?")
+_DATES = (
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%d-%b-%Y",
+    "%d %B %Y",
+)
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+_FORMATS = tuple(date + clock for clock in _CLOCKS for date in _DATES)
+
+
+@dataclass(frozen=True)
+class TimeOptions:
+    """What the user says of the log's times; see `accrual.logs.log.open_log`."""
+
+    format: str | None = None
+    unit: str | None = None
+    zone: str | None = None
+
+    def check(self, connection: Any) -> None:
+        """Refuse a unit or a time zone that there is not, or of a format and a unit together."""
+        if self.unit is not None and self.unit not in TIME_UNITS:
+            raise unknown("unit of time", self.unit, TIME_UNITS)
+        if self.unit is not None and self.format is not None:
+            raise InputError("a time format and a time unit exclude each other: give one of them")
+        if self.zone is not None:
+            zones = run(connection, "SELECT name FROM pg_timezone_names()").fetchall()
+            if self.zone not in {row[0] for row in zones}:
+                raise InputError(f"unknown time zone {self.zone!r}; write it like Europe/Berlin or UTC")
+
+
+class TimeColumn:
+    """How a column of times is read.
+
+    Where what it holds can be read in two ways, the way `like`, that of the decisions' times, is taken.
+
+    Attributes
+    ----------
+    timestamps : bool
+        Otherwise plain numbers.
+    kind : str
+        What was recognised, in words: ``"epoch milliseconds"``, ``"dates written yyyymmdd"``; empty for
+        timestamps in the usual form and for plain numbers.
+    tick : str
+        SQL for the moment, in microseconds or as the number; NULL where it is none.
+    aware : str
+        SQL that tells whether it has a time zone of its own.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        source: TableSource,
+        column: int,
+        role: str,
+        told: TimeOptions | None = None,
+        like: str = "",
+    ) -> None:
+        told = told or TimeOptions()
+        self._connection, self._source, self._column, self._told = connection, source, column, told
+        self._where = f"{source.label}: column {source.names[column]!r} ({role})"
+        self._type = source.types[column]
+        self.kind, self.aware, self._like = "", "NULL::BOOLEAN", like
+        self._format, self._epoch = told.format, told.unit if told.unit != "number" else None
+        if TIMED.match(self._type) or ZONED.match(self._type):
+            if told.format or told.unit:
+                raise InputError(f"{self._where} holds timestamps already: leave out the time format or unit")
+            self.aware = "true" if ZONED.match(self._type) else "false"
+            self._moment, self._dates = "{x}", self._type == "DATE"
+            self.timestamps = True
+        else:
+            if self._type != "VARCHAR" and not NUMBERS.match(self._type):
+                raise InputError(f"{self._where} must hold times, not {self._type}")
+            self._recognise()
+        self.tick = self.reading(f"c{column}")
+
+    def reading(self, cell: str) -> str:
+        """Give SQL for the moment that a cell of this column's type holds."""
+        if not self.timestamps:
+            value = f"CAST({cell} AS DOUBLE)" if self._type != "VARCHAR" else f"TRY_CAST({cell} AS DOUBLE)"
+            return f"CASE WHEN isfinite({value}) THEN {value} END"
+        if self._epoch:
+            return _epoch(cell, _PER_SECOND[self._epoch])
+        # What has no time zone of its own is in the connection's; but a date is a date in any of them, and
+        # where that is UTC there is no need for the slow conversion.
+        plain = self._dates or (self.aware == "false" and self._told.zone is None)
+        kind = "TIMESTAMP" if plain else "TIMESTAMPTZ"
+        moment = f"TRY_CAST({self._moment.replace('{x}', cell)} AS {kind})"
+        return f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
+
+    @property
+    def needed(self) -> str:
+        """What a cell must be."""
+        if not self.timestamps:
+            return "a number"
+        return f"one of the {self.kind}" if self.kind else "a timestamp such as 2024-05-01 12:30:00+00:00"
+
+    def _recognise(self) -> None:
+        """Settle how numbers or text are read."""
+        cells = self._sample()
+        numbers = [_number(cell) for cell in cells]
+        if self._format:
+            self._by_format(self._format, "as told")
+            return
+        if self._epoch:
+            self._by_epoch(self._epoch, "as told")
+            return
+        self.timestamps = False
+        if self._told.unit == "number" or not cells:
+            return
+        if all(number is not None for number in numbers):
+            self._recognise_numbers([number for number in numbers if number is not None])
+            return
+        if any(_SHORT_YEAR.fullmatch(cell) for cell in cells):
+            raise InputError(
+                f"{self._where} has years of two digits, such as {cells[0]!r}; write four, or say how they "
+                "are read, such as --time-format %d/%m/%y"
+            )
+        if self._castable(cells[0]):
+            self.timestamps = True
+            self._moment, self._dates = "{x}", all(_DATE.fullmatch(cell) for cell in cells)
+            self.aware = f"NOT regexp_full_match(c{self._column}, '{_NAIVE}')"
+            return
+        if numbers[0] is not None:  # the first cell decides; the row that is none will be named
+            return
+        self._recognise_text(cells)
+
+    def _recognise_numbers(self, numbers: list[float]) -> None:
+        whole = all(number == int(number) for number in numbers if abs(number) < 1e18)
+        for style, digits in _DIGITS:
+            if whole and all(_dated(number, digits) for number in numbers):
+                self._by_format(style, "recognised")
+                return
+        short = {number for number in numbers if _dated(19_000_000 + number, 8) and number > 99_999}
+        if whole and len(short) >= _LEAST_DATES and short >= set(numbers):
+            raise InputError(
+                f"{self._where} holds numbers such as {numbers[0]:.0f}, which may be dates with years of two "
+                "digits: say --time-format %y%m%d, or --time-unit number if they are plain numbers"
+            )
+        for unit, size in _PER_SECOND.items():
+            if all(_EPOCH[0] * size <= number <= _EPOCH[1] * size for number in numbers):
+                self._by_epoch(unit, "recognised")
+                return
+
+    def _recognise_text(self, cells: list[str]) -> None:
+        """Try the usual ways to write a date; where two fit every cell of the column, refuse."""
+        column = f"c{self._column}"
+        fitting = [style for style in _FORMATS if self._parses(style, cells[:100])]
+        if len(fitting) > 1:
+            counts = ", ".join(
+                f"count(*) FILTER (try_strptime({column}, {quoted(f)}) IS NULL)" for f in fitting
+            )
+            query = f"SELECT {counts} FROM {self._source.scan} WHERE NOT {empty(self._column)}"
+            (missed,) = run(self._connection, query, self._source).fetchall()
+            fitting = [style for style, misses in zip(fitting, missed, strict=True) if not misses] or fitting[
+                :1
+            ]
+        if self._like in fitting:
+            fitting = [self._like]
+        if len(fitting) > 1:
+            ways = " or ".join(
+                f"--time-format {quoted(style) if ' ' in style else style}" for style in fitting
+            )
+            raise InputError(f"{self._where} can be read in two ways, such as {cells[0]!r}: say {ways}")
+        if fitting:
+            self._by_format(fitting[0], "recognised")
+            return
+        raise InputError(
+            f"{self._where} is {cells[0][:60]!r}, not a number and not a timestamp such as "
+            "2024-05-01 12:30:00; say how it is written, such as --time-format %d/%m/%Y"
+        )
+
+    def _by_format(self, style: str, how: str) -> None:
+        text = "{x}" if self._type == "VARCHAR" else "CAST(TRY_CAST({x} AS HUGEINT) AS VARCHAR)"
+        self.timestamps, self._format = True, style
+        self._moment, self._dates = (
+            f"try_strptime({text}, {quoted(style)})",
+            "%H" not in style and "%I" not in style,
+        )
+        self.aware = "true" if "%z" in style.lower() else "false"
+        self.kind = f"times written {_spelled(style)} ({how})"
+        try:
+            run(self._connection, f"SELECT try_strptime('', {quoted(style)})")
+        except InputError:
+            raise InputError(f"{style!r} is no format of times; write it like %d/%m/%Y %H:%M") from None
+
+    def _by_epoch(self, unit: str, how: str) -> None:
+        self.timestamps, self._epoch = True, unit
+        self.kind = f"{_NAMES[unit]} since 1970 ({how})"
+        self.aware = "NULL::BOOLEAN"
+
+    def _sample(self) -> list[str]:
+        query = (
+            f"SELECT CAST(c{self._column} AS VARCHAR) FROM {self._source.scan} "
+            f"WHERE NOT {empty(self._column)} LIMIT {_SAMPLE}"
+        )
+        return [row[0] for row in run(self._connection, query, self._source).fetchall()]
+
+    def _castable(self, text: str) -> bool:
+        given = TableSource(self._source.label, (), (), "", {"text": text})
+        query = "SELECT TRY_CAST($text AS TIMESTAMPTZ) IS NOT NULL"
+        return bool(run(self._connection, query, given).fetchone()[0])
+
+    def _parses(self, style: str, cells: list[str]) -> bool:
+        given = TableSource(self._source.label, (), (), "", {"texts": cells})
+        query = (
+            f"SELECT bool_and(try_strptime(x, {quoted(style)}) IS NOT NULL) FROM (SELECT unnest($texts) AS x)"
+        )
+        return bool(run(self._connection, query, given).fetchone()[0])
+
+    @property
+    def style(self) -> str:
+        """The format by which times are read, empty where there is none."""
+        return self._format or ""
+
+    @property
+    def unit(self) -> str:
+        """The epoch's unit, empty where there is none: decisions and pieces must have the same."""
+        return self._epoch or ""
+
+
+def quoted(text: str) -> str:
+    """Quote a text for SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _epoch(cell: str, per_second: int) -> str:
+    """Give SQL for microseconds since 1970; whole numbers exactly."""
+    whole, value = f"TRY_CAST({cell} AS BIGINT)", f"TRY_CAST({cell} AS DOUBLE)"
+    exact = f"{whole} * {TICKS // per_second}" if per_second <= TICKS else f"{whole} // {per_second // TICKS}"
+    inexact = f"CAST(round({value} * {TICKS / per_second}) AS BIGINT)"
+    return f"CASE WHEN isfinite({value}) THEN CASE WHEN {value} = {whole} THEN {exact} ELSE {inexact} END END"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _dated(number: float, digits: int) -> bool:
+    """Tell whether a number of so many digits reads as a date, with or without a time of day."""
+    if not 10 ** (digits - 1) <= number < 10**digits:
+        return False
+    date, clock = divmod(int(number), 1_000_000) if digits == 14 else (int(number), 0)
+    year, month, day = date // 10_000, date // 100 % 100, date % 100
+    good_clock = clock // 10_000 < 24 and clock // 100 % 100 < 60 and clock % 100 < 60
+    return 1900 <= year < 2200 and 1 <= month <= 12 and 1 <= day <= 31 and good_clock
+
+
+def _spelled(style: str) -> str:
+    words = {"%Y": "yyyy", "%m": "mm", "%d": "dd", "%H": "HH", "%M": "MM", "%S": "SS"}
+    for sign, word in words.items():
+        style = style.replace(sign, word)
+    return style

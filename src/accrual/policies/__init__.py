@@ -1,0 +1,22 @@
+"""The rows of the catalog: one import for each policy.
+
+`accrual.policies.catalog.CATALOG`, the names in `accrual` itself, and the tests that every policy must pass
+follow from these lines.
+"""
+
+from accrual.policies.age_imed import AgeIMED as AgeIMED
+from accrual.policies.age_kl import AgeKL as AgeKL
+from accrual.policies.age_lin import AgeLinTS as AgeLinTS
+from accrual.policies.age_prior import AgePrior as AgePrior
+from accrual.policies.age_ts import AgeTS as AgeTS
+from accrual.policies.age_ucb import AgeUCB as AgeUCB
+from accrual.policies.imed import IMED as IMED
+from accrual.policies.klucb import KLUCB as KLUCB
+from accrual.policies.lin import LinTS as LinTS
+from accrual.policies.lin import LinUCB as LinUCB
+from accrual.policies.thompson import ThompsonSampling as ThompsonSampling
+from accrual.policies.tpucbew import TPUCBEW as TPUCBEW
+from accrual.policies.tpucbfrg import TPUCBFR as TPUCBFR
+from accrual.policies.tpucbfrg import TPUCBFRG as TPUCBFRG
+from accrual.policies.ucb1 import UCB1 as UCB1
+from accrual.policies.ucb1 import DelayedUCB1 as DelayedUCB1

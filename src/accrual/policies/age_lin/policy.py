@@ -1,0 +1,188 @@
+"""AgeLinTS: the right arm for this context, learned from every piece."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from accrual.core.errors import InputError, whole
+from accrual.core.jit import njit
+from accrual.core.random import normal
+from accrual.policies.age_lin.refresh import KAPPA, MOST, refresh
+from accrual.policies.age_lin.sums import (
+    KEPT,
+    NOISE,
+    READY,
+    Params,
+    Stats,
+    amended,
+    decided,
+    finished,
+    survey,
+)
+from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, copied_into, normal_draw
+from accrual.policies.scalars import in_turn
+from accrual.problems.spreads import SpreadLike, as_spread
+
+BUCKETS_MOST = 100
+
+
+@njit
+def index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> float:
+    """cap * a draw from N(guess, (alpha deviation)^2)"""
+    if stats.shared[READY] == 0.0:
+        return in_turn(stats.pulls[arm])
+    return normal_draw(params, stats, arm, moment)
+
+
+def _deviations(alpha: float, arms: int, width: int) -> float:
+    """Return how many standard deviations a draw has.
+
+    The fewer numbers a context has, the fewer ways there are for a draw to try an arm that looks bad: with
+    half a standard deviation and one to four numbers, rare runs settled on a wrong arm. With many arms there
+    is always another that is nearly as good, and wider draws only cost.
+    """
+    return alpha * min(max(math.sqrt(min(9.0, 80.0 / arms) / width), 1.0), 1.4)
+
+
+@dataclass(frozen=True)
+class AgeLinTS(ContextualPolicy):
+    """Thompson sampling on a linear model of what each arm pays, in each context, at each age.
+
+    A heuristic: nothing is proved. docs/contexts.md has the model, and when not to use it.
+
+    Parameters
+    ----------
+    buckets : int
+        Into how many parts the window is cut, fine early and coarse late (fewer if it is short). With 1
+        it waits until a window has closed.
+    alpha : float
+        How many standard deviations of the estimate a draw has where contexts have nine numbers or more, or
+        arms are many; otherwise it has up to 1.4 times as many.
+    spread : str, Spread or sequence of float
+        The pooled spread before anything is known; soon outweighed.
+    immediate : bool
+        Whether a total is known in the round of its decision. True makes the policy a yardstick that no
+        delayed learner can have.
+
+    Examples
+    --------
+    >>> AgeLinTS().label, AgeLinTS(buckets=1).label
+    ('AgeLinTS', 'AgeLinTS(waiting)')
+    """
+
+    buckets: int = 8
+    alpha: float = 0.5
+    spread: SpreadLike = "uniform"
+    immediate: bool = False
+
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(
+        index=index,
+        survey=survey,
+        decided=decided,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+    )
+    kept: ClassVar[tuple[str, ...]] = KEPT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
+        object.__setattr__(self, "spread", as_spread(self.spread))
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
+
+    @property
+    def label(self) -> str:
+        if self.immediate:
+            return "AgeLinTS(immediate)"
+        return "AgeLinTS(waiting)" if self.buckets == 1 else "AgeLinTS"
+
+    def edges(self, window: int) -> Ints:
+        if self.immediate:
+            return np.array([window], np.int64)
+        g = np.arange(1, self.buckets + 1)
+        return np.unique(np.ceil(window * (g / self.buckets) ** 2).astype(np.int64))
+
+    def params(self, caps: Floats, window: int, width: int = 1) -> Params:
+        arrived = np.concatenate([[0.0], np.cumsum(as_spread(self.spread).pmf(window))])
+        prior = np.maximum(np.diff(arrived[np.concatenate([[0], self.edges(window)])]), 1e-9)
+        width = whole("the numbers of a context", width, 1, WIDTH_MOST)
+        return Params(caps, 1.0 / caps, prior / prior.sum(), _deviations(self.alpha, len(caps), width), width)
+
+    def stats(self, params: Params) -> Stats:
+        arms, buckets, width = len(params.cap), len(params.prior), params.width
+        return Stats(
+            pulls=np.zeros(arms, np.int64),
+            due=np.array([8], np.int64),
+            estimate=np.zeros((arms, width)),
+            root=np.tile(np.eye(width), (arms, 1, 1)) / math.sqrt(width),
+            guess=np.zeros(arms),
+            deviation=np.zeros(arms),
+            scratch=np.zeros(width),
+            shared=np.array([0.0, 1.0, 0.0]),
+            gram=np.zeros((arms, buckets, width, width)),
+            response=np.zeros((arms, buckets, width)),
+            earlier=np.zeros((arms, buckets, width)),
+            growth=np.zeros((arms, buckets)),
+            square=np.zeros((arms, buckets)),
+            asked=np.zeros((arms, width, width)),
+            nonzero=np.zeros(width),
+            spread=params.prior.copy(),
+            kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own
+            weight=np.full(width, float(width)),
+            total=np.zeros((arms, width)),
+            speed=np.zeros((buckets, width)),
+            centre=np.zeros(width),
+            unit=np.ones(width),
+            inverse=np.zeros((arms, buckets, width, width)),
+            own=np.zeros((arms, buckets, width)),
+            within=np.zeros((arms, width, width)),
+            news=np.zeros((arms, width)),
+            matrices=np.zeros((4, width, width)),
+            vectors=np.zeros((10, width)),
+            pooled=np.zeros((8, buckets)),
+        )
+
+    def grow(self, stats: Stats, params: Params) -> Stats:
+        grown: Stats = super().grow(stats, params)
+        if stats.shared[READY]:
+            grown.due[0] = (
+                0  # a new arm's estimate is what the others have in common: made before it is asked
+            )
+        return grown
+
+    def widen(self, stats: Stats, params: Params, missing: Floats) -> Stats:
+        """Widen all sums exactly: in every decision a new number was `missing` times the constant.
+
+        What is made of them at a refresh begins as for a new bandit, and is made anew before the next choice.
+        """
+        grown: Stats = copied_into(self.stats(params), stats)
+        for number, value in enumerate(missing, params.width - len(missing)):
+            for sums in (grown.gram, grown.asked):  # of which only the lower triangle is kept
+                sums[..., number, :number] = value * sums[..., :number, 0]
+                sums[..., number, number] = value * sums[..., number, 0]
+            for sums in (grown.response, grown.earlier):
+                sums[..., number] = value * sums[..., 0]
+            grown.nonzero[number] = grown.nonzero[0] if value != 0.0 else 0.0
+            grown.centre[number] = value
+        if stats.shared[READY]:
+            grown.due[0] = 0
+        return grown
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if stats.shared[READY] == 0.0:
+            return {"decisions": float(stats.pulls[arm])}
+        cap = float(params.cap[arm])
+        return {
+            "expected total in this context": cap * float(stats.guess[arm]),
+            "standard deviation of that": cap * float(stats.deviation[arm]),
+            "deviations drawn": float(normal((moment.seed, moment.run), moment.round, arm)) * params.alpha,
+            "deviation of a total": cap * math.sqrt(float(stats.shared[NOISE])),
+            "decisions": float(stats.pulls[arm]),
+        }

@@ -1,0 +1,297 @@
+"""What `AgePrior` learns of all arms together, now and then: spread, noise, kappa, and a prior over arms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accrual.core.jit import njit, njit_noinline
+from accrual.policies.age_cells import (
+    KAPPA_LEAST,
+    KAPPA_MOST,
+    PACE,
+    SPARE,
+    SWEEPS,
+    add_to_pool,
+    empty_pool,
+    pool_spread,
+)
+from accrual.policies.age_prior.line import learn_line, learn_slope, strays
+from accrual.policies.age_prior.model import (
+    BETWEEN,
+    GROWN,
+    KAPPA,
+    LEVEL,
+    PART,
+    REACH,
+    READY,
+    SCALE,
+    SCALED,
+    SIGMA2,
+    SLOPE,
+    SLOPES,
+    STAGE,
+    TILT,
+    USUAL,
+    Params,
+    Stats,
+    estimate,
+    expected_level,
+)
+from accrual.policies.base import Floats
+
+_REACHED = 10.0  # decisions that must have finished a bucket before it counts
+_NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
+# The prior's own prior counts as _ARMS arms: levels differ by _DIFFER of the mean, and by a hundredth of the
+# variance of a total at least; tilts have _TILTED of that variance.
+_ARMS, _DIFFER, _LEAST, _TILTED = 4.0, 0.3, 0.01, 0.03
+_ARMS_AROUND = 1.0  # ... where levels are around a line: it may tell most of how they differ
+_EM = 2
+
+
+@njit_noinline
+def refresh(params: Params, stats: Stats) -> None:
+    """Learn what the arms share anew, then estimate every arm."""
+    while refresh_stage(params, stats):
+        for a in range(len(stats.pulls)):
+            estimate(params, stats, a)
+
+
+@njit
+def refresh_stage(params: Params, stats: Stats) -> bool:
+    """Do the next part of a refresh; return whether another follows, after every arm has been estimated."""
+    sh = stats.shared
+    stage = sh[STAGE]
+    sh[STAGE] = 0.0
+    if stage == 0.0:
+        _set_pace(params, stats)
+        reach = _look_further(params, stats)
+        if reach == 0:
+            return False
+        for twin in range(2):
+            _pool(params, stats, twin == 1, reach)
+        _learn_kappa(stats, reach)
+    elif stage == 1.0:
+        if not _learn_noise(stats):
+            return False
+        if sh[SCALED] != sh[REACH]:  # more ages, more pay
+            _rescale(stats)
+        else:
+            stage = 2.0
+    if stage > _EM + 1.0:
+        return False
+    if stage > 1.0:
+        _maximise(params, stats, sh[USUAL])
+    for a in range(len(stats.pulls)):
+        stats.news[a] = stats.wait[a]
+    sh[STAGE] = stage + 1.0
+    return True
+
+
+@njit
+def _set_pace(params: Params, stats: Stats) -> None:
+    """Set how many decisions there are until the next refresh."""
+    buckets = len(params.spread)
+    made = stats.pulls.sum()
+    stats.due[0] = min(max(made // 4, 4), buckets)
+    if stats.seen[:, buckets - 1].sum() > buckets:  # until then, new ages are reached all the time
+        stats.due[0] = max(made // PACE, buckets)
+
+
+@njit
+def _look_further(params: Params, stats: Stats) -> int:
+    """Let the spread reach the buckets that enough decisions have finished; return how many these are."""
+    sh = stats.shared
+    reach = int(sh[REACH])
+    while reach < len(params.spread) and stats.seen[:, reach].sum() >= _REACHED:
+        stats.spread[reach] = params.spread[reach] / (sh[PART] + params.spread[reach])
+        stats.spread2[reach] = stats.spread[reach]
+        for g in range(reach):
+            stats.spread[g] *= 1.0 - stats.spread[reach]
+            stats.spread2[g] *= 1.0 - stats.spread2[reach]
+        sh[PART] += params.spread[reach]
+        reach += 1
+    sh[REACH] = reach
+    return reach
+
+
+@njit
+def _level(stats: Stats, paid: Floats, spread: Floats, arm: int, reach: int) -> float:
+    a = np.uint64(arm)
+    top = known = 0.0
+    for bucket in range(reach):
+        g = np.uint64(bucket)
+        n = stats.seen[a, g]
+        inverse = 1.0 / (n + stats.shared[KAPPA] * stats.noise[g])
+        top += paid[a, g] * inverse
+        known += spread[g] * n * inverse
+    return max(top / known, 0.0) if known > 0.0 else 0.0
+
+
+@njit
+def _pool(params: Params, stats: Stats, second: bool, reach: int) -> None:
+    """Learn the spread that arms share, or its twin for the second moment.
+
+    It takes a few sweeps between the spread and the arms' levels.
+    """
+    arms = len(stats.pulls)
+    paid, spread, before = stats.paid, stats.spread, params.spread
+    if second:
+        paid, spread, before = stats.growth, stats.spread2, stats.scratch[2]
+    for _ in range(SWEEPS):
+        empty_pool(stats)
+        average = 0.0
+        for a in range(arms):
+            if stats.seen[a, 0] > 0.0:
+                level = _level(stats, paid, spread, a, reach)
+                average += level / arms
+                add_to_pool(stats, paid, a, level, reach)
+        if average <= 0.0:
+            break
+        pool_spread(stats, spread, average, before, reach)
+    if not second:
+        arrived = 0.0
+        for g in range(reach):
+            p = stats.spread[g]
+            stats.late[g] = 2.0 * arrived + p - 1.0
+            # Were every decision's pay in proportion to the spread, the squared cumulative reward would
+            # grow like the squared cumulative spread.
+            stats.scratch[2, g] = (2.0 * arrived + p) * p
+            arrived += p
+
+
+@njit
+def _learn_kappa(stats: Stats, reach: int) -> None:
+    """Learn the buckets' noise, and how many decisions the model is worth, by the method of moments.
+
+    The pay of a bucket has variance `last` times its mean; an arm's own mean strays from the model's with
+    variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how
+    much more the arms stray than the noise alone would make them.
+    """
+    arms = len(stats.pulls)
+    level = stats.mean  # free here: `estimate` makes it anew
+    tried = 0
+    for arm in range(arms):
+        level[arm] = _level(stats, stats.paid, stats.spread, arm, reach)
+        tried += stats.seen[arm, 0] > 0.0
+    statistic = scale = average = mass = last = 0.0
+    cells = used = 0
+    for bucket in range(reach):
+        g = np.uint64(bucket)
+        spare = paid = misfit = total = weighted = squared = 0.0
+        here = 0
+        for arm in range(arms):
+            a = np.uint64(arm)
+            n = stats.seen[a, g]
+            expected = (level[a] + stats.tilt[a] * stats.late[g]) * stats.spread[g]
+            if n >= 2.0 and expected > 0.0:
+                mean = stats.paid[a, g] / n
+                spare += stats.square[a, g] - n * mean * mean
+                paid += (n - 1.0) * mean
+                misfit += n * (mean - expected) ** 2 / expected
+                total += n
+                weighted += n * level[a]
+                squared += n * n * level[a]
+                here += 1
+        if total - here >= SPARE and spare > 0.0 and paid > 0.0 and weighted > 0.0:
+            last = spare / paid
+            used += 1
+            cells += here
+            statistic += misfit / last
+            scale += (total - squared / weighted) / last
+            average += stats.spread[g] * last
+            mass += stats.spread[g]
+        stats.scratch[0, g] = last  # where nothing is known, as in the bucket before
+    freedom = cells - 2 * tried - (used - 1)
+    if freedom < 1 or average <= 0.0:
+        return
+    average /= mass
+    excess = statistic - freedom - math.sqrt(2.0 * freedom)
+    worth = scale / excess * average if excess > 0.0 else KAPPA_MOST
+    stats.shared[KAPPA] = min(max(worth, KAPPA_LEAST), KAPPA_MOST)
+    for bucket in range(reach):
+        last = stats.scratch[0, bucket] / average
+        stats.noise[bucket] = min(max(last, _NOISE_LEAST), _NOISE_MOST) if last > 0.0 else 1.0
+
+
+@njit
+def _learn_noise(stats: Stats) -> bool:
+    """Learn the variance of totals, and how far levels usually differ; return whether anything was paid."""
+    arms = len(stats.pulls)
+    sh = stats.shared
+    heft = first = second = inside = freedom = average = 0.0
+    tried = 0
+    for a in range(arms):
+        weight = stats.weight[a]
+        if weight > 0.0:
+            tried += 1
+            heft += weight
+            average += stats.own[a]
+            first += weight * stats.own[a]
+            second += weight * stats.second[a]
+            if weight > 1.0:
+                inside += weight * max(stats.second[a] - stats.own[a] ** 2, 0.0)
+                freedom += weight - 1.0
+    if second <= 0.0:
+        return False
+    first /= heft
+    second /= heft
+    average /= tried
+    inside += 5.0 * max(second - first * first, 0.0)
+    sh[SIGMA2] = max(inside / (freedom + 5.0), 1e-4 * first * first + 1e-14)
+    level = max(average, first, 1e-9)
+    sh[USUAL] = max((_DIFFER * level) ** 2, _LEAST * sh[SIGMA2])
+    if sh[READY] == 0.0:
+        sh[LEVEL], sh[BETWEEN], sh[TILT] = average, sh[USUAL], _TILTED * sh[USUAL]
+        sh[SCALE] = level
+    sh[READY] = 1.0
+    sh[GROWN], sh[SCALE] = level / sh[SCALE], level
+    return True
+
+
+@njit
+def _rescale(stats: Stats) -> None:
+    """Let the prior over arms grow as the pay of the ages reached has."""
+    sh = stats.shared
+    grown = sh[GROWN]
+    sh[LEVEL] *= grown
+    sh[BETWEEN] *= grown * grown
+    sh[TILT] *= grown * grown
+    for j in range(stats.line.shape[1]):
+        stats.line[SLOPES, j] *= grown
+    sh[SCALED] = sh[REACH]
+
+
+@njit
+def _maximise(params: Params, stats: Stats, usual: float) -> None:
+    """Take one step of EM: find the prior that makes levels and tilts, those of older arms too, likeliest."""
+    arms = len(stats.pulls)
+    sh = stats.shared
+    older, part = params.history[3], sh[PART]
+    old_level = part * params.history[0]
+    mean = older * old_level
+    squares = older * (old_level * old_level + part * part * params.history[1])
+    tilts = older * part * part * params.history[2]
+    for a in range(arms):
+        mean += stats.level[a]
+        squares += stats.level[a] ** 2 + sh[SIGMA2] * stats.level_error[a]
+        tilts += stats.tilt[a] ** 2 + sh[SIGMA2] * stats.tilt_error[a]
+    count = arms + older
+    mean /= count
+    apart = max(squares - count * mean * mean, 0.0)
+    before = _ARMS
+    if sh[SLOPE] > 0.0:
+        learn_line(params, stats, mean)
+        sh[LEVEL] = mean
+        apart = older * ((old_level - mean) ** 2 + part * part * params.history[1])
+        count, before = older, _ARMS_AROUND
+        for a in range(arms):
+            square, share = strays(params, stats, a, expected_level(params, stats, a))
+            apart += square
+            count += share
+    sh[LEVEL] = mean
+    sh[BETWEEN] = (apart + before * usual) / (count + before)
+    if sh[SLOPE] > 0.0:
+        learn_slope(stats, sh[BETWEEN])
+    sh[TILT] = (tilts + _ARMS * _TILTED * usual) / (arms + older + _ARMS)

@@ -1,0 +1,237 @@
+"""The model behind `AgePrior`: what an arm pays at every age, and how arms are alike (docs/age_prior.md).
+
+Everything is in units of the arm's cap, and of the ages that decisions have reached so far. The pay of arm a
+in bucket g of the window has the mean
+
+    p_g (level_a + tilt_a z_g) + own_ag.
+
+p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so that a tilt moves pay from
+early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
+The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own
+deviation is 1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
+Where something is known about arms, the mean of their levels is a line in it (`accrual.policies.age_prior.line`).
+
+An arm has two estimates of its mean total. `own` makes no use of other arms but for ages that its open
+decisions have not reached: what those will pay there is filled in, and when all are closed it is the plain
+mean. `mean` is the model's, and is held within a few standard errors of `own`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from accrual.core.jit import njit, njit_noinline
+from accrual.policies.age_cells import amend_cell
+from accrual.policies.base import Floats, Ints
+
+_NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
+_WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm
+
+
+class Params(NamedTuple):
+    cap: Floats
+    inverse_cap: Floats
+    spread: Floats  # buckets: the spread before anything is known
+    about: Floats  # arms x columns: what is known about each; one column of zeros where that is nothing
+    history: Floats  # of older arms: mean level, variances of levels and of tilts, and their number
+    slope: float  # what SLOPE is at first; 0 where nothing is known about arms
+    pull: float  # standard errors by which the model may move an arm's estimate
+    most: float  # decisions that the prior counts as in an index, at most
+    share: float  # 0 for two arms, near 1 for very many: how far the index follows Gittins'
+    outlier: float  # what it costs to hold that an arm is like no other, in nats
+    surprise: float  # what it costs to hold that an arm hides totals near the cap
+    few: float  # n decisions of an arm count as n^2 / (n + few)
+    decay: float  # by how much the logarithm of a decision's weight falls with each later one; 0 for none
+
+
+class Stats(NamedTuple):
+    pulls: Ints
+    counted: Floats  # arms: decisions, those in flight as well; where they are forgotten, their weights
+    seen: Floats  # arms x buckets: decisions that have finished the bucket
+    paid: Floats  # arms x buckets: what they paid in it
+    growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
+    square: Floats  # arms x buckets: the squares of what they paid in it
+    news: Floats  # arms: buckets finished since the arm was last estimated, and ...
+    wait: Floats  # ... how many are waited for
+    own: Floats  # arms: the estimate that stands alone
+    second: Floats  # arms: the second moment of totals
+    weight: Floats  # arms: full decisions that `own` stands on
+    mean: Floats  # arms: the model's estimate, held near `own`
+    variance: Floats  # arms: of a total
+    cost: Floats  # arms: what it costs to hold that the arm is as good as the leader: the model is off, ...
+    cost_alone: Floats  # ... or the arm is like no other, ...
+    cost_hidden: Floats  # ... or it hides totals near the cap
+    log_count: Floats  # arms: the logarithm of its count with the prior, and ...
+    log_alone: Floats  # ... without
+    costed: Floats  # arms: the decisions for which these five were computed; -1 for none
+    level: Floats  # arms: the model's level, and ...
+    level_error: Floats  # ... its variance over the noise
+    tilt: Floats  # arms: the model's tilt, and ...
+    tilt_error: Floats  # ... its variance over the noise
+    information: Floats  # arms: what its pieces tell of its level, over the noise, and ...
+    told: Floats  # ... the level that they tell
+    line: Floats  # 5 x columns of what is known about arms, whose rows follow
+    line_covariance: Floats  # columns x columns: of the line's slopes
+    spread: Floats  # buckets: the pooled spread (p), over the ages reached
+    spread2: Floats  # buckets: its twin for the second moment
+    late: Floats  # buckets: z
+    noise: Floats  # buckets: r
+    scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
+    due: Ints  # one number: decisions until the next refresh
+    shared: Floats  # seventeen numbers, whose places and meanings follow
+
+
+READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
+STAGE, USUAL, GROWN, SLOPE, WIDER = range(12, 17)
+# READY: 1 once something has been paid. REACH: buckets that ten decisions have finished; PART: their part of
+# the spread before anything is known. LEVEL, BETWEEN: mean and variance of the arms' levels. TILT: variance
+# of their tilts. SIGMA2: variance of a total within an arm. SCALE: the level when REACH was SCALED. TARGET:
+# the leader's mean, in rewards. LEAD: the leader. While a refresh is under way, STAGE: which part of it
+# is next; USUAL: the variance that levels usually have; GROWN: the level over SCALE before. SLOPE: the
+# variance of levels that one column of what is known about arms tells, over BETWEEN; 0 if nothing is known.
+# WIDER: as how many times BETWEEN it counts in an index, for an arm may be far off a good line.
+
+SLOPES, MIDDLE, VARIANCE, WORK = range(4)
+# The rows of `line`. MIDDLE, VARIANCE: mean and variance of each column over arms. WORK: two rows of scratch.
+
+
+@njit
+def decided(params: Params, stats: Stats, arm: int) -> None:
+    stats.counted[arm] += 1.0
+
+
+@njit
+def cell_update(
+    params: Params, stats: Stats, arm: int, group: int, before: float, after: float
+) -> tuple[float]:
+    unit = params.inverse_cap[arm]
+    x = (after - before) * unit
+    a, g = np.uint64(arm), np.uint64(group)  # unsigned: numba then drops its tests for indices below 0
+    stats.seen[a, g] += 1.0
+    stats.paid[a, g] += x
+    stats.growth[a, g] += x * (after + before) * unit
+    stats.square[a, g] += x * x
+    return (1.0,)
+
+
+@njit
+def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
+    (more,) = cell_update(params, stats, arm, group, before, after)
+    stats.news[np.uint64(arm)] += more
+
+
+@njit
+def amended(
+    params: Params, stats: Stats, arm: int, group: int,
+    before: float, after: float, more_before: float, more_after: float,
+) -> None:  # fmt: skip
+    amend_cell(params, stats, arm, group, before, after, more_before, more_after)
+    stats.news[arm] = max(stats.news[arm], stats.wait[arm])
+
+
+@njit
+def expected_level(params: Params, stats: Stats, a: int) -> float:
+    """Return the level that the prior expects of an arm: what is known about it says how far off the mean."""
+    line = stats.line
+    level = stats.shared[LEVEL]
+    for j in range(line.shape[1]):
+        level += (params.about[a, j] - line[MIDDLE, j]) * line[SLOPES, j]
+    return max(level, 0.0)
+
+
+@njit
+def untried(params: Params, stats: Stats, a: int) -> None:
+    """Give an arm of which no bucket has been finished the prior's estimates."""
+    sh = stats.shared
+    expected = expected_level(params, stats, a)
+    stats.wait[a] = 1.0
+    stats.weight[a] = stats.tilt[a] = stats.information[a] = 0.0
+    stats.own[a] = stats.mean[a] = stats.level[a] = expected
+    stats.variance[a] = sh[SIGMA2]
+    stats.second[a] = expected**2 + sh[SIGMA2]
+    stats.level_error[a] = sh[BETWEEN] / sh[SIGMA2]
+    stats.tilt_error[a] = sh[TILT] / sh[SIGMA2]
+
+
+@njit_noinline
+def estimate(params: Params, stats: Stats, arm: int) -> None:
+    """Estimate one arm anew, from its cells."""
+    sh = stats.shared
+    a = np.uint64(arm)
+    begun = stats.seen[a, 0]  # decisions that have finished the first bucket
+    stats.news[a] = 0.0
+    stats.costed[a] = -1.0
+    if begun <= 0.0:
+        untried(params, stats, arm)
+        return
+    reach, kappa = int(sh[REACH]), sh[KAPPA]
+    stats.wait[a] = begun * reach * _NEWS
+    # Sums for the level and the tilt (h, y), for the model's mean (t), for what is filled in (f).
+    h00 = h01 = h11 = y0 = y1 = t0 = t1 = f0 = f1 = 0.0
+    total = total2 = filled2 = level2 = known2 = error = 0.0
+    for bucket in range(reach):
+        g = np.uint64(bucket)
+        n = stats.seen[a, g]
+        p = stats.spread[g]
+        z = stats.late[g]
+        k = kappa * stats.noise[g]
+        inverse = 1.0 / (n + k)
+        known = kappa * p * n * inverse
+        h00 += known
+        h01 += known * z
+        h11 += known * z * z
+        paid = stats.paid[a, g] * inverse
+        y0 += kappa * paid
+        y1 += kappa * paid * z
+        model = k * p * inverse
+        t0 += model
+        t1 += model * z
+        f0 += (begun - n) * model
+        f1 += (begun - n) * model * z
+        total += paid * (begun + k)
+        growth = stats.growth[a, g] * inverse
+        total2 += growth * (begun + k)
+        level2 += growth
+        known2 += stats.spread2[g] * n * inverse
+        filled2 += (begun - n) * k * stats.spread2[g] * inverse
+        error += p * stats.noise[g] * inverse * inverse * (n * (begun + k) ** 2 + k * (begun - n) ** 2)
+    # The model's mean: every bucket's own mean and the model's, weighted n to k.
+    prior = sh[SIGMA2] / sh[BETWEEN]
+    a00, a11 = h00 + prior, h11 + sh[SIGMA2] / sh[TILT]
+    x0 = y0 + prior * expected_level(params, stats, arm)
+    over = 1.0 / (a00 * a11 - h01 * h01)
+    level = (a11 * x0 - h01 * y1) * over
+    tilt = (a00 * y1 - h01 * x0) * over
+    stats.level[a], stats.level_error[a] = level, a11 * over
+    stats.tilt[a], stats.tilt_error[a] = tilt, a00 * over
+    stats.information[a] = h00 - h01 * h01 / a11
+    stats.told[a] = (y0 - h01 * y1 / a11) / stats.information[a]
+    model = y0 / kappa + level * t0 + tilt * t1
+    # The arm's own: what was paid, and what its open decisions are still to pay, by its own level alone.
+    over = 1.0 / (h00 * a11 - h01 * h01)
+    level = (a11 * y0 - h01 * y1) * over
+    tilt = (h00 * y1 - h01 * y0) * over
+    own = max((total + level * f0 + tilt * f1) / begun, 0.0)
+    second = max((total2 + level2 / known2 * filled2) / begun, 0.0)
+    error += (f0 * f0 * a11 - 2.0 * f0 * f1 * h01 + f1 * f1 * h00) * over
+    weight = begun * begun / error
+    stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
+    # Its variance; one that has paid nothing, or hardly anything, may still pay as much as the cap.
+    usual = min(sh[SIGMA2], second) if second > 0.0 else sh[SIGMA2]
+    open_end = 0.25 * sh[PART] ** 4 * weight / ((1.0 + weight) * (1.0 + payments(stats, arm)) ** 2)
+    spare = weight * max(second - own * own, 0.0)
+    stats.variance[a] = (spare + _WORTH * usual + open_end) / (weight + _WORTH)
+    most = params.pull * math.sqrt(stats.variance[a] / weight)
+    stats.mean[a] = min(max(min(max(model, own - most), own + most), 0.0), 1.0)
+
+
+@njit
+def payments(stats: Stats, arm: int) -> float:
+    """Return how many equal payments the arm's totals are worth: its full decisions where all pay alike."""
+    a = np.uint64(arm)
+    if stats.second[a] <= 0.0:
+        return 0.0
+    return float(stats.weight[a] * stats.own[a] ** 2 / stats.second[a])

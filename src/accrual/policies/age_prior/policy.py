@@ -1,0 +1,397 @@
+"""AgePrior: pieces at every age, a prior over arms learned on the way, and an index for many arms or few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from accrual.core.errors import InputError
+from accrual.core.jit import njit, njit_noinline, python_function
+from accrual.policies.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
+from accrual.policies.age_prior import forgetting
+from accrual.policies.age_prior.learning import refresh, refresh_stage
+from accrual.policies.age_prior.line import KAPPA_KNOWN, SLOPE_START
+from accrual.policies.age_prior.model import (
+    BETWEEN,
+    KAPPA,
+    LEAD,
+    PART,
+    REACH,
+    READY,
+    SIGMA2,
+    SLOPE,
+    STAGE,
+    TARGET,
+    TILT,
+    WIDER,
+    Params,
+    Stats,
+    amended,
+    cell_update,
+    decided,
+    estimate,
+    expected_level,
+    finished,
+    payments,
+)
+from accrual.policies.base import Floats, Functions, Moment, positive
+from accrual.policies.scalars import kl
+from accrual.problems.spreads import SpreadLike, as_spread
+
+_ALMOST = 1.0 - 1e-9
+_FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few are not held firmly
+_KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
+_UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
+
+
+@njit
+def _bernstein(gap: float, mean: float, variance: float) -> float:
+    size = min(variance / max(mean, 1e-9), 1.0)
+    return gap * gap / (2.0 * (variance + size * gap / 3.0))
+
+
+@njit
+def _cost(gap: float, mean: float, variance: float) -> float:
+    """Return what one decision says against a mean that is higher by `gap`, in nats.
+
+    The greater of two bounds: of a total that takes two values with this mean and variance, the lower one 0
+    if it can be, which is exact for totals of 0 or the cap; and Bernstein's.
+    """
+    mean = min(mean, _ALMOST)
+    above = min(1.0 - mean, max(variance / max(mean, 1e-9), 1.5 * gap))
+    p = variance / (variance + above * above)
+    q = min(p + gap / (above + variance / above), _ALMOST)
+    return max(kl(p, q), _bernstein(gap, mean, variance))
+
+
+@njit_noinline
+def weigh(params: Params, stats: Stats, arm: int) -> None:
+    """Compute what it costs, in three ways, to hold that the arm is as good as the leader.
+
+    The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides
+    totals near the cap. The last two begin with what it takes to believe them.
+    """
+    sh = stats.shared
+    a = np.uint64(arm)
+    target = sh[TARGET] * params.inverse_cap[a]
+    mean, own, variance, weight = stats.mean[a], stats.own[a], stats.variance[a], stats.weight[a]
+    # All decisions count, those in flight as well, and so does the prior.
+    between = sh[WIDER] * sh[BETWEEN]
+    count = stats.counted[a] + min(variance / (between + sh[SIGMA2] / sh[KAPPA]), params.most)
+    alone = stats.counted[a] + 1.0
+    stats.log_count[a], stats.log_alone[a] = math.log(count), math.log(alone)
+    stats.costed[a] = stats.counted[a]
+    # Where arms pay differently at the ages known, they will at those that no decision has reached.
+    unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
+    count /= 1.0 + count * unseen
+    alone /= 1.0 + alone * unseen
+    count *= count / (count + params.few)
+    alone *= alone / (alone + params.few)
+    stats.cost[a] = 0.0 if target <= mean else count * _cost(target - mean, mean, variance)
+    gap = max(target - own, 0.0)
+    stats.cost_alone[a] = params.outlier + (alone * _cost(gap, own, variance) if gap > 0.0 else 0.0)
+    room = gap / max(sh[PART] ** 4 - own, 1e-9)
+    hidden = params.surprise * (1.0 + payments(stats, arm)) / (1.0 + weight)
+    stats.cost_hidden[a] = hidden - alone * math.log(1.0 - room) if room < 1.0 else math.inf
+
+
+@njit
+def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
+    """Estimate the arm, if it has enough news, or if a refresh asks for it."""
+    a = np.uint64(arm)
+    sh = stats.shared
+    if stats.news[a] >= stats.wait[a] and (sh[READY] > 0.0 or sh[STAGE] > 0.0):
+        estimate(params, stats, arm)
+
+
+@njit
+def find_leader(params: Params, stats: Stats) -> None:
+    """Find the arm with the highest estimate; where that has changed, all arms are to be weighed anew."""
+    sh = stats.shared
+    if sh[READY] == 0.0:
+        return
+    best = -1.0
+    lead = 0
+    for arm in range(len(params.cap)):
+        a = np.uint64(arm)
+        reward = stats.mean[a] * params.cap[a]
+        if reward > best:
+            best = reward
+            lead = arm
+    # At the cap itself no other arm could ever be tried; so far it is not known whether it is the cap.
+    closed = stats.seen[lead, int(sh[REACH]) - 1]
+    target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
+    sh[LEAD] = lead
+    if target != sh[TARGET]:
+        sh[TARGET] = target
+        stats.costed[:] = -1.0
+
+
+@njit
+def weigh_anew(params: Params, stats: Stats, arm: int) -> None:
+    """Weigh the arm, if it or the leader has changed."""
+    a = np.uint64(arm)
+    if stats.costed[a] != stats.counted[a] and stats.shared[READY] > 0.0:
+        weigh(params, stats, arm)
+
+
+@njit
+def survey(params: Params, stats: Stats, moment: Moment) -> None:
+    """Estimate the arms that have news, find the leader, and cost the others anew where that has changed."""
+    for arm in range(len(params.cap)):
+        estimate_anew(params, stats, arm)
+    find_leader(params, stats)
+    for arm in range(len(params.cap)):
+        weigh_anew(params, stats, arm)
+
+
+@njit
+def _worth(share: float, behind: float) -> float:
+    """Return what trying an arm may cost that has exp(-behind) of the leader's decisions.
+
+    IMED's is `behind` itself. With very many arms it is Brezzi and Lai's approximation to Gittins' index, for
+    which there is no time to try them all.
+    """
+    least = (1.0 - 0.5 * share) * behind
+    if behind <= 1.0:
+        return least
+    return max(least, behind - share * (0.5 * math.log(behind) + 1.96))
+
+
+@njit
+def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
+    """-(the least that it costs to hold that the arm is as good as the leader, less what a try is worth)"""
+    sh = stats.shared
+    a = np.uint64(arm)
+    if sh[READY] == 0.0:
+        return -float(stats.counted[a])
+    lead = stats.log_count[np.uint64(sh[LEAD])]
+    behind, behind_alone = lead - stats.log_count[a], lead - stats.log_alone[a]
+    cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
+    # The leader's index is 0, and a try is never worth more than this: most arms are out of reach.
+    far = max(behind, behind_alone, 0.0)
+    least = min(cost, alone, hidden)
+    if least > far:
+        return far - least
+    if cost <= 0.0:
+        return _worth(params.share, behind)
+    return -min(
+        cost - _worth(params.share, behind),
+        alone - _worth(params.share, behind_alone),
+        hidden - behind_alone,
+    )
+
+
+_STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
+
+
+class _ByHalfLife:
+    """The functions of an `AgePrior`: of one that has a half-life, those that forget."""
+
+    remembering = Functions(
+        index=index,
+        survey=survey,
+        decided=decided,
+        finished=finished,
+        amended=amended,
+        refresh=refresh,
+        cell_update=cell_update,
+        summed_fields=("news",),
+        refresh_stage=refresh_stage,
+        survey_steps=_STEPS,
+    )
+    forgetting = Functions(
+        index=index,
+        survey=survey,
+        decided=forgetting.decided,
+        finished=forgetting.finished,
+        amended=forgetting.amended,
+        refresh=forgetting.refresh,
+        cell_update=forgetting.cell_update,
+        summed_fields=("news",),
+        survey_steps=_STEPS,
+        numbered=True,
+    )
+
+    def __get__(self, policy: AgePrior | None, owner: type) -> Functions:
+        return self.remembering if policy is None or policy.half_life is None else self.forgetting
+
+
+@dataclass(frozen=True)
+class AgePrior(CellPolicy):
+    """Learn from every piece at every age, and what arms have in common on the way.
+
+    A heuristic. docs/age_prior.md has the model and where it does badly; docs/proofs.md what is proved of it
+    in the long run.
+
+    Parameters
+    ----------
+    buckets : int
+        Into how many parts the window is cut, fine early and coarse late (fewer if it is short).
+    surprise : float
+        How hard it is to believe that an arm of small regular pay hides rare totals near its cap, in nats; a
+        sixth of the number of arms is added. 0 where caps are facts and rare large totals are likely;
+        large (such as 20) where caps were set far too high.
+    spread : str, Spread or sequence of float
+        The pooled spread before anything is known; soon outweighed.
+    history : sequence of float
+        What older arms were like, four numbers in units of caps: mean of the arms' means, variance of those,
+        variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
+        `accrual.Fitted.prior` finds both in a log.
+    about : sequence of sequence of float
+        What is known about each arm: a row of numbers for each, all of one length, from 0 to 1 at best. New
+        arms then start from what similar arms taught. For simulations: a bandit has `arm_features` instead.
+    half_life : float, optional
+        After how many later decisions a decision counts half. For rewards that change; none is forgotten
+        unless given, for where nothing changes it costs regret.
+
+    Examples
+    --------
+    >>> AgePrior().label
+    'AgePrior'
+    """
+
+    buckets: int = 20
+    surprise: float = 1.5
+    spread: SpreadLike = "uniform"
+    history: Sequence[float] = ()
+    about: Sequence[Sequence[float]] | Floats = ()
+    half_life: float | None = None
+
+    functions: ClassVar[Functions] = cast(Functions, _ByHalfLife())
+    takes_about: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", checked_buckets(self.buckets))
+        object.__setattr__(self, "spread", as_spread(self.spread))
+        if not (np.isfinite(self.surprise) and self.surprise >= 0):
+            raise InputError(f"surprise must be 0 or more, not {self.surprise!r}")
+        history = tuple(map(float, self.history))
+        if history and not (len(history) == 4 and np.isfinite(history).all() and min(history) >= 0):
+            raise InputError(
+                "history must be four numbers, 0 or more: mean and variance of arms' means, variance of "
+                f"tilts, number of arms; not {self.history!r}"
+            )
+        object.__setattr__(self, "history", history)
+        object.__setattr__(self, "about", _rows(self.about))
+        if self.half_life is not None:
+            object.__setattr__(self, "half_life", positive("half_life", self.half_life))
+
+    @property
+    def label(self) -> str:
+        said = ["about"] if self.about else []
+        if self.half_life is not None:
+            said.append(f"half_life={self.half_life:g}")
+        return type(self).__name__ + (f"({', '.join(said)})" if said else "")
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        if stats.shared[READY] == 0.0:
+            return {"decisions": float(stats.pulls[arm])}
+        cap = float(params.cap[arm])
+        line = {}
+        if params.slope > 0.0:
+            level = python_function(expected_level)(params, stats, arm)
+            line = {"expected from what is known about it": cap * float(level)}
+        return {
+            "estimate": cap * float(stats.mean[arm]),
+            "its own, without the other arms": cap * float(stats.own[arm]),
+            **line,
+            "best estimate": float(stats.shared[TARGET]),
+            "full decisions that it stands on": float(stats.weight[arm]),
+            "decisions": float(stats.pulls[arm]),
+            "deviation of a total": cap * math.sqrt(float(stats.variance[arm])),
+        }
+
+    def params(self, caps: Floats, window: int, about: Floats | None = None) -> Params:
+        arms = len(caps)
+        known = self._known(arms) if about is None else about
+        return Params(
+            caps,
+            1.0 / caps,
+            spread_over_buckets(self.spread, self.edges(window), window),
+            np.zeros((arms, 1)) if known is None else known,
+            np.array(self.history or (0.0,) * 4),
+            slope=0.0 if known is None else SLOPE_START,
+            pull=0.2 + 0.3 * math.log(arms),
+            most=5.0 + 0.5 * arms,
+            share=arms / (arms + 10.0),
+            outlier=math.log(arms + 1.0),
+            surprise=float(self.surprise) + arms / 6.0,
+            few=_FEW / arms,
+            decay=0.0 if self.half_life is None else math.log(2.0) / self.half_life,
+        )
+
+    def _known(self, arms: int) -> Floats | None:
+        """Return what is known about so many arms; None for nothing."""
+        if not self.about:
+            return None
+        if len(self.about) != arms:
+            raise InputError(f"about must have a row for each of {arms} arms, not {len(self.about)} rows")
+        return np.array(self.about)
+
+    def stats(self, params: Params) -> Any:
+        arms, buckets = len(params.cap), len(params.spread)
+        cells, columns = (arms, buckets), params.about.shape[1]
+        shared = np.zeros(17)
+        shared[[KAPPA, BETWEEN, TILT, SIGMA2, WIDER]] = KAPPA_START, 1.0, 1.0, 1.0, 1.0
+        shared[SLOPE] = params.slope
+        if params.slope > 0.0:
+            shared[KAPPA] = KAPPA_KNOWN
+        stats = Stats(
+            pulls=np.zeros(arms, np.int64),
+            counted=np.zeros(arms),
+            seen=np.zeros(cells),
+            paid=np.zeros(cells),
+            growth=np.zeros(cells),
+            square=np.zeros(cells),
+            news=np.zeros(arms),
+            wait=np.zeros(arms),
+            own=np.zeros(arms),
+            second=np.zeros(arms),
+            weight=np.zeros(arms),
+            mean=np.zeros(arms),
+            variance=np.zeros(arms),
+            cost=np.zeros(arms),
+            cost_alone=np.zeros(arms),
+            cost_hidden=np.zeros(arms),
+            log_count=np.zeros(arms),
+            log_alone=np.zeros(arms),
+            costed=np.full(arms, -1.0),
+            level=np.zeros(arms),
+            level_error=np.zeros(arms),
+            tilt=np.zeros(arms),
+            tilt_error=np.zeros(arms),
+            information=np.zeros(arms),
+            told=np.zeros(arms),
+            line=np.zeros((5, columns)),
+            line_covariance=np.zeros((columns, columns)),
+            spread=np.zeros(buckets),
+            spread2=np.zeros(buckets),
+            late=np.zeros(buckets),
+            noise=np.ones(buckets),
+            scratch=np.zeros((3, buckets)),
+            due=np.array([min(8, buckets)], np.int64),
+            shared=shared,
+        )
+        if self.half_life is None:
+            return stats
+        return forgetting.ForgettingStats(*stats, clock=np.zeros(2), finishing=np.zeros(buckets, np.int64))
+
+
+def _rows(about: Sequence[Sequence[float]] | Floats) -> tuple[tuple[float, ...], ...]:
+    """Return what is known about arms, checked: a row of numbers for each, all of one length."""
+    said = "about must be a row of numbers for each arm, each of at most 1e50 in size"
+    try:
+        rows: Any = [list(row) for row in about]
+        sound = all(isinstance(x, int | float | np.number) for row in rows for x in row)
+        if not sound or not all(abs(x) <= _KNOWN_MOST for row in rows for x in row):
+            raise InputError(said)
+    except TypeError as wrong:
+        raise InputError(said) from wrong
+    if len(set(map(len, rows))) > 1 or (rows and not rows[0]):
+        raise InputError("the rows of about must be of one length, and not empty")
+    return tuple(tuple(map(float, row)) for row in rows)

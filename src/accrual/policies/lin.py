@@ -1,0 +1,187 @@
+"""Ridge regression of totals on contexts, one for each arm: what `LinTS` and `LinUCB` share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from accrual.core.dense import dot, times
+from accrual.core.errors import InputError, whole
+from accrual.core.jit import njit
+from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, copied_into, normal_draw
+from accrual.policies.scalars import in_turn
+
+
+class Params(NamedTuple):
+    cap: Floats
+    inverse_cap: Floats
+    alpha: float
+    ridge: float
+    width: int
+
+
+class Stats(NamedTuple):
+    pulls: Ints
+    learned: Floats  # arms: rewards that it has learned from
+    inverse: Floats  # arms x width x width: of ridge I + sum of x x' over those
+    response: Floats  # arms x width: sum of x times the reward, in caps
+    estimate: Floats  # arms x width: the coefficients
+    guess: Floats  # arms: the mean in the context of the last survey, and ...
+    deviation: Floats  # ... its square root of x' inverse x
+    scratch: Floats  # width
+
+
+@njit
+def learn(params: Params, stats: Stats, arm: int, reward: float, x: Floats) -> None:
+    """Learn from one more reward of an arm (Sherman and Morrison's formula)."""
+    inverse, change = stats.inverse[arm], stats.scratch
+    times(inverse, x, change)
+    scale = 1.0 / (1.0 + dot(x, change))
+    for i in range(params.width):
+        factor = scale * change[i]
+        for j in range(params.width):
+            inverse[i, j] -= factor * change[j]
+    share = reward * params.inverse_cap[arm]
+    for j in range(params.width):
+        stats.response[arm, j] += share * x[j]
+    times(inverse, stats.response[arm], stats.estimate[arm])
+    stats.learned[arm] += 1.0
+
+
+@njit
+def closed(params: Params, stats: Stats, arm: int, total: float, x: Floats) -> None:
+    learn(params, stats, arm, total, x)
+
+
+@njit
+def survey(params: Params, stats: Stats, moment: Moment, x: Floats) -> None:
+    for arm in range(len(params.cap)):
+        times(stats.inverse[arm], x, stats.scratch)
+        stats.guess[arm] = dot(stats.estimate[arm], x)
+        stats.deviation[arm] = math.sqrt(max(dot(x, stats.scratch), 0.0))
+
+
+@dataclass(frozen=True)
+class LinearPolicy(ContextualPolicy):
+    """A policy that learns from totals, by a linear model of each arm.
+
+    Parameters
+    ----------
+    alpha : float
+        How much the index makes of the uncertainty of the estimate, in caps.
+    ridge : float
+        Weight of the prior, in decisions.
+    immediate : bool
+        Whether a total is known in the round of its decision. True makes the policy a yardstick
+        that no delayed learner can have; False makes it wait until the window has closed.
+    """
+
+    alpha: float = 0.1
+    ridge: float = 1.0
+    immediate: bool = False
+
+    feedback: ClassVar[Feedback] = "totals"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be 0 or more, not {self.alpha!r}")
+        if not (np.isfinite(self.ridge) and self.ridge > 0):
+            raise InputError(f"ridge must be a positive number, not {self.ridge!r}")
+
+    @property
+    def label(self) -> str:
+        return f"{type(self).__name__}({'immediate' if self.immediate else 'waiting'})"
+
+    def params(self, caps: Floats, window: int, width: int = 1) -> Params:
+        width = whole("the numbers of a context", width, 1, WIDTH_MOST)
+        return Params(caps, 1.0 / caps, float(self.alpha), float(self.ridge), width)
+
+    def stats(self, params: Params) -> Stats:
+        arms, width = len(params.cap), params.width
+        return Stats(
+            pulls=np.zeros(arms, np.int64),
+            learned=np.zeros(arms),
+            inverse=np.tile(np.eye(width) / params.ridge, (arms, 1, 1)),
+            response=np.zeros((arms, width)),
+            estimate=np.zeros((arms, width)),
+            guess=np.zeros(arms),
+            deviation=np.zeros(arms),
+            scratch=np.zeros(width),
+        )
+
+    def widen(self, stats: Stats, params: Params, missing: Floats) -> Stats:
+        """Widen the inverse by Schur's complement, exactly: a new number was `missing` times the constant."""
+        grown: Stats = copied_into(self.stats(params), stats)
+        for number, value in enumerate(missing, params.width - len(missing)):
+            for arm in range(len(params.cap)):
+                inverse, estimate = grown.inverse[arm], grown.estimate[arm]
+                side = -value * params.ridge * inverse[0, :number]
+                side[0] += value
+                scale = 1.0 / (params.ridge * (1.0 + value * value * (1.0 - params.ridge * inverse[0, 0])))
+                inverse[:number, :number] += scale * np.multiply.outer(side, side)
+                inverse[number, :number] = inverse[:number, number] = -scale * side
+                inverse[number, number] = scale
+                grown.response[arm, number] = value * grown.response[arm, 0]
+                estimate[number] = value * params.ridge * scale * estimate[0]
+                estimate[:number] -= side * estimate[number]
+        return grown
+
+    def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
+        cap = float(params.cap[arm])
+        return {
+            "expected total in this context": cap * float(stats.guess[arm]),
+            "its uncertainty": cap * params.alpha * float(stats.deviation[arm]),
+            "closed decisions": float(stats.learned[arm]),
+        }
+
+
+# LinTS: Thompson sampling on a linear model of totals.
+
+
+@njit
+def thompson_index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> float:
+    """cap * a draw from N(guess, (alpha deviation)^2)"""
+    if stats.learned[arm] == 0.0:
+        return in_turn(stats.pulls[arm])
+    return normal_draw(params, stats, arm, moment)
+
+
+@dataclass(frozen=True)
+class LinTS(LinearPolicy):
+    """Linear Thompson sampling (Agrawal and Goyal, 2013), each arm with a model of its own.
+
+    Examples
+    --------
+    >>> LinTS(alpha=0.3).label
+    'LinTS(waiting)'
+    """
+
+    functions: ClassVar[Functions] = Functions(index=thompson_index, survey=survey, closed=closed)
+
+
+# LinUCB: an upper confidence bound on a linear model of totals.
+
+
+@njit
+def upper_index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> float:
+    """cap * (guess + alpha deviation)"""
+    if stats.learned[arm] == 0.0:
+        return in_turn(stats.pulls[arm])
+    return params.cap[arm] * (stats.guess[arm] + params.alpha * stats.deviation[arm])
+
+
+@dataclass(frozen=True)
+class LinUCB(LinearPolicy):
+    """LinUCB (Li et al., 2010), each arm with a model of its own.
+
+    Examples
+    --------
+    >>> LinUCB(immediate=True).label
+    'LinUCB(immediate)'
+    """
+
+    functions: ClassVar[Functions] = Functions(index=upper_index, survey=survey, closed=closed)

@@ -1,1 +1,0 @@
-"""Policies: one file each, listed in `catalog`."""

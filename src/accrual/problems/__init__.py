@@ -1,0 +1,1 @@
+"""Problems: spreads, laws, arms with caps and a window, with or without contexts."""

@@ -1,0 +1,533 @@
+"""Spreads: how the cap of a decision is divided over the groups of its window."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, need, unknown, whole
+from accrual.core.files import replacing
+
+# What every spread offers: a pmf over any number of groups, and two summaries of it.
+
+Pmf = npt.NDArray[np.float64]
+
+GROUPS_MOST = 1_000_000
+
+
+class Spread(ABC):
+    """How a decision's cap is divided over the groups of its window.
+
+    A subclass gives `_weights`; everything else follows from the pmf.
+    """
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """A short name for tables and legends."""
+
+    @abstractmethod
+    def _weights(self, groups: int) -> Pmf:
+        """Non-negative weights of groups 1..groups, summing to one up to rounding."""
+
+    def pmf(self, groups: int) -> Pmf:
+        """Give the share of the cap that falls to each of `groups` groups.
+
+        Parameters
+        ----------
+        groups : int
+            Number of equal parts of the window.
+
+        Returns
+        -------
+        ndarray
+            `groups` non-negative numbers that sum to one.
+
+        Examples
+        --------
+        >>> from accrual.spread import Zipf
+        >>> Zipf(1).pmf(3)
+        array([0.54545455, 0.27272727, 0.18181818])
+        """
+        with np.errstate(all="ignore"):
+            pmf = self._weights(whole("groups", groups, 1, GROUPS_MOST))
+        if not np.isfinite(pmf).all():
+            raise InputError(f"{self.label} over {groups} groups is beyond floating-point numbers")
+        return pmf
+
+    def mean(self, groups: int) -> float:
+        """Give E[Y], the mean group number (from 1) at which reward arrives.
+
+        Examples
+        --------
+        >>> from accrual.spread import Uniform
+        >>> Uniform().mean(20)
+        10.5
+        """
+        pmf = self.pmf(groups)
+        return float(np.arange(1, groups + 1) @ pmf)
+
+    def coincidence(self, groups: int) -> float:
+        """Give the index of coincidence, the sum of the squared shares.
+
+        Examples
+        --------
+        >>> from accrual.spread import named
+        >>> round(named("extreme_begin").coincidence(50), 2)
+        0.51
+        """
+        pmf = self.pmf(groups)
+        return float(pmf @ pmf)
+
+    def plot(self, groups: int, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
+        """Draw the pmf over `groups` groups; write it to `path` if one is given.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        if ax is None:
+            ax = need("matplotlib.figure", "plot").Figure(figsize=(6, 3.5), layout="tight").subplots()
+        pmf = self.pmf(groups)
+        ax.plot(np.arange(1, groups + 1), pmf, marker="o", markersize=3, label=self.label)
+        # The highest share of all spreads drawn here so far decides how high the picture is.
+        ax.set(xlabel="group", ylabel="share of the cap", ylim=(0, 1.05 * ax.dataLim.y1))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        if path is not None:
+            with replacing(path) as partial:
+                ax.figure.savefig(partial, dpi=150)
+        return ax
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def short(number: float) -> str:
+    """Give the shortest text that reads back as `number`."""
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number))
+
+
+def finite(value: Any) -> bool:
+    """Tell whether `value` is a number, and neither NaN nor infinite."""
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def from_ratios(logs: Pmf) -> Pmf:
+    """Give the pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
+
+    Built outwards from the largest share, so that rounding adds up only where shares are small;
+    differences of log-gamma functions would lose digits as their arguments grow.
+    """
+    mode = int(np.argmax(np.cumsum(np.concatenate([[0.0], logs]))))
+    after = np.cumsum(logs[mode:])
+    before = -np.cumsum(logs[:mode][::-1])[::-1]
+    weights = np.exp(np.concatenate([before, [0.0], after]))
+    return np.asarray(weights / weights.sum())
+
+
+def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
+    """Give `weights` as a pmf, or raise an `InputError` that says why it is none."""
+    try:
+        pmf = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a list of numbers, not {weights!r}") from None
+    if pmf.ndim != 1 or pmf.size == 0:
+        raise InputError(f"{what} must be a flat, non-empty list of numbers, one per group")
+    if not np.isfinite(pmf).all():
+        bad = int(np.flatnonzero(~np.isfinite(pmf))[0])
+        raise InputError(f"{what} must be finite; group {bad + 1} is {pmf[bad]}")
+    if (pmf < 0).any():
+        bad = int(np.flatnonzero(pmf < 0)[0])
+        raise InputError(f"{what} must not be negative; group {bad + 1} is {pmf[bad]:g}")
+    with np.errstate(over="ignore"):
+        total = pmf.sum()
+    if abs(total - 1.0) > 1e-6:
+        raise InputError(f"{what} must sum to 1; it sums to {total:g} (divide by that)")
+    return pmf
+
+
+def regroup(pmf: npt.ArrayLike, groups: int) -> Pmf:
+    """Give the same spread over another number of groups.
+
+    Reward is taken to be even within each old group, so the cumulative share is linear between
+    the old edges and is read off at the new ones.
+
+    Parameters
+    ----------
+    pmf : array_like
+        Shares of the old groups, summing to one.
+    groups : int
+        The new number of groups.
+
+    Examples
+    --------
+    >>> regroup([0.5, 0.3, 0.1, 0.1], 2)
+    array([0.8, 0.2])
+    >>> regroup([0.8, 0.2], 4)
+    array([0.4, 0.4, 0.1, 0.1])
+    """
+    old = checked(pmf)
+    new = whole("groups", groups, 1, GROUPS_MOST)
+    if new == old.size:
+        return old.copy()
+    edges = np.arange(old.size + 1) / old.size
+    arrived = np.concatenate([[0.0], np.cumsum(old)])
+    return np.diff(np.interp(np.arange(new + 1) / new, edges, arrived))
+
+
+# The even spread: every group has the same cap (the paper's alpha-smoothness).
+
+
+@dataclass(frozen=True)
+class Uniform(Spread):
+    """Every group pays the same share.
+
+    `mean` and `coincidence` are given in closed form, so that a learner told this spread and one
+    told "alpha-smooth" compute the same floating-point numbers.
+
+    Examples
+    --------
+    >>> Uniform().pmf(4)
+    array([0.25, 0.25, 0.25, 0.25])
+    >>> Uniform().coincidence(20)
+    0.05
+    """
+
+    @property
+    def label(self) -> str:
+        return "uniform"
+
+    def _weights(self, groups: int) -> Pmf:
+        return np.full(groups, 1.0 / groups)
+
+    def mean(self, groups: int) -> float:
+        return (whole("groups", groups, 1, GROUPS_MOST) + 1) / 2
+
+    def coincidence(self, groups: int) -> float:
+        return 1.0 / whole("groups", groups, 1, GROUPS_MOST)
+
+
+# Beta-binomial spreads, and the paper's eight of them by name.
+
+NAMES: dict[str, tuple[float, float]] = {
+    "extreme_begin": (1, 100),
+    "very_begin": (1, 16),
+    "begin": (2, 8),
+    "begin_middle": (2, 4),
+    "middle": (5, 5),
+    "middle_end": (4, 2),
+    "end": (8, 2),
+    "very_end": (16, 1),
+}
+_NAME_OF = {shape: name for name, shape in NAMES.items()}
+
+
+@dataclass(frozen=True)
+class BetaBinomial(Spread):
+    """Group k of n has the probability of k - 1 under BetaBinom(n - 1, a, b).
+
+    Examples
+    --------
+    >>> BetaBinomial(2, 8).label
+    'begin'
+    >>> BetaBinomial(1, 1).pmf(4)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("a", self.a), ("b", self.b)):
+            if not (finite(value) and value > 0):
+                raise InputError(f"a beta-binomial's {name} must be a positive number, not {value!r}")
+
+    @property
+    def label(self) -> str:
+        return _NAME_OF.get((self.a, self.b), f"betabinom({short(self.a)}, {short(self.b)})")
+
+    def _weights(self, groups: int) -> Pmf:
+        n = groups - 1
+        k = np.arange(n, dtype=np.float64)
+        return from_ratios(np.log((n - k) * (k + self.a)) - np.log((k + 1) * (n - k - 1 + self.b)))
+
+
+# Boltzmann spreads: geometric decay, cut off after the last group.
+
+
+@dataclass(frozen=True)
+class Boltzmann(Spread):
+    """Group k pays in proportion to ``exp(-decay * (k - 1))``.
+
+    Examples
+    --------
+    >>> Boltzmann(1.0).pmf(2).round(4)
+    array([0.7311, 0.2689])
+    """
+
+    decay: float
+
+    def __post_init__(self) -> None:
+        if not (finite(self.decay) and self.decay > 0):
+            raise InputError(f"a Boltzmann spread's decay must be a positive number, not {self.decay!r}")
+
+    @property
+    def label(self) -> str:
+        return f"boltzmann({short(self.decay)})"
+
+    def _weights(self, groups: int) -> Pmf:
+        weights = np.exp(-self.decay * np.arange(groups))
+        return np.asarray(weights / weights.sum())
+
+
+# A spread from any continuous cdf of the age.
+
+Cdf = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
+
+
+@dataclass(frozen=True)
+class Continuous(Spread):
+    """The share of a group is the cdf's growth over it, given that reward comes by `window`.
+
+    Parameters
+    ----------
+    cdf : callable
+        Cumulative share of the reward by age, for an array of ages in [0, window].
+    window : float
+        The greatest age, in the cdf's own unit.
+
+    Examples
+    --------
+    >>> Continuous(lambda age: 1 - np.exp(-age / 10), window=20).pmf(4).round(4)
+    array([0.4551, 0.276 , 0.1674, 0.1015])
+    """
+
+    cdf: Cdf
+    window: float
+
+    def __post_init__(self) -> None:
+        if not callable(self.cdf):
+            raise InputError(f"a continuous spread's cdf must be a function of the age, not {self.cdf!r}")
+        if not (finite(self.window) and self.window > 0):
+            raise InputError(f"a continuous spread's window must be a positive number, not {self.window!r}")
+
+    @property
+    def label(self) -> str:
+        return f"continuous({getattr(self.cdf, '__name__', 'cdf').strip('<>')})"
+
+    @property
+    def tail(self) -> float:
+        """The share of the reward that the cdf puts beyond the window."""
+        return float(1.0 - np.asarray(self.cdf(np.array([self.window])), dtype=np.float64)[0])
+
+    def _weights(self, groups: int) -> Pmf:
+        edges = np.linspace(0.0, self.window, groups + 1)
+        arrived = np.asarray(self.cdf(edges), dtype=np.float64)
+        if arrived.shape != edges.shape or not np.isfinite(arrived).all():
+            raise InputError("a continuous spread's cdf must give one finite number for each age")
+        shares = np.diff(arrived)
+        if (shares < 0).any():
+            raise InputError("a continuous spread's cdf must not decrease")
+        if shares.sum() <= 0:
+            raise InputError(f"a continuous spread's cdf must grow somewhere in [0, {self.window:g}]")
+        return np.asarray(shares / shares.sum())
+
+
+# A spread given as numbers.
+
+
+@dataclass(frozen=True)
+class Empirical(Spread):
+    """The shares themselves; over another number of groups they are regrouped.
+
+    Examples
+    --------
+    >>> Empirical([0.8, 0.2]).pmf(2)
+    array([0.8, 0.2])
+    >>> Empirical([0.8, 0.2]).pmf(4)
+    array([0.4, 0.4, 0.1, 0.1])
+    """
+
+    shares: Sequence[float] | npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares", tuple(map(float, checked(self.shares))))
+
+    @property
+    def label(self) -> str:
+        shown = ", ".join(f"{share:.3g}" for share in self.shares[:4])
+        return f"[{shown}{', ...' if len(self.shares) > 4 else ''}]"
+
+    def _weights(self, groups: int) -> Pmf:
+        return regroup(self.shares, groups)
+
+
+# Hypergeometric spreads, as the paper shapes them.
+
+
+@dataclass(frozen=True)
+class Hypergeometric(Spread):
+    """Group k of n has the probability of k - 1 successes in n - 1 draws.
+
+    The population holds `population` items, n - 1 of them successes; the larger it is, the
+    earlier the reward.
+
+    Examples
+    --------
+    >>> Hypergeometric(10).pmf(4).round(4)
+    array([0.2917, 0.525 , 0.175 , 0.0083])
+    """
+
+    population: int
+
+    def __post_init__(self) -> None:
+        whole("a hypergeometric spread's population", self.population, 1)
+
+    @property
+    def label(self) -> str:
+        return f"hypergeom({self.population})"
+
+    def _weights(self, groups: int) -> Pmf:
+        n = groups - 1
+        if self.population < 2 * n:
+            raise InputError(
+                f"a hypergeometric spread over {groups} groups needs a population of at least "
+                f"{2 * n}, not {self.population}"
+            )
+        k = np.arange(n, dtype=np.float64)
+        return from_ratios(2 * np.log(n - k) - np.log(k + 1) - np.log(self.population - 2 * n + k + 1))
+
+
+# Zipf spreads: group k in proportion to 1 / k**s.
+
+
+@dataclass(frozen=True)
+class Zipf(Spread):
+    """Group k pays in proportion to ``k ** -s``.
+
+    Examples
+    --------
+    >>> Zipf(2).pmf(2)
+    array([0.8, 0.2])
+    """
+
+    s: float
+
+    def __post_init__(self) -> None:
+        if not (finite(self.s) and self.s >= 0):
+            raise InputError(f"a Zipf spread's s must be a number of at least 0, not {self.s!r}")
+
+    @property
+    def label(self) -> str:
+        return f"zipf({short(self.s)})"
+
+    def _weights(self, groups: int) -> Pmf:
+        weights = np.arange(1, groups + 1, dtype=np.float64) ** -self.s
+        return np.asarray(weights / weights.sum())
+
+
+__all__ = [
+    "NAMES",
+    "BetaBinomial",
+    "Boltzmann",
+    "Continuous",
+    "Empirical",
+    "Hypergeometric",
+    "Spread",
+    "SpreadLike",
+    "Uniform",
+    "Zipf",
+    "as_spread",
+    "named",
+    "parse",
+    "regroup",
+]
+
+SpreadLike = Spread | str | Sequence[float] | npt.NDArray[np.float64]
+
+FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
+    "betabinom": (BetaBinomial, "betabinom(2, 8)"),
+    "boltzmann": (Boltzmann, "boltzmann(0.5)"),
+    "hypergeom": (Hypergeometric, "hypergeom(100)"),
+    "zipf": (Zipf, "zipf(2)"),
+}
+
+
+def named(name: str) -> Spread:
+    """Give the spread of that name: ``"uniform"`` or one of the paper's eight.
+
+    Examples
+    --------
+    >>> named("begin")
+    BetaBinomial(a=2, b=8)
+    """
+    if name == "uniform":
+        return Uniform()
+    if name not in NAMES:
+        examples = (example for _, example in FAMILIES.values())
+        raise unknown("spread", name, ["uniform", *NAMES, *examples])
+    return BetaBinomial(*NAMES[name])
+
+
+def parse(text: str) -> Spread:
+    """Read a spread from text: a name, a law with its numbers, or the shares themselves.
+
+    The label of every spread that is not given as shares or as a cdf reads back as that spread.
+
+    Examples
+    --------
+    >>> parse("begin")
+    BetaBinomial(a=2, b=8)
+    >>> parse("zipf(2)")
+    Zipf(s=2)
+    >>> parse("0.5, 0.3, 0.2")
+    Empirical(shares=(0.5, 0.3, 0.2))
+    """
+    text = text.strip()
+    call = re.fullmatch(r"(\w+)\s*\((.*)\)", text)
+    if call:
+        family = call[1]
+        if family not in FAMILIES:
+            raise unknown("spread", family, FAMILIES)
+        law, example = FAMILIES[family]
+        numbers = _numbers(call[2])
+        if numbers is None or len(numbers) != example.count(",") + 1:
+            raise InputError(f"cannot read the spread {text!r}; write for example {example!r}")
+        return law(*numbers)
+    shares = _numbers(re.sub(r"^\[(.*)\]$", r"\1", text))
+    return named(text) if shares is None else Empirical(shares)
+
+
+def _numbers(text: str) -> list[Any] | None:
+    """Read the numbers in a list with commas; None if there is anything else in it."""
+    try:
+        return [int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part) for part in text.split(",")]
+    except ValueError:
+        return None
+
+
+def as_spread(spread: SpreadLike) -> Spread:
+    """Make a `Spread` from text (see `parse`), a list of shares, or a `Spread`.
+
+    Examples
+    --------
+    >>> as_spread("begin") == named("begin")
+    True
+    >>> as_spread([0.8, 0.2])
+    Empirical(shares=(0.8, 0.2))
+    """
+    if isinstance(spread, Spread):
+        return spread
+    return parse(spread) if isinstance(spread, str) else Empirical(spread)

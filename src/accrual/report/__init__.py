@@ -1,1 +1,0 @@
-"""Stored rows to tables, figures and one page. Nothing here simulates."""

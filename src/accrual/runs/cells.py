@@ -1,0 +1,278 @@
+"""Cells: policies on a few runs of a problem, known by the hash of all that determines their numbers.
+
+`cut` makes cells of any problem and policies, `accrual.runs.runner.run_cells` computes
+those that are not on disk yet, and `gather_results` puts them together again:
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> import accrual as ac
+>>> from accrual.runs.runner import Local, run_cells
+>>> cells = cut("mine", ac.paper.setting1(), {"UCB1": ac.UCB1()}, horizon=500, runs=4, size=2)
+>>> with tempfile.TemporaryDirectory() as out:
+...     done = run_cells(cells, Path(out), Local(jobs=1))
+...     result = gather_results(cells, Path(out))
+>>> done.cells, result.final_regret.shape
+(2, (1, 4))
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accrual.core.errors import InputError, unknown, whole
+from accrual.core.random import ROUND_MOST, RUN_MOST
+from accrual.core.version import VERSION
+from accrual.engine.context_loop import ContextualPlan
+from accrual.engine.result import Result
+from accrual.engine.simulate import DEVICES
+from accrual.policies.base import Policy
+from accrual.problems.contexts import ContextualProblem
+from accrual.problems.laws import EmpiricalLaw, Law
+from accrual.problems.problem import Problem
+from accrual.runs import rows
+
+# The rooms whose source decides what a simulation computes.
+_ROOMS = ("core", "problems", "policies", "engine", "studies/paper/audit.py")
+_STEM_MOST = 100  # characters of a file's name that are for people
+
+AnyProblem = Problem | ContextualProblem
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of work, of a few seconds."""
+
+    block: str  # what it belongs to, for people: views and file names show it
+    problem: AnyProblem
+    policies: dict[str, Policy]
+    horizon: int
+    runs: range  # the numbers of the runs
+    # Everything that determines the numbers, as plain data; the file is named by its hash.
+    identity: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of its file: for people, then the hash."""
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self.block).lstrip(".")[:_STEM_MOST]
+        first, last = self.runs.start, self.runs.stop - 1
+        return f"{stem}_{first:03d}-{last:03d}_{rows.key(self.identity)[:16]}.parquet"
+
+    @property
+    def device(self) -> str:
+        """What computes it, which may tip a last bit."""
+        return str(self.identity.get("device", "cpu"))
+
+    @property
+    def policy_rounds(self) -> int:
+        return len(self.policies) * len(self.runs) * self.horizon
+
+    @property
+    def work(self) -> float:
+        """Policy-rounds weighted by what they cost, for the time left."""
+        return self.policy_rounds * cost(self.problem)
+
+
+def cost(problem: AnyProblem) -> float:
+    """Say roughly how long a policy-round takes: more groups take longer, and so do contexts.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> cost(ac.paper.setting1()), cost(ac.gallery["ctx-same"])
+    (2.0, 22.5)
+    """
+    if isinstance(problem, ContextualProblem):
+        return 10 + len(problem.caps) * problem.contexts.width**2 / 40
+    return 1 + problem.groups / 20
+
+
+def check_plays(policy: Policy, problem: AnyProblem) -> None:
+    """Refuse a policy that cannot play a problem, before any work is done.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> check_plays(ac.TPUCBFR(alpha=7), ac.paper.setting1())
+    Traceback (most recent call last):
+        ...
+    accrual.core.errors.InputError: alpha must divide the window: 7 does not divide 100 (nearest: 5 and 10)
+    """
+    if isinstance(problem, ContextualProblem):
+        ContextualPlan(policy, problem)
+    elif policy.contextual:
+        raise InputError(f"{policy.label} chooses by contexts, and the problem has none")
+    else:
+        policy.params(np.array(problem.caps), problem.window)
+
+
+def checkpoints(horizon: int) -> list[int]:
+    """Choose the rounds to note: a hundred even ones for a plain axis, and some more for a log axis."""
+    even = np.rint(np.linspace(0, horizon, min(horizon, 100) + 1)[1:])
+    log = np.rint(np.geomspace(1, horizon, 40))
+    return [int(t) for t in np.union1d(even, log)]
+
+
+def cut(
+    block: str,
+    problem: AnyProblem,
+    policies: Mapping[str, Policy],
+    horizon: int,
+    runs: int,
+    size: int = 10,
+    seed: int = 0,
+    rounds: Sequence[int] | None = None,
+) -> list[Cell]:
+    """Cut a comparison into cells of `size` runs each.
+
+    Which runs a cell holds does not depend on `runs`, so a later call for more reuses what is there.
+
+    Parameters
+    ----------
+    block : str
+        What people should call it.
+    problem : Problem or ContextualProblem
+    policies : dict of label to Policy
+        They share their draws. A policy of your own is known by its `repr` alone: the hash covers
+        the library's source, not yours.
+    horizon, runs : int
+    size : int
+        Runs in a cell; choose it so that a cell takes a few seconds.
+    seed : int
+    rounds : sequence of int, optional
+        Where to note the regret; `checkpoints(horizon)` unless given.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> [cell.runs for cell in cut("x", ac.paper.setting1(), {"UCB1": ac.UCB1()}, 1000, 25)]
+    [range(0, 10), range(10, 20), range(20, 25)]
+    """
+    whole("runs", runs, 1, RUN_MOST)
+    whole("horizon", horizon, len(problem.caps), ROUND_MOST)
+    with np.printoptions(threshold=sys.maxsize, precision=17):  # no array is shortened to "..."
+        described = {label: repr(policy) for label, policy in policies.items()}
+    common = {
+        "problem": _describe(problem),
+        "policies": described,
+        "horizon": horizon,
+        "checkpoints": checkpoints(horizon) if rounds is None else sorted({*map(int, rounds), horizon}),
+        "seed": seed,
+        "code": code_hash(),
+        "versions": versions(),
+    }
+    parts = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
+    return [
+        Cell(block, problem, dict(policies), horizon, part, {**common, "runs": [part.start, part.stop]})
+        for part in parts
+    ]
+
+
+def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
+    """Give cells that are computed on a device (see `accrual.simulate`), under other names.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> cells = cut("x", ac.paper.setting1(), {"UCB1": ac.UCB1()}, 1000, 10)
+    >>> on_device(cells, "cuda")[0].name == cells[0].name
+    False
+    """
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
+    if device == "cpu":
+        return list(cells)
+    return [replace(cell, identity={**cell.identity, "device": device}) for cell in cells]
+
+
+def gather_results(cells: Sequence[Cell], out: Path) -> Result:
+    """Put cells of one problem together: what `simulate` would have given for all of them.
+
+    Every policy must have cells for the same runs. A cell that is missing or damaged is refused.
+    """
+    stored = []
+    for cell in cells:
+        path = out / rows.CELLS / cell.name
+        try:
+            stored.append(rows.read_cell(path))
+        except FileNotFoundError:
+            raise InputError(f"{path} is missing; run the command again") from None
+    stored.sort(key=lambda part: part.runs.start)
+    parts: dict[str, list[tuple[Any, Any]]] = {label: [] for cell in cells for label in cell.policies}
+    for part in stored:
+        for label, regret, pulls in zip(part.learners, part.regret, part.pulls, strict=True):
+            parts[label].append((regret, pulls))
+    first = cells[0]
+    return Result(
+        labels=tuple(parts),
+        rounds=stored[0].rounds,
+        regret=np.array([np.concatenate([regret for regret, _ in part]) for part in parts.values()]),
+        pulls=np.array([np.concatenate([pulls for _, pulls in part]) for part in parts.values()]),
+        runs=range(stored[0].runs.start, stored[-1].runs.stop),
+        meta={
+            "seed": first.identity["seed"],
+            "horizon": first.horizon,
+            "arms": list(first.problem.arms),
+            "window": first.problem.window,
+            "version": first.identity["versions"]["accrual"],
+        },
+    )
+
+
+@cache
+def code_hash() -> str:
+    """Hash the source of everything that computes numbers."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for room in _ROOMS:
+        place = package / room
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Give the versions of the packages whose arithmetic goes into the numbers."""
+    from importlib.metadata import version
+
+    return {"accrual": VERSION, **{name: version(name) for name in ("numba", "numpy", "scipy")}}
+
+
+def _describe(problem: AnyProblem) -> dict[str, Any]:
+    if isinstance(problem, ContextualProblem):
+        return {
+            "contexts": repr(problem.contexts),
+            "effects": _digest(problem.effects),
+            "window": problem.window,
+            "speeds": _digest(problem.speeds),
+            "link": problem.link,
+            "pay": problem.pay,
+            "arms": list(problem.arms),
+        }
+    return {
+        "caps": list(problem.caps),
+        "window": problem.window,
+        "groups": problem.groups,
+        "division": problem.division,
+        "arms": list(problem.arms),
+        "laws": [_describe_law(law) for law in problem.arm_laws],
+    }
+
+
+def _describe_law(law: Law) -> str:
+    return f"EmpiricalLaw{_digest(law.rows)}" if isinstance(law, EmpiricalLaw) else repr(law)
+
+
+def _digest(rows: npt.ArrayLike | None) -> str:
+    table = np.ascontiguousarray(rows, dtype=np.float64)
+    return f"{table.shape}:{hashlib.sha256(table.tobytes()).hexdigest()}"

@@ -1,0 +1,178 @@
+"""What can be saved of a damaged SQLite file: every bandit's log up to the first event that is damaged."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from accrual.core.errors import InputError
+from accrual.core.files import replacing
+from accrual.store import migrate
+from accrual.store.address import Address, parse, sqlite_address
+from accrual.store.admin.backups import check_place, finish
+from accrual.store.backends import backend_of
+from accrual.store.base import StoreDamaged, StoreError
+from accrual.store.checksums import check_list, checked_row, columns_of
+from accrual.store.events import HeadRow, KeyTableRow, Kind, insert_into
+from accrual.store.lock import SQLITE_ERRORS, FileLock
+
+_LOG = ("piece", "decision", "change")  # the tables whose rows are events
+_CHUNK = 10_000  # rows
+_LOST_KEY = KeyTableRow(
+    id="recovered", name="stands for keys that were damaged", scopes="", digest=b"", made=0.0, ends=0.0
+)
+
+
+def recover(url: str, path: str | os.PathLike[str], until: float | None = None) -> list[str]:
+    """Write to a new file what is sound in a damaged one, which stays as it is.
+
+    Parameters
+    ----------
+    url : str
+        A SQLite file that no process has open for writing.
+    path : path
+        Where no file is yet.
+    until : float, optional
+        Save no event after this time, in seconds since 1970: to go back to before a clock leapt ahead.
+        Bandits that count rounds have no such times, and are saved whole.
+
+    Returns
+    -------
+    list of str
+        What was saved of each bandit, and what was not.
+    """
+    address = parse(url)
+    return backend_of(address).recover(address, path, until)
+
+
+def recover_file(address: Address, path: str | os.PathLike[str], until: float | None) -> list[str]:
+    """Write what is sound in a damaged SQLite file to a new one; see `recover`."""
+    if not os.path.isfile(address.place):
+        raise InputError(f"there is no file at {address.place}")
+    check_place(Path(path), again=False)
+    lock = FileLock(address.place, f"{address} is open for writing; stop what is writing to it first")
+    try:
+        with tempfile.TemporaryDirectory(dir=Path(os.path.realpath(path)).parent) as folder:
+            copy = Path(folder) / "damaged.db"
+            for end in ("", "-wal"):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(os.path.realpath(address.place) + end, f"{copy}{end}")
+            with replacing(path) as partial:
+                report = _save(sqlite_address(copy), address, partial, until)
+            return report
+    finally:
+        lock.release()
+
+
+def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[str]:
+    report = []
+    migrate.upgrade(f"sqlite:///{to}")
+    with (
+        closing(migrate.connect_sqlite(copy, "rw")) as source,
+        closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target,
+    ):
+        migrate.check(migrate.sqlite_version(source, shown), shown)
+        target.execute("BEGIN")
+        bandits, whole = _rows(source, "bandit", "1 = 1", "1")
+        for bandit in bandits:
+            _insert(target, "bandit", [bandit])
+            limit = math.inf if until is None or bandit.rounds else until
+            saved, ended = _log(source, target, bandit.number, limit)
+            rest = "all of them" if ended is None else f"up to this: {ended}"
+            report.append(f"{bandit.name}: {saved:,} events, {rest}")
+        if not whole or not _all_there(source, "bandit"):
+            report.append("the list of bandits is damaged: one or more are lost")
+        keys, whole = _rows(source, "api_key", "1 = 1", "made, id")
+        if not whole or not _all_there(source, "api_key"):
+            report.append("some keys are lost: see accrual keys list")
+            keys = [*keys, _LOST_KEY]  # so that a service asks for a key as before
+        _insert(target, "api_key", keys)
+        finish(target)
+        target.execute("COMMIT")
+    return report
+
+
+def _all_there(source: sqlite3.Connection, table: str) -> bool:
+    try:
+        check_list(source, table)
+        return True
+    except (StoreError, *SQLITE_ERRORS):
+        return False
+
+
+def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tuple[list[Any], bool]:
+    """Return the sound rows of a small table, and whether that is all of them."""
+    rows: list[Any] = []
+    whole = True
+    try:
+        query = f"SELECT {columns_of(table)} FROM {table} NOT INDEXED WHERE {where} ORDER BY {order}"
+        for row in source.execute(query):
+            try:
+                rows.append(checked_row(table, row, f"a row of {table}"))
+            except StoreDamaged:
+                whole = False
+    except SQLITE_ERRORS:
+        whole = False
+    return rows, whole
+
+
+def _log(
+    source: sqlite3.Connection, target: sqlite3.Connection, bandit: int, until: float
+) -> tuple[int, str | None]:
+    """Copy a bandit's events up to the first that is damaged.
+
+    Return how many were copied, and what is wrong with that first one; None if all are sound.
+    """
+    arms = {row.number: row for row in _rows(source, "arm", f"bandit = {int(bandit)}", "number")[0]}
+    wrong: list[str] = []
+    streams = [_events(source, table, bandit, wrong) for table in _LOG]
+    kept: dict[str, list[Any]] = {table: [] for table in (*_LOG, "arm")}
+    seq, at, decisions, added = 0, 0.0, 0, 0
+    for place, table, row in heapq.merge(*streams):
+        if place != seq + 1:
+            wrong.append(f"event {seq + 1} is missing")
+            break
+        if row.at > until:
+            wrong.append(f"event {place} is after that time")
+            break
+        if table == "change" and row.kind == Kind.ADD_ARM:
+            if row.subject != added or added not in arms:
+                wrong.append(f"arm {added} is damaged")
+                break
+            kept["arm"].append(arms[added])
+            added += 1
+        kept[table].append(row)
+        seq, at = place, row.at
+        decisions += table == "decision"
+        if len(kept[table]) >= _CHUNK:
+            _insert(target, table, kept[table])
+            kept[table] = []
+    for table, rows in kept.items():
+        _insert(target, table, rows)
+    _insert(target, "head", [HeadRow(bandit=bandit, seq=seq, at=at, decisions=decisions, arms=added)])
+    return seq, wrong[0] if wrong else None
+
+
+def _events(
+    source: sqlite3.Connection, table: str, bandit: int, wrong: list[str]
+) -> Iterator[tuple[int, str, Any]]:
+    """Yield the rows of a table of events, by the order of its key, up to the first that is not sound."""
+    query = f"SELECT {columns_of(table)} FROM {table} NOT INDEXED WHERE bandit = ? ORDER BY 1, 2"
+    try:
+        for row in source.execute(query, (bandit,)):
+            event = checked_row(table, row)
+            yield event.seq, table, event
+    except (StoreDamaged, *SQLITE_ERRORS) as error:
+        wrong.append(str(error).partition(";")[0])
+
+
+def _insert(target: sqlite3.Connection, table: str, rows: Iterable[Any]) -> None:
+    target.executemany(insert_into(table), rows)

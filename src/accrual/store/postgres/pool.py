@@ -1,0 +1,234 @@
+"""Connections to a PostgreSQL database, used from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from accrual.core.errors import InputError, need
+from accrual.store.address import parse
+from accrual.store.background_loop import BackgroundLoop
+from accrual.store.base import StoreError, one_line
+from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
+
+# Which bandits have new events: one worker tells the others by PostgreSQL's notifications.
+#
+# A notification is a hint. It is sent after the commit, on a connection of its own, so that no append
+# waits for it, and several appends share one; it may be lost with the process or the connection. So
+# a caller that waits for events looks into the database itself, on a hint or every half second. A store
+# does not heed its own hints: it knows of the events that it wrote.
+
+_CHANNEL = "accrual"
+_LISTEN_PAUSE = 0.005  # seconds between two hints: a busy worker need not be told more often
+_LOOK = 0.5  # seconds between looks without a hint
+_AGAIN = 0.5  # seconds before a lost connection is sought again
+
+
+class Notifications:
+    """Tells and hears of new events, for all bandits of a store. Lives in one event loop.
+
+    Parameters
+    ----------
+    connect : callable
+        Gives a new connection.
+    """
+
+    def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
+        self._connect = connect
+        self._not_sent: set[int] = set()
+        self._any = asyncio.Event()
+        self._waiting: dict[int, set[asyncio.Event]] = {}
+        self._task = asyncio.create_task(self._attend())
+
+    def say(self, bandit: int) -> None:
+        """Tell other workers that a bandit has new events."""
+        self._not_sent.add(bandit)
+        self._any.set()
+
+    async def wait(self, bandit: int, look: Callable[[], Awaitable[bool]], timeout: float) -> bool:
+        """Return whether `look` finds something within `timeout` seconds."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        hint = asyncio.Event()
+        waiting = self._waiting.setdefault(bandit, set())
+        waiting.add(hint)
+        try:
+            while not await look():
+                left = end - loop.time()
+                if left <= 0:
+                    return False
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(hint.wait(), min(left, _LOOK))
+                hint.clear()
+            return True
+        finally:
+            waiting.discard(hint)
+
+    async def close(self) -> None:
+        """Stop."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def _heard(self, connection: Any, process: int, channel: str, payload: str) -> None:
+        if process != connection.get_server_pid() and payload.isdecimal():
+            self._wake(int(payload))
+
+    def _wake(self, bandit: int) -> None:
+        for hint in self._waiting.get(bandit, ()):
+            hint.set()
+
+    async def _attend(self) -> None:
+        while True:
+            with suppress(Exception):  # whatever has failed, a new connection is made
+                await self._talk()
+            await asyncio.sleep(_AGAIN)
+
+    async def _talk(self) -> None:
+        connection = await self._connect()
+        try:
+            await connection.execute("SET synchronous_commit = off")  # nothing here is to be kept
+            await connection.add_listener(_CHANNEL, self._heard)
+            connection.add_termination_listener(lambda _: self._any.set())
+            for bandit in self._waiting:
+                self._wake(bandit)  # there may have been hints before it listened
+            while not connection.is_closed():
+                await self._any.wait()
+                self._any.clear()
+                bandits, self._not_sent = self._not_sent, set()
+                for bandit in bandits:
+                    await connection.execute("SELECT pg_notify($1, $2)", _CHANNEL, str(bandit))
+                await asyncio.sleep(_LISTEN_PAUSE)
+        finally:
+            connection.terminate()
+
+
+_T = TypeVar("_T")
+
+_RETRY_PAUSE = 0.01  # seconds
+
+# An acknowledgement means durable, so commits must wait for the disk; and each statement of an append
+# must see what was committed before it.
+_BEGIN = """
+SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off';
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED
+"""
+
+
+class PostgresPool:
+    """Connections of the asynchronous driver, in a thread of their own, to a database with our tables.
+
+    Parameters
+    ----------
+    url : str
+    connections : int
+        At most so many at once, beside one for notifications.
+    timeout : float
+        Seconds after which an operation is given up.
+
+    Attributes
+    ----------
+    news : Notifications
+        Tells other workers that there are new events, and waits for theirs.
+    """
+
+    def __init__(self, url: str, connections: int, timeout: float) -> None:
+        self.address = parse(url)
+        self._asyncpg = need("asyncpg", "postgres")
+        self._connections = connections
+        self._timeout = timeout
+        self._failures = (
+            self._asyncpg.PostgresError,
+            self._asyncpg.InterfaceError,
+            self._asyncpg.InternalClientError,  # raised by a connection that broke while it was in use
+            TimeoutError,
+            OSError,
+        )
+        self._background = BackgroundLoop()
+        try:
+            self._background.run(self._open())
+        except BaseException:
+            self._background.close()
+            raise
+        self._at_exit = functools.partial(_close, weakref.ref(self))
+        atexit.register(self._at_exit)
+
+    async def _open(self) -> None:
+        place = self.address.place
+        try:
+            self._pool = await self._asyncpg.create_pool(
+                place, min_size=1, max_size=self._connections, init=_begin, reset=_leave, timeout=30
+            )
+        except (OSError, ValueError, self._asyncpg.PostgresError, self._asyncpg.InterfaceError) as error:
+            raise InputError(f"cannot open {self.address}: {one_line(error)}") from None
+        try:
+            async with self._pool.acquire() as connection:
+                known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
+                check(await connection.fetchval(VERSION_SQL) if known else None, self.address)
+        except BaseException:
+            self._pool.terminate()
+            raise
+        self.news = Notifications(lambda: self._asyncpg.connect(place, timeout=30))
+
+    def run(self, job: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine in the driver's thread, and wait for what it returns."""
+        return self._background.run(job)
+
+    async def once(self, job: Callable[[Any], Awaitable[_T]]) -> _T:
+        """Do a job on a connection, once. If that fails, it may have been done and may not."""
+        try:
+            async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
+                return await job(connection)
+        except self._failures as error:
+            raise StoreError(f"{self.address}: {one_line(error)}") from error
+
+    async def fetch(self, query: str, *values: Any) -> list[Any]:
+        """Return the rows of a query that may be sent again, if a connection was lost while it was idle."""
+
+        async def job(connection: Any) -> list[Any]:
+            return await connection.fetch(query, *values)  # type: ignore[no-any-return]
+
+        for _ in range(self._connections):
+            try:
+                return await self.once(job)
+            except StoreError:
+                await asyncio.sleep(
+                    _RETRY_PAUSE
+                )  # meanwhile the driver finds out which other connections were lost
+        return await self.once(job)
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Return the rows of a query, as `fetch` does, to a thread that waits for them."""
+        return self._background.run(self.fetch(query, *values))
+
+    def close(self) -> None:
+        """Close the connections, in the process that opened them."""
+        if not self._background.closed and self._background.here:
+            atexit.unregister(self._at_exit)
+            self._background.run(self._shut())
+            self._background.close()
+
+    async def _shut(self) -> None:
+        await self.news.close()
+        try:
+            await asyncio.wait_for(self._pool.close(), 5)
+        except Exception:  # the server may not answer
+            self._pool.terminate()
+
+
+async def _begin(connection: Any) -> None:
+    await connection.execute(_BEGIN)
+
+
+async def _leave(connection: Any) -> None:
+    """Do nothing: nothing is ever changed on a connection, so there is nothing to put right."""
+
+
+def _close(pool: weakref.ref[PostgresPool]) -> None:
+    found = pool()
+    if found is not None:
+        found.close()

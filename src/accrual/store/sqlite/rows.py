@@ -1,0 +1,195 @@
+"""The tables of a SQLite store, row by row, each row checked as it is read."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from accrual.store.accept import LogLookup, NewRows
+from accrual.store.base import Answer, Status, StoredArm, known_propensities
+from accrual.store.checksums import check_row, checked_row, columns_of, damaged
+from accrual.store.events import (
+    ArmRow,
+    ChangeRow,
+    DecisionRow,
+    Event,
+    HeadRow,
+    Kind,
+    PieceRow,
+    change_event,
+    decision_event,
+    insert_into,
+    piece_event,
+    seq_of,
+)
+from accrual.store.sqlite.key_index import BATCH, CLOSING, OF_ARM, PIECE, KeyIndex, hash_of, hash_of_change
+
+ADD = {table: insert_into(table, "sum") for table in ("decision", "piece", "arm", "change", "head", "bandit")}
+
+_PIECES = f"SELECT {columns_of('piece')} FROM piece WHERE bandit = ?"
+_DECISIONS = f"SELECT {columns_of('decision')} FROM decision WHERE bandit = ?"
+_CHANGES = f"SELECT {columns_of('change')} FROM change WHERE bandit = ?"
+_ARMS = f"SELECT {columns_of('arm')} FROM arm NOT INDEXED WHERE bandit = ? ORDER BY number"
+_RETIRED = f"SELECT subject FROM change WHERE bandit = ? AND kind = {int(Kind.RETIRE_ARM)}"
+_FEATURES = f"{_CHANGES} AND kind = {int(Kind.ADD_FEATURE)} ORDER BY subject"
+_HEAD = f"SELECT {columns_of('head')} FROM head WHERE bandit = ?"
+_BETWEEN = " AND seq > ? AND seq <= ?"
+
+
+class TableLookup(LogLookup):
+    """Finds in the tables what is not in memory.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        In a transaction.
+    bandit : int
+    head : HeadRow
+        Where the log ends.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, bandit: int, head: HeadRow) -> None:
+        super().__init__()
+        self._connection = connection
+        self._bandit = bandit
+        self.arms = arm_rows(connection, bandit)
+        self.features = feature_rows(connection, bandit)
+        self.index = KeyIndex(connection, bandit, head.seq)
+        self._new: list[int] = []  # hashes of pieces' keys that were not found, in the order of the pieces
+
+    def begin(self) -> None:
+        """Forget all of earlier appends but decisions."""
+        self._new.clear()
+        self.pieces.clear()
+        self.batches.clear()
+        self.changes.clear()
+
+    def find_decision(self, id: int) -> tuple[float, float] | None:
+        row = decision_row(self._connection, self._bandit, id)
+        closed = self.find_change(Kind.CLOSE, id) is not None
+        known = self.decisions[id] = (row.at, 0.0 if closed else row.window)
+        return known
+
+    def find_piece(self, decision: int, key: str) -> PieceRow | None:
+        hash_ = hash_of(PIECE, decision, key)
+        for seq in self.index.find(hash_, PIECE):
+            row = self._connection.execute(f"{_PIECES} AND seq = ?", (self._bandit, seq)).fetchone()
+            if row is None:
+                raise damaged(f"event {seq} is missing")
+            piece: PieceRow = checked_row("piece", row, f"event {seq}")
+            if piece.decision == decision and piece.key == key:
+                return piece
+        self._new.append(hash_)
+        return None
+
+    def keep_keys(self, rows: NewRows) -> None:
+        """Take the keys of new rows into the index."""
+        keyed = [row.seq for row in rows.piece if row.key is not None]
+        for hash_, seq in zip(self._new, keyed, strict=True):
+            self.index.add(hash_, PIECE, seq)
+        for decision in rows.decision:
+            if decision.key is not None and decision.part == 0:
+                self.index.add(hash_of(BATCH, 0, decision.key), BATCH, decision.id)
+        for change in rows.change:
+            index_kind = CLOSING if change.kind == Kind.CLOSE else OF_ARM
+            self.index.add(hash_of_change(change.kind, change.subject), index_kind, change.seq)
+
+    def find_batch(self, key: str) -> Answer | None:
+        for id_ in self.index.find(hash_of(BATCH, 0, key), BATCH):
+            batch: list[DecisionRow] = []
+            for row in self._connection.execute(f"{_DECISIONS} AND id >= ? ORDER BY id", (self._bandit, id_)):
+                decision: DecisionRow = checked_row("decision", row)
+                if (decision.id, decision.part, decision.key) != (id_ + len(batch), len(batch), key):
+                    break
+                batch.append(decision)
+            if batch:
+                arms = tuple([decision.arm for decision in batch])
+                chances = known_propensities([decision.propensity for decision in batch])
+                stored = tuple([decision.context for decision in batch])
+                contexts = None if stored[0] is None else stored
+                first = batch[0]
+                return Answer(
+                    Status.STORED, first.seq, first.at, id_, arms, propensities=chances, contexts=contexts
+                )
+            decision_row(self._connection, self._bandit, id_)  # it is of another key; or damaged
+        return None
+
+    def find_change(self, kind: Kind, subject: int) -> Answer | None:
+        index_kind = CLOSING if kind == Kind.CLOSE else OF_ARM
+        for seq in self.index.find(hash_of_change(int(kind), subject), index_kind):
+            row = self._connection.execute(f"{_CHANGES} AND seq = ?", (self._bandit, seq)).fetchone()
+            if row is None:
+                raise damaged(f"event {seq} is missing")
+            change: ChangeRow = checked_row("change", row, f"event {seq}")
+            if (change.kind, change.subject) == (kind, subject):
+                return Answer(Status.STORED, seq, change.at)
+        return None
+
+
+def head_row(connection: sqlite3.Connection, bandit: int) -> HeadRow | None:
+    """Return where a bandit's log ends; None if there is no such bandit."""
+    row = connection.execute(_HEAD, (bandit,)).fetchone()
+    return None if row is None else checked_row("head", row, f"the head of bandit {bandit}")
+
+
+def decision_row(connection: sqlite3.Connection, bandit: int, id: int) -> DecisionRow:
+    """Return a decision that has been made."""
+    row = connection.execute(f"{_DECISIONS} AND id = ?", (bandit, id)).fetchone()
+    if row is None:
+        raise damaged(f"decision {id} (table decision) is missing")
+    decision: DecisionRow = checked_row("decision", row, f"decision {id}")
+    return decision
+
+
+def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count: int) -> list[bytes | None]:
+    """Return whom decisions were for."""
+    where = (bandit, first, first + count)
+    rows = connection.execute(f"{_DECISIONS} AND id >= ? AND id < ? ORDER BY id", where)
+    return [checked_row("decision", row).context for row in rows]
+
+
+def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:
+    """Return all arms that there have been."""
+    head = head_row(connection, bandit)
+    retired = {subject for (subject,) in connection.execute(_RETIRED, (bandit,))}
+    arms: list[StoredArm] = []
+    for row in connection.execute(_ARMS, (bandit,)):
+        arm: ArmRow = checked_row("arm", row, f"arm {len(arms)}")
+        if arm.number == len(arms):
+            arms.append(StoredArm(arm.name, arm.cap, arm.window, arm.number in retired, arm.about))
+    if head is not None and len(arms) != head.arms:
+        raise damaged(f"arm {len(arms)} (table arm) is missing")
+    return arms
+
+
+def feature_rows(connection: sqlite3.Connection, bandit: int) -> list[bytes]:
+    """Return the features that were added later."""
+    features: list[bytes] = []
+    for row in connection.execute(_FEATURES, (bandit,)):
+        change: ChangeRow = checked_row("change", row)
+        if change.subject != len(features) or change.declared is None:
+            raise damaged(f"feature {len(features)} (table change) is missing")
+        features.append(change.declared)
+    return features
+
+
+def event_rows(connection: sqlite3.Connection, bandit: int, after: int, upto: int) -> list[Event]:
+    """Return the events at positions beyond `after`, up to `upto`, from the tables."""
+    where = (bandit, after, upto)
+    events: list[Event] = []
+    for row in connection.execute(f"{_PIECES}{_BETWEEN} ORDER BY seq", where):
+        check_row("piece", row)
+        events.append(piece_event(row))
+    for row in connection.execute(f"{_DECISIONS}{_BETWEEN}", where):
+        check_row("decision", row)
+        events.append(decision_event(row))
+    arms = arm_rows(connection, bandit)
+    for row in connection.execute(f"{_CHANGES}{_BETWEEN}", where):
+        change: ChangeRow = checked_row("change", row)
+        if change.kind in (Kind.ADD_ARM, Kind.RETIRE_ARM) and not 0 <= change.subject < len(arms):
+            raise damaged(f"event {change.seq} is of arm {change.subject}, which there is not")
+        events.append(change_event(change, arms))
+    events.sort()
+    for place, event in enumerate(events, after + 1):
+        if seq_of(event) != place:
+            raise damaged(f"event {place} is missing")
+    return events

@@ -1,0 +1,1 @@
+"""Studies: the paper, the gallery, sweeps, benchmarks and the demo."""

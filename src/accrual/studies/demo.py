@@ -1,0 +1,252 @@
+"""Simulated traffic of a course platform, for a first look at the page.
+
+Six courses of eight weeks, a lecture a week. A visitor is recommended one; some enrol, and every week
+some leave for good. What a recommendation earns is the lectures that are watched. The courses differ in
+how many enrol and in how many stay, so the one that looks best in the first weeks is not the best.
+
+Decisions and pieces go through the same handlers as those of any client. Only the bandit's clock is
+another: it runs faster. Beside the bandit, in memory, the same policy decides for the same visitors and
+sees all that they will ever watch at once; what it loses is the floor for anyone who must wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import math
+import time
+from typing import Annotated
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Meta, Struct
+
+from accrual.core.errors import InputError
+from accrual.core.jit import python_function
+from accrual.live.ledger import Ledger
+from accrual.policies.age_imed import AgeIMED
+from accrual.problems.laws import LeavingLaw
+from accrual.problems.problem import Problem
+from accrual.service.bandit_pool import BanditPool
+from accrual.service.operations import Call, Operation
+from accrual.service.refusals import Refusal
+from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
+
+Floats = npt.NDArray[np.float64]
+
+SPEED_LEAST, SPEED_MOST = 0.01, 20.0
+_DAY, _WEEK = 86_400.0, 7 * 86_400.0
+_WEEKS = 8
+_VISITS = 40.0  # a day
+_TICK = 0.25  # seconds between two looks at the clock
+_TWICE, _BELATED = 0.005, 0.01  # chances that a piece is sent twice, and that a lecture is watched too late
+_POINTS = 400  # of a curve; beyond, every second is forgotten
+
+_COURSES = {  # the chances to enrol, to stay for another week, and to watch its lecture
+    "Bread at home": (0.40, 0.50, 0.80),
+    "Drawing for beginners": (0.62, 0.62, 0.90),
+    "Public speaking": (0.35, 0.80, 0.80),
+    "Python from zero": (0.55, 0.89, 0.85),
+    "Spanish every day": (0.40, 0.90, 0.80),
+    "Statistics you can use": (0.65, 0.95, 0.90),
+}
+PROBLEM = Problem(
+    caps=[_WEEKS] * len(_COURSES),
+    window=_WEEKS,
+    groups=_WEEKS,
+    laws=[LeavingLaw([enrol] + [stay] * (_WEEKS - 1), watch) for enrol, stay, watch in _COURSES.values()],
+    arms=list(_COURSES),
+)
+
+_encode = msgspec.json.encode
+_read = msgspec.json.Decoder(DecisionsOut).decode
+
+log = logging.getLogger("accrual.service")
+
+
+class TruthOut(Struct):
+    """What is known only because the traffic is simulated."""
+
+    bandit: str
+    days_per_second: float
+    unit: Annotated[str, Meta(description="What one unit of reward is.")]
+    means: Annotated[dict[str, float], Meta(description="The true mean total of one decision, by arm.")]
+    at: list[float]
+    decisions: list[int]
+    regret: Annotated[list[float], Meta(description="Lost so far against always the best arm.")]
+    no_delay: Annotated[
+        list[float], Meta(description="The regret of the same policy if it sees every total at once.")
+    ]
+    evenly: Annotated[float, Meta(description="The regret of choosing arms evenly, up to now.")]
+
+
+class Demo:
+    """The platform: visitors come, watch, and leave.
+
+    Parameters
+    ----------
+    speed : float
+        Simulated days in a second.
+    seed : int
+
+    Examples
+    --------
+    >>> Demo(0.0)
+    Traceback (most recent call last):
+    accrual.core.errors.InputError: speed must be between 0.01 and 20 days a second, not 0
+    """
+
+    def __init__(self, speed: float = 1.0, seed: int = 0) -> None:
+        if not SPEED_LEAST <= speed <= SPEED_MOST:
+            raise InputError(
+                f"speed must be between {SPEED_LEAST:g} and {SPEED_MOST:g} days a second, not {speed:g}"
+            )
+        self.speed = speed
+        self.bandit = ""  # its name, once there is one
+        self._random = np.random.default_rng(seed)
+        self._start = self._before = time.time()
+        self._begin: float | None = None  # when the clock began to run, by that of the machine
+        self._due: list[tuple[float, int, int]] = []  # when, of which decision, which lecture
+        self._again: list[PieceIn] = []
+        self.regret = Regret(AgeIMED())
+
+    def clock(self) -> float:
+        """Return the time on the platform, in seconds since 1970. It stands still until there is traffic."""
+        passed = 0.0 if self._begin is None else time.monotonic() - self._begin
+        return self._start + passed * _DAY * self.speed
+
+    async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
+        """Create a bandit and send it simulated traffic, until cancelled."""
+        await asyncio.to_thread(_warm)
+        await self._make(bandits)
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self.clock()
+            # Visitors who came while the service was asleep or slow have gone.
+            days = min(now - self._before, 4 * _TICK * self.speed * _DAY) / _DAY
+            self._before = now
+            try:
+                await self._visit(traffic, self._random.poisson(_VISITS * days))
+                await self._watch(traffic, now)
+            except Refusal as refusal:  # busy, or the store is away; visitors come again
+                log.warning("simulated traffic was refused", extra={"error": str(refusal)})
+
+    async def _make(self, bandits: BanditPool) -> None:
+        taken = {row.name for row in await bandits.rows()}
+        names = ("courses", *(f"courses-{number}" for number in range(2, len(taken) + 3)))
+        name = next(name for name in names if name not in taken)
+        caps = dict(zip(PROBLEM.arms, PROBLEM.caps, strict=True))
+        await bandits.create(
+            name,
+            caps,
+            f"{_WEEKS}w",
+            {"clock": self.clock, "policy": "AgeIMED", "unit": "lectures", "floor": 0.1},
+        )
+        self.bandit = name
+        self._begin = time.monotonic()
+
+    async def _visit(self, traffic: TrafficRoutes, count: int) -> None:
+        """Recommend a course to each visitor, and draw what they will watch of it."""
+        while count:
+            some = min(count, BATCH_MOST)
+            count -= some
+            made = _read(await traffic.decisions(self.bandit, _encode(DecisionsIn(some)))).decisions
+            pay = self._draw(some)
+            arms = [PROBLEM.arms.index(decision.arm) for decision in made]
+            for i, (decision, arm) in enumerate(zip(made, arms, strict=True)):
+                for week in np.flatnonzero(pay[arm, i]).tolist():
+                    self._plan(decision.at + _WEEK * (week + self._random.random()), decision.id, week)
+                if pay[arm, i, -1] and self._random.random() < _BELATED:
+                    self._plan(decision.at + _WEEK * (_WEEKS + self._random.random()), decision.id, _WEEKS)
+            self.regret.add(made[-1].at, arms, pay.sum(axis=2))
+
+    def _draw(self, count: int) -> Floats:
+        """Draw what `count` visitors would watch of each course: arms x visitors x weeks, in lectures."""
+        pay = np.zeros((len(PROBLEM.caps), count, _WEEKS))
+        chances = self._random.random((count, _WEEKS))
+        for law, cap, drawn in zip(PROBLEM.arm_laws, PROBLEM.caps, pay, strict=True):
+            python_function(law.draw)(law.params(_WEEKS, cap), chances, drawn)
+        return pay
+
+    def _plan(self, when: float, decision: int, lecture: int) -> None:
+        heapq.heappush(self._due, (when, decision, lecture))
+
+    async def _watch(self, traffic: TrafficRoutes, now: float) -> None:
+        """Send the lectures that have been watched by now. A flaky client sends some twice."""
+        pieces, self._again = self._again, []
+        while self._due and self._due[0][0] <= now:
+            when, decision, lecture = heapq.heappop(self._due)
+            piece = PieceIn(decision, 1.0, at=when, key=f"lecture-{lecture + 1}")
+            pieces.append(piece)
+            if self._random.random() < _TWICE:
+                self._again.append(piece)
+        for first in range(0, len(pieces), BATCH_MOST):
+            await traffic.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
+
+    def operations(self) -> list[Operation]:
+        """Return the route that says what could be known of no other traffic."""
+        return [Operation("getDemo", "GET", "/v1/demo", "read", self.truth, TruthOut)]
+
+    async def truth(self, call: Call) -> TruthOut:
+        """Show the true means, and the regret against always the best arm, with and without delay."""
+        at, decisions, served, oracle, evenly = self.regret.curves()
+        return TruthOut(
+            bandit=self.bandit,
+            days_per_second=self.speed,
+            unit="lectures",
+            means=dict(zip(PROBLEM.arms, PROBLEM.means.tolist(), strict=True)),
+            at=at,
+            decisions=[int(count) for count in decisions],
+            regret=served,
+            no_delay=oracle,
+            evenly=evenly[-1] if evenly else 0.0,
+        )
+
+
+class Regret:
+    """What is lost against always the best arm: by the bandit, and by its policy without any delay.
+
+    Parameters
+    ----------
+    policy : AgeIMED
+    """
+
+    def __init__(self, policy: AgeIMED) -> None:
+        # A window of one round: every decision has paid all it will before the next is made.
+        self._oracle = Ledger(policy, PROBLEM.caps, window=1)
+        self._lost = [0.0, 0.0, 0.0]  # the bandit, the oracle, one who draws arms evenly
+        self._made = 0
+        self._every = 1
+        self._skipped = 0
+        self._points: list[tuple[float, int, float, float, float]] = []
+
+    def add(self, at: float, arms: list[int], totals: Floats) -> None:
+        """Count visitors at time `at` who were recommended `arms`; `totals` has what each arm would earn."""
+        gaps = PROBLEM.gaps
+        for i, arm in enumerate(arms):
+            self._made += 1
+            (decision,) = self._oracle.decide(now=self._made)
+            self._oracle.observe(decision.id, float(totals[decision.arm, i]), age=0)
+            self._lost[0] += float(gaps[arm])
+            self._lost[1] += float(gaps[decision.arm])
+            self._lost[2] += float(gaps.mean())
+        self._skipped += 1
+        if self._skipped >= self._every:
+            self._skipped = 0
+            self._points.append((at, self._made, self._lost[0], self._lost[1], self._lost[2]))
+            if len(self._points) > _POINTS:
+                del self._points[1::2]
+                self._every *= 2
+
+    def curves(self) -> list[list[float]]:
+        """Return the columns of the curves: times, decisions, and the three losses."""
+        last = (self._points[-1][0] if self._points else math.nan, self._made, *self._lost)
+        points = [*self._points[:-1], last] if self._points else []
+        return [list(map(float, column)) for column in zip(*points, strict=True)] or [[]] * 5
+
+
+def _warm() -> None:
+    """Compile what the policy without delay runs, before there is traffic."""
+    Regret(AgeIMED()).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))

@@ -1,0 +1,281 @@
+"""A problem and policies from a TOML file; docs/cli.md describes the format."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from accrual.core.errors import InputError, only, unknown
+from accrual.policies.age_lin import AgeLinTS
+from accrual.policies.base import Policy
+from accrual.policies.catalog import make
+from accrual.policies.lin import LinTS, LinUCB
+from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
+from accrual.policies.ucb1 import UCB1, DelayedUCB1
+from accrual.problems.contexts import Contexts, ContextualProblem
+from accrual.problems.laws import LAWS, Law
+from accrual.problems.problem import Problem
+from accrual.runs.cells import AnyProblem
+from accrual.studies.gallery import BESIDE, ENTRIES, generate
+from accrual.studies.paper import NAMED_PROBLEMS
+
+# Every named setting, and what to compare on a problem when no policy is given.
+
+
+def named_problem(name: str) -> AnyProblem:
+    """Give the problem of a named setting, or of the gallery.
+
+    Examples
+    --------
+    >>> named_problem("setting2/c4/late").window
+    200
+    >>> len(named_problem("ctx-big").caps)
+    50
+    """
+    if name in NAMED_PROBLEMS:
+        return NAMED_PROBLEMS[name]()
+    if name in ENTRIES:
+        return ENTRIES[name].problem
+    raise unknown("setting", name, {**NAMED_PROBLEMS, **ENTRIES})
+
+
+def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
+    """Give the policies to compare by label: the paper's, or on a problem with contexts those that use them.
+
+    The paper's learn with the problem's own number of groups.
+
+    Examples
+    --------
+    >>> list(usual_policies(named_problem("setting1")))
+    ['TPUCBFR(20)', 'TPUCBFRG(20, begin)', 'DelayedUCB1', 'UCB1']
+    >>> list(usual_policies(named_problem("ctx-same")))
+    ['AgeLinTS', 'AgeLinTS(waiting)', 'LinTS(waiting)', 'LinUCB(waiting)']
+    """
+    if isinstance(problem, ContextualProblem):
+        policies: list[Policy] = [AgeLinTS(), AgeLinTS(buckets=1), LinTS(), LinUCB()]
+    else:
+        alpha = problem.groups
+        policies = [TPUCBFR(alpha), TPUCBFRG(alpha, "begin"), DelayedUCB1(), UCB1()]
+    return {policy.label: policy for policy in policies}
+
+
+def with_yardsticks(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, Policy]:
+    """Put beside policies on a problem with contexts what they are judged by: no delay, and no context.
+
+    Examples
+    --------
+    >>> list(with_yardsticks(named_problem("ctx-same"), {"mine": LinTS()}))
+    ['mine', 'no delay', 'no context']
+    """
+    if not isinstance(problem, ContextualProblem):
+        return dict(policies)
+    for label in BESIDE.keys() & policies.keys():
+        raise InputError(f"{label!r} is always there on a problem with contexts; label your policy otherwise")
+    return {**policies, **BESIDE}
+
+
+Check = Callable[[str, Any], Any]  # (what it is called, what was given) -> the value, or an InputError
+
+
+class SimulationFile(NamedTuple):
+    """What to simulate: a problem, and policies by label (none if the source names none)."""
+
+    problem: AnyProblem
+    policies: dict[str, Policy]
+
+
+def load(source: str) -> SimulationFile:
+    """Load a named setting, a problem of the gallery or a TOML file.
+
+    Examples
+    --------
+    >>> load("setting1").problem.groups
+    20
+    """
+    if source.endswith(".toml") or Path(source).is_file():
+        return read(source)
+    return SimulationFile(named_problem(source), {})
+
+
+def read(path: str | os.PathLike[str]) -> SimulationFile:
+    """Read a problem and policies from a TOML file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+    ...     _ = file.write("problem = {caps = [1, 2], window = 6, groups = 3, law = 'uniform'}")
+    ...     file.flush()
+    ...     read(file.name).problem.means
+    array([0.5, 1. ])
+    """
+    data = read_toml(path)
+    try:
+        top = table("the file", data, {"problem": problem_of, "policy": listed(policy_of)}, ["problem"])
+        return SimulationFile(top["problem"], _labelled(top.get("policy", [])))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a TOML file, unchecked."""
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+
+
+def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
+    policies = dict(pairs)
+    for label in policies:
+        if sum(label == other for other, _ in pairs) > 1:
+            raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
+    return policies
+
+
+def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
+    """Give `value` as a table with these keys and no others, each checked."""
+    if not isinstance(value, dict):
+        raise InputError(f"{name} must be a table of settings, not {value!r}")
+    only(f"key of {name}", value, checks)
+    for key in needs:
+        if key not in value:
+            raise InputError(f"{name} needs {key}")
+    return {key: checks[key](key, given) for key, given in value.items()}
+
+
+def problem_of(name: str, value: Any) -> AnyProblem:
+    """Give the problem of a name, or of a table, whose `features` or `contexts` make it one with contexts."""
+    if isinstance(value, str):
+        return named_problem(value)
+    if isinstance(value, dict) and "features" in value:
+        return generate(**table(name, value, _GENERATED, ["features", "arms"]))
+    if isinstance(value, dict) and "contexts" in value:
+        return ContextualProblem(**table(name, value, _VISITED, ["effects", "window"]))
+    return _plain_problem(name, value)
+
+
+def _plain_problem(name: str, value: Any) -> Problem:
+    checks: dict[str, Check] = {
+        "caps": listed(number),
+        "window": number,
+        "groups": number,
+        "division": _text,
+        "arms": listed(_text),
+        "law": anything,  # read below, where the problem's spread is known
+        "laws": listed(anything),
+        "spread": _spread,
+    }
+    given = table(name, value, checks, ["caps", "window", "groups"])
+    if "law" in given and "laws" in given:
+        raise InputError(f"{name} takes law (one for all arms) or laws (one for each), not both")
+    spread = given.pop("spread", None)
+    if "laws" in given:
+        given["laws"] = [_law(f"laws[{i}]", law, spread) for i, law in enumerate(given["laws"])]
+    else:
+        given["laws"] = _law("law", given.pop("law", "uniform"), spread)
+    return Problem(**given)
+
+
+def _law(name: str, value: Any, spread: Any) -> Law:
+    """Make a law from its kind and settings; `spread` is the problem's, for a law without its own."""
+    settings = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(settings, dict) or "kind" not in settings:
+        raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(LAWS)})")
+    kind = _text(f"the kind of {name}", settings["kind"])
+    if kind not in LAWS:
+        raise unknown("kind of law", kind, LAWS)
+    law: Any = LAWS[kind]
+    checks = {key.name: _CHECKS[key.type] for key in fields(law)}
+    needs = [key.name for key in fields(law) if key.default is MISSING]
+    given = table(name, settings, {"kind": _text, **checks}, needs)
+    del given["kind"]
+    if spread is not None:
+        if "spread" not in checks:
+            raise InputError(f"spread does not go with {name}: {kind} rows say themselves when they pay")
+        given.setdefault("spread", spread)
+    made: Law = law(**given)
+    return made
+
+
+def policy_of(name: str, value: Any) -> tuple[str, Policy]:
+    """Give the label and policy of one [[policy]] table; the policy checks its own settings."""
+    if not isinstance(value, dict) or "name" not in value:
+        raise InputError(f"{name} needs a name, as in: name = 'UCB1'")
+    settings = dict(value)
+    kind = _text(f"the name of {name}", settings.pop("name"))
+    label = settings.pop("label", None)
+    policy = make(kind, **settings)
+    return policy.label if label is None else _text(f"the label of {name}", label), policy
+
+
+def anything(name: str, value: Any) -> Any:
+    """Pass any value as it is."""
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text in quotes, not {value!r}")
+    return value
+
+
+def number(name: str, value: Any) -> int | float:
+    """Check that a value is a finite number."""
+    # The comparison is false for nan, and works for whole numbers that no float can hold.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise InputError(f"{name} must be a finite number, not {value!r}")
+    return value
+
+
+def listed(check: Check) -> Check:
+    """Make a check of lists, each of whose items must pass `check`."""
+
+    def listed(name: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise InputError(f"{name} must be a list, not {value!r}")
+        return [check(f"{name}[{i}]", item) for i, item in enumerate(value)]
+
+    return listed
+
+
+def _per_group(name: str, value: Any) -> Any:
+    return listed(number)(name, value) if isinstance(value, list) else number(name, value)
+
+
+def _spread(name: str, value: Any) -> Any:
+    return listed(number)(name, value) if isinstance(value, list) else _text(name, value)
+
+
+def _contexts(name: str, value: Any) -> Contexts:
+    checks = {"numbers": number, "flags": listed(number), "levels": listed(listed(number))}
+    return Contexts(**table(name, value, checks, []))
+
+
+_GENERATED: dict[str, Check] = {
+    **dict.fromkeys(("features", "arms", "window", "active", "strength", "speed", "seed"), number),
+    **dict.fromkeys(("spread", "link", "pay"), _text),
+}
+_VISITED: dict[str, Check] = {
+    "contexts": _contexts,
+    "effects": listed(listed(number)),
+    "window": number,
+    "speeds": listed(listed(number)),
+    "link": _text,
+    "pay": _text,
+    "arms": listed(_text),
+}
+_CHECKS: dict[Any, Check] = {  # by the annotation of a law's setting
+    "PerGroup": _per_group,
+    "SpreadLike": _spread,
+    "float": number,
+    "npt.ArrayLike": listed(listed(number)),
+}

@@ -1,0 +1,206 @@
+"""AgePrior: its estimates by hand, what limits them, and problems that the older Age policies failed."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import accrual as ac
+from accrual.engine.recording import record
+from accrual.policies.age_prior import learning, model
+from accrual.policies.age_prior.policy import AgePrior, weigh
+from accrual.policies.base import Moment
+from accrual.policies.catalog import parse
+from accrual.problems import families
+
+MOMENT = Moment(10, math.log(9), 0, 0)
+
+
+def two_buckets(decisions: Sequence[Sequence[tuple[float, float | None]]]):
+    """Statistics of arms with caps of 2, whose decisions paid so much by each edge; None where it is open."""
+    policy = AgePrior(buckets=2)
+    params = policy.params(np.full(len(decisions), 2.0), 4)
+    stats = policy.stats(params)
+    for arm, made in enumerate(decisions):
+        for first, last in made:
+            stats.pulls[arm] += 1
+            model.decided(params, stats, arm)
+            model.finished(params, stats, arm, 0, 0.0, first)
+            if last is not None:
+                model.finished(params, stats, arm, 1, first, last)
+    return params, stats
+
+
+CLOSED = [(0.0, 2.0), (1.0, 1.0), (0.5, 1.5), (0.0, 0.0), (0.2, 0.3)]
+
+
+@pytest.mark.parametrize("kappa", [0.5, 7.0, 1e4])
+def test_closed_decisions_have_the_plain_mean(kappa):
+    """Whatever kappa, spread and prior say; so does the second moment."""
+    params, stats = two_buckets([CLOSED, [(0.1, 0.4)] * 8])
+    learning.refresh(params, stats)
+    stats.shared[model.KAPPA] = kappa
+    model.estimate(params, stats, 0)
+    totals = np.array([last for _, last in CLOSED]) / 2.0
+    assert stats.own[0] == pytest.approx(totals.mean())
+    assert stats.second[0] == pytest.approx((totals**2).mean())
+    # Full decisions that it stands on: all five, but for how the two buckets' noises average.
+    assert stats.weight[0] == pytest.approx(5.0 / (stats.spread @ stats.noise))
+
+
+def test_open_decisions_are_filled_in_by_the_arms_own_level():
+    """By hand, with one level for both buckets (no tilt): S, and what the open ones are expected to pay."""
+    params, stats = two_buckets([[(0.4, 1.6), (0.8, 1.2), (0.6, None)], [(0.1, 0.4)] * 20])
+    learning.refresh(params, stats)
+    stats.shared[[model.KAPPA, model.TILT]] = 3.0, 1e-12
+    stats.noise[:] = 1.0
+    model.estimate(params, stats, 0)
+    p, kappa = stats.spread, 3.0
+    paid, seen = np.array([0.9, 0.8]), np.array([3.0, 2.0])  # in caps
+    level = (paid / (seen + kappa)).sum() / (p * seen / (seen + kappa)).sum()
+    late = (paid[1] + kappa * p[1] * level) / (seen[1] + kappa)  # the late bucket: own and model, 2 to 3
+    assert stats.own[0] == pytest.approx((paid.sum() + late) / 3.0, rel=1e-6)
+
+
+def test_an_unseen_late_age_makes_an_estimate_less_sure():
+    weights = []
+    for closed in (4, 2, 0):
+        made: list[tuple[float, float | None]] = [(0.4, 1.0)] * closed + [(0.4, None)] * (4 - closed)
+        params, stats = two_buckets([made, [(0.1, 0.4), (0.3, 0.3)] * 10])
+        learning.refresh(params, stats)
+        stats.shared[model.KAPPA] = 2.0
+        model.estimate(params, stats, 0)
+        weights.append(stats.weight[0])
+    assert weights[0] > weights[1] > weights[2] > 0.0
+
+
+def test_the_prior_moves_an_estimate_by_a_few_standard_errors_at_most():
+    params, stats = two_buckets([[(0.9, 1.9), (1.0, 2.0)] * 20, *[[(0.1, 0.4), (0.0, 0.3)] * 5] * 6])
+    learning.refresh(params, stats)
+    error = np.sqrt(stats.variance / stats.weight)
+    assert (np.abs(stats.mean - stats.own) <= params.pull * error * (1 + 1e-12)).all()
+    assert stats.mean[0] < stats.own[0]  # towards the others
+    assert stats.mean[0] > 0.9
+
+
+def test_estimates_are_continuous_at_the_cap():
+    """A mean a hair above the cap halved everything in the older Age policies."""
+    seen = []
+    for over in (-1e-7, 0.0, 1e-7):
+        params, stats = two_buckets([[(1.0, 2.0 + over)] * 8, [(0.5, 1.0)] * 8])
+        learning.refresh(params, stats)
+        seen.append(stats.mean.copy())
+    np.testing.assert_allclose(seen[0], seen[2], atol=1e-6)
+
+
+def test_an_arm_that_paid_nothing_keeps_a_wide_variance_and_an_untried_one_the_usual():
+    regular = [(0.2, 0.4), (0.22, 0.42)] * 10
+    params, stats = two_buckets([regular, [(0.0, 0.0)] * 10, []])
+    learning.refresh(params, stats)
+    assert stats.variance[1] > 20 * stats.variance[0]
+    assert stats.variance[2] == pytest.approx(stats.shared[model.SIGMA2])
+    assert stats.mean[2] == pytest.approx(stats.shared[model.LEVEL])
+
+
+def test_a_late_piece_is_as_good_as_one_in_time():
+    params, late = two_buckets([[(0.4, 1.0), (0.2, 0.8)], [(0.1, 0.5)] * 9])
+    _, prompt = two_buckets([[(0.4, 1.0), (0.5, 1.1)], [(0.1, 0.5)] * 9])
+    model.amended(
+        params, late, 0, 0, 0.0, 0.2, 0.0, 0.3
+    )  # 0.3 more in the first bucket of the second decision
+    model.amended(params, late, 0, 1, 0.2, 0.8, 0.3, 0.3)
+    for stats in (late, prompt):
+        learning.refresh(params, stats)
+    for name, value in prompt._asdict().items():
+        np.testing.assert_allclose(getattr(late, name), value, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_costs_by_hand():
+    """An arm whose totals are 0 or the cap, known by many decisions: kl of two coins."""
+    params, stats = two_buckets(
+        [[(0.0, 2.0)] * 60 + [(0.0, 0.0)] * 40, [(0.0, 2.0)] * 30 + [(0.0, 0.0)] * 70]
+    )
+    learning.refresh(params, stats)
+    AgePrior.functions.survey(params, stats, MOMENT)
+    stats.shared[model.TARGET] = 2.0 * 0.6
+    stats.own[1], stats.mean[1], stats.variance[1] = 0.3, 0.3, 0.21
+    weigh(params, stats, 1)
+    divergence = 0.3 * math.log(0.5) + 0.7 * math.log(0.7 / 0.4)
+    held = 101**2 / (101 + 16 / 2)  # 101 decisions of one of two arms count as so many
+    assert stats.cost_alone[1] == pytest.approx(math.log(3) + held * divergence)
+    share = 0.3 / 0.7  # of decisions that must pay the cap to lift 0.3 to 0.6
+    regular = (1 + stats.weight[1] * 0.09 / stats.second[1]) / (1 + stats.weight[1])
+    assert stats.cost_hidden[1] == pytest.approx(params.surprise * regular - held * math.log(1 - share))
+
+
+def test_a_new_arm_starts_from_the_prior():
+    policy = AgePrior(buckets=2)
+    params, stats = two_buckets([[(0.5, 1.0), (0.6, 1.2)] * 20, [(0.4, 0.8), (0.3, 0.6)] * 20])
+    learning.refresh(params, stats)
+    more = policy.params(np.array([2.0, 2.0, 4.0]), 4)
+    grown = policy.grow(stats, more)
+    policy.functions.survey(more, grown, MOMENT)
+    assert grown.mean[2] == pytest.approx(grown.shared[model.LEVEL])
+    assert 0.0 < grown.variance[2] < 0.1
+    assert np.isfinite([policy.functions.index(more, grown, arm, MOMENT) for arm in range(3)]).all()
+
+
+def test_history_is_where_the_prior_starts():
+    """A hundred older arms of mean 0.8 outweigh two new ones; four numbers, in caps."""
+    made: list[list[tuple[float, float | None]]] = [[(0.2, 0.4), (0.3, 0.5)], [(0.3, 0.4), (0.1, 0.2)]] * 3
+    levels = []
+    for history in ((), (0.8, 0.01, 0.001, 100.0)):
+        policy = AgePrior(buckets=2, history=history)
+        params, stats = two_buckets(made)
+        params = params._replace(history=policy.params(np.full(6, 2.0), 4).history)
+        learning.refresh(params, stats)
+        levels.append(stats.shared[model.LEVEL])
+    assert levels[0] < 0.3
+    assert levels[1] > 0.7
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"surprise": -1}, "surprise must be 0 or more, not -1"),
+        ({"surprise": math.nan}, "surprise must be 0 or more, not nan"),
+        ({"history": (1, 2)}, "history must be four numbers"),
+        ({"history": (0.1, 0.1, -0.1, 5)}, "history must be four numbers"),
+        ({"buckets": 0}, "buckets"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ac.InputError, match=message):
+        AgePrior(**settings)
+
+
+def test_text_reads_back():
+    assert parse("AgePrior(surprise=20)") == AgePrior(surprise=20)
+    assert parse("AgePrior(history=(0.1, 0.01, 0, 30))") == AgePrior(history=(0.1, 0.01, 0.0, 30.0))
+
+
+def test_where_nothing_is_paid_arms_take_turns():
+    problem = ac.Problem([1.0] * 3, 10, 5, ac.ScaledLaw(ac.LumpLaw(0.0), 1.0))
+    pulls = record(problem, AgePrior(), 300).stats.pulls
+    assert pulls.tolist() == [100, 100, 100]
+
+
+def test_late_surprises_and_caps_do_not_mislead():
+    """Where AgeIMED had several times the regret of IMED that waits (fixed seed; the margins are wide)."""
+    for problem in (
+        families.late_surprise([0.3, 0.3, 0.3, 0.5], 0.3),
+        families.plain(100, families.lumps(0.7, 0.8, 0.9, 1.0)),
+    ):
+        final = ac.simulate(problem, [AgePrior(), ac.IMED()], 6000, 12, seed=3).final_regret.mean(axis=1)
+        assert final[0] < 1.2 * final[1]
+
+
+def test_a_hidden_jackpot_is_found():
+    """Its regret stops growing; with a large `surprise` it is linear in most runs (fixed seed)."""
+    problem = families.hidden_jackpot([0.03, 0.034, 0.032], base=0.028, one_in=50)
+    policies = {"default": AgePrior(), "never": AgePrior(surprise=1000.0)}
+    result = ac.simulate(problem, policies, 20_000, 10, seed=4, checkpoints=2)
+    half, end = result.regret.mean(axis=1).T
+    assert end[0] < 1.3 * half[0]
+    assert end[1] > 3.0 * end[0]
