@@ -258,17 +258,8 @@ def test_contexts(service):
         with pytest.raises(ServiceError, match="list of 2 contexts"):
             client.decide_many("by-context", 2, context=[context])
         assert client.explain("by-context", first.id).context == {**context, "visits": 3.0}
-        for _ in range(2):  # the same again is no error
-            client.add_feature("by-context", "country", ["de", "us"])
-        last = client.decide("by-context", context={**context, "country": "us"})
-        assert client.explain("by-context", last.id).context["country"] == "us"
-        assert client.decide("by-context", key="k", context=context) == first  # whose context lacks it
-        (event,) = [one for one in client.events("by-context").events if one.kind == "add_feature"]
-        assert (event.feature, event.declaration) == ("country", ["de", "us"])
-        with pytest.raises(ServiceError, match="which cannot be changed"):
-            client.add_feature("by-context", "country", bool)
         with pytest.raises(InputError, match="a feature must be"):
-            client.add_feature("by-context", "x", int)
+            client.create("wrong", ["a"], 20, features={"x": int})
         with pytest.raises(ServiceError, match="must be levels"):
             client.create("wrong", ["a"], 20, features={"plan": [1.0, "x"]})
         worth = client.context_worth("by-context")

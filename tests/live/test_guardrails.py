@@ -87,7 +87,7 @@ def play(bandit, decisions, seed=0, refund=None):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_an_arm_that_is_worse_is_retired_and_a_refold_agrees(tmp_path, kind, caplog):
     store = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().database()
-    migrate.upgrade(store)
+    migrate.make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
         with caplog.at_level(logging.WARNING, "accrual.live"):
             play(bandit, 500)
@@ -205,7 +205,7 @@ def test_a_retirement_that_cannot_be_stored_is_said_and_comes_with_a_later_commi
     tmp_path, caplog, monkeypatch
 ):
     store = f"sqlite:///{tmp_path}/plays.db"
-    migrate.upgrade(store)
+    migrate.make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
         append, failed = bandit._store.append, list[int]()
 

@@ -181,16 +181,6 @@ def test_bandits_of_one_store_do_not_meet(store):
 # Files.
 
 
-def test_an_open_database_needs_no_alembic(store, tmp_path):
-    store.close()
-    code = (
-        f"import sys; from accrual.store.sqlite.store import SQLiteStore as S; S({str(tmp_path / 'plays.db')!r}); "
-        "print('alembic' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
 def test_files_that_are_something_else(tmp_path):
     (tmp_path / "text.db").write_text("not a database, by far" * 100)
     with pytest.raises(ac.InputError, match="file is not a database"):

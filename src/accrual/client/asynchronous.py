@@ -111,10 +111,6 @@ class AsyncClient:
         """Never choose an arm again."""
         await self._send(calls.retire_arm(bandit, name))
 
-    async def add_feature(self, bandit: str, name: str, declaration: Any) -> None:
-        """Add a feature: a list of levels, `bool`, or a range, as in `features` when a bandit is made."""
-        await self._send(calls.add_feature(bandit, name, declaration))
-
     async def close_decision(self, bandit: str, decision: int) -> None:
         """Refuse further pieces of a decision."""
         await self._send(calls.close(bandit, decision))

@@ -205,12 +205,6 @@ def retire_arm(bandit: str, name: str) -> Call[None]:
     return Call("POST", _of(bandit, "arms/retire"), {"name": name}, _nothing)
 
 
-def add_feature(bandit: str, name: str, declaration: Any) -> Call[None]:
-    """Add a feature; the same request again is no error."""
-    body = {"name": name, "declaration": _declaration(declaration)}
-    return Call("POST", _of(bandit, "features"), body, _nothing)
-
-
 def _declaration(kind: Any) -> Any:
     """Return what a feature may be as JSON has it: `bool`, levels, or the two ends of a range."""
     if kind is bool:

@@ -243,7 +243,7 @@ class Event(NamedTuple):
     """A row of the log; None where a kind of event has no such field."""
 
     seq: int
-    kind: str  # decision, piece, close, add_arm, retire_arm or add_feature
+    kind: str  # decision, piece, close, add_arm or retire_arm
     at: float
     decision: int | None = None
     arm: str | None = None
@@ -254,8 +254,6 @@ class Event(NamedTuple):
     propensity: float | None = None
     cap: float | None = None
     about: Mapping[str, Any] | None = None  # what is known about an arm that was added
-    feature: str | None = None  # the name of a feature that was added, and ...
-    declaration: str | list[str] | list[float] | None = None  # ... what it may be: "bool", levels or a range
     context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
     imported: bool | None = None  # True where a decision or piece comes from an old log
 

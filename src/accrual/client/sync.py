@@ -105,10 +105,6 @@ class Client:
         """Never choose an arm again."""
         self._send(calls.retire_arm(bandit, name))
 
-    def add_feature(self, bandit: str, name: str, declaration: Any) -> None:
-        """Add a feature: a list of levels, `bool`, or a range, as in `features` when a bandit is made."""
-        self._send(calls.add_feature(bandit, name, declaration))
-
     def close_decision(self, bandit: str, decision: int) -> None:
         """Refuse further pieces of a decision."""
         self._send(calls.close(bandit, decision))

@@ -45,8 +45,8 @@ def parse_duration(given: str | timedelta, name: str = "window", least: float | 
     return seconds
 
 
-def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "window") -> float:
-    """Read a length in a log's unit of time: seconds where it has timestamps, else its own numbers.
+def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
+    """Read a window in a log's unit of time: seconds where it has timestamps, else its own numbers.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "
     >>> parse_length(50, timestamps=False)
     50.0
     """
-    bad = f"{name} must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
+    bad = f"window must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
     text = given if isinstance(given, timedelta) else str(given).strip()
     try:
         value = math.nan if isinstance(text, timedelta) else float(text)
@@ -63,19 +63,19 @@ def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "
         value = math.nan
     if math.isnan(value) and text != "nan":
         try:
-            value = parse_duration(text, name)
+            value = parse_duration(text)
         except InputError:
             raise InputError(bad) from None
         if not timestamps:
             raise InputError(
-                f"{name} {text!r} has a unit, but the log's times are plain numbers: give a number"
+                f"window {text!r} has a unit, but the log's times are plain numbers: give a number"
             )
     if not 0.0 < value < math.inf:
         raise InputError(bad)
     return value
 
 
-def unit_seconds(unit: str, what: str = "unit of age") -> float:
+def unit_seconds(unit: str) -> float:
     """Give the seconds in a unit by its letter.
 
     Examples
@@ -84,7 +84,7 @@ def unit_seconds(unit: str, what: str = "unit of age") -> float:
     604800.0
     """
     if unit not in UNITS:
-        raise unknown(what, unit, UNITS)
+        raise unknown("unit of age", unit, UNITS)
     return UNITS[unit]
 
 

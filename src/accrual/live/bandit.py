@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Unpack, overload
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
-from accrual.live.added_features import add_feature
 from accrual.live.archive import refuse_archived
 from accrual.live.commit import ArmWatch, Ask, Commits, Decide, salt_of
 from accrual.live.config import (
@@ -34,7 +33,6 @@ from accrual.live.config import (
 from accrual.live.context_worth import ContextWorth, context_worth
 from accrual.live.contexts import about_bytes, stored_contexts
 from accrual.live.explain import Explanation, decision_to_explain, explain
-from accrual.live.fork import refuse_in_children
 from accrual.live.ledger import Decision
 from accrual.live.log_follower import LogFollower
 from accrual.live.prior import imported
@@ -113,7 +111,7 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
             for arm in store.arms(row.number)
             if not arm.retired
         ]
-        compare(name, given, row.config, playing, store.features(row.number))
+        compare(name, given, row.config, playing)
         given = with_limits(read(row.config, given.policy, name), options, name)
     return row, given
 
@@ -405,7 +403,6 @@ class Bandit:
         self._checks = AskChecks(given, self._follower, self._commits.turn)
         self._observer = Observer(store, row.number, given, self._follower)
         self._catch_up_thread: CatchUpThread | None = None
-        refuse_in_children(self)
         if owned and store.shared:
             self.follow()
 
@@ -623,14 +620,6 @@ class Bandit:
             raise unknown("arm", name, names)
         self._commits.submit((RetireArm(names.index(name)),))
 
-    def add_feature(self, name: str, declaration: Any) -> bool:
-        """Add a feature, which is missing in all decisions so far; what was learned stays.
-
-        Return False if there is this very feature already. The declaration is as in `features` when a
-        bandit is made: a list of levels, `bool`, or the two ends of a range.
-        """
-        return add_feature(self._commits, self._follower, name_of("a feature", name), declaration)
-
     def state(self) -> BanditState:
         """Return what is known of every arm."""
         with self._commits.turn:
@@ -681,7 +670,9 @@ class Bandit:
         return self._catch_up_thread.staleness()
 
     def close(self) -> None:
-        """Keep a snapshot for the next start, and let go of the store."""
+        """Keep a snapshot for the next start, and let go of the store. In a forked process, do nothing."""
+        if self._commits.forked:
+            return
         if self._catch_up_thread is not None:
             self._catch_up_thread.stop()
         with self._commits.turn:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import secrets
 import threading
 import zlib
@@ -238,10 +239,31 @@ class Commits:
         self._leader: _Caller | None = None  # the caller that is committing, or about to
         self._gate = threading.Lock()  # held while the queue or the leader changes
         self._sure = True  # whether the ledger is known to be where the log is
-        self.turn = threading.RLock()  # held while the log is written or the ledger is looked at
+        self._turn = threading.RLock()
+        self._process = os.getpid()
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process was forked from the one that opened the bandit, which goes on with it."""
+        return os.getpid() != self._process
+
+    @property
+    def turn(self) -> threading.RLock:
+        """The lock that is held while the log is written or the ledger is looked at.
+
+        A forked process is refused, before it waits for a thread that it does not have. The store belongs to
+        the parent process, and two ledgers in memory would differ without anyone noticing.
+        """
+        if self.forked:
+            raise InputError(
+                "this bandit was opened before this process was forked from another, which goes on with it; "
+                "open one here, after the fork"
+            )
+        return self._turn
 
     def submit(self, asks: Sequence[Ask]) -> list[Answer]:
         """Store what is asked, and return an answer for each ask; all is durable when this returns."""
+        turn = self.turn
         caller = _Caller(asks, sum([ask.n for ask in asks if isinstance(ask, Decide)]))
         with self._gate:
             self._queue.append(caller)
@@ -251,7 +273,7 @@ class Commits:
             if self._leader is not caller:
                 caller.ready.acquire()
             if self._leader is caller:
-                self._lead(caller)
+                self._lead(caller, turn)
         except BaseException:
             self._abandon(caller)
             raise
@@ -260,10 +282,10 @@ class Commits:
         assert caller.answers is not None
         return caller.answers
 
-    def _lead(self, leader: _Caller) -> None:
+    def _lead(self, leader: _Caller, turn: threading.RLock) -> None:
         """Commit for all callers that wait; then let the first that came meanwhile commit for the next."""
         callers: list[_Caller] = []
-        with self.turn:
+        with turn:
             try:
                 with self._gate:
                     callers, self._queue = self._queue, []

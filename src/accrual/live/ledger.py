@@ -16,7 +16,7 @@ from accrual.core.features import Features
 from accrual.core.groups import group_ends
 from accrual.core.jit import machine_code_for, native_tuple, python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
-from accrual.live.contexts import AboutArms, Declared, Stored, Visitors
+from accrual.live.contexts import AboutArms, Stored, Visitors
 from accrual.live.kernels import (
     CHOOSE,
     LATE,
@@ -38,9 +38,7 @@ from accrual.live.kernels import (
     none_pending,
     room_for,
     with_room,
-    with_width,
 )
-from accrual.live.stretches import stretches
 from accrual.live.watch import (
     ERROR,
     Alarms,
@@ -52,7 +50,6 @@ from accrual.live.watch import (
     no_guards,
     with_arms,
 )
-from accrual.live.widening import widened
 from accrual.policies.base import Policy, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
@@ -531,7 +528,6 @@ class Ledger:
         self,
         events: Events,
         contexts: Stored | None = None,
-        features: Sequence[Declared] = (),
         about: Sequence[bytes | None] = (),
     ) -> None:
         """Fold a stretch of a log.
@@ -540,37 +536,32 @@ class Ledger:
         ----------
         events : Events
         contexts : array, decisions x features, optional
-            Of its decisions, as for `decide`: a number for each feature that there is in the end.
-        features : sequence of pairs, optional
-            The features that it adds, in order: the name of each, and what it may be.
+            Of its decisions, as for `decide`.
         about : sequence of bytes, optional
             What is known about the arms that it adds, as a store keeps it.
         """
         new = iter(about)
-        for part, own, declared in stretches(self.visitors, events, contexts, features):
-            if self.visitors.any or own is not None:
-                made = int(np.count_nonzero(part.kind == Kind.DECISION))
-                if self.visitors.tell(made, self.decisions, own, made=True):
-                    self._bind()
-            done, kernels = 0, self.kernels
-            while (done := kernels.code.extend(kernels.held, done, part)) < len(part.kind):
-                kind = part.kind[done]
-                if kind == Kind.DECISION:
-                    self.pending_decisions = with_room(self.pending_decisions, 1)
-                    self._bind()
-                    continue
-                self.tick(float(part.at[done]))
-                if kind == Kind.ADD_ARM:
-                    cap, window = (python_function(get)(part, done) for get in (new_arm_cap, new_arm_window))
-                    self.add_arm(float(cap), float(window), next(new, None))
-                elif kind == Kind.RETIRE_ARM:
-                    self.retire_arm(int(part.arm[done]))
-                done += 1
-            if done:
-                self.now = float(part.at[-1])
-                self.decisions = int(self.pending_decisions.counts[NEXT])
-            if declared is not None:
-                self.add_feature(*declared)
+        if self.visitors.any or contexts is not None:
+            made = int(np.count_nonzero(events.kind == Kind.DECISION))
+            if self.visitors.tell(made, self.decisions, contexts, made=True):
+                self._bind()
+        done, kernels = 0, self.kernels
+        while (done := kernels.code.extend(kernels.held, done, events)) < len(events.kind):
+            kind = events.kind[done]
+            if kind == Kind.DECISION:
+                self.pending_decisions = with_room(self.pending_decisions, 1)
+                self._bind()
+                continue
+            self.tick(float(events.at[done]))
+            if kind == Kind.ADD_ARM:
+                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
+                self.add_arm(float(cap), float(window), next(new, None))
+            elif kind == Kind.RETIRE_ARM:
+                self.retire_arm(int(events.arm[done]))
+            done += 1
+        if done:
+            self.now = float(events.at[-1])
+            self.decisions = int(self.pending_decisions.counts[NEXT])
 
     def make_one(self, time: float, salt: int = 0, contexts: Stored | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
@@ -696,18 +687,6 @@ class Ledger:
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
         return params_of(self.policy, caps, self.window, self.visitors.width, self.arms.about_with(about))
-
-    def add_feature(self, name: str, kind: Any) -> None:
-        """Add a feature, which is missing in all decisions so far. What was learned stays."""
-        features = self.visitors.with_feature(name, kind)
-        missing, stats = widened(self.policy, self.arms.caps, self.window, self.stats, features)
-        self.visitors.add(features, self.decisions)
-        self.pending_decisions = with_width(self.pending_decisions, missing)
-        self.params = params_of(
-            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
-        )
-        self.statistics = statistics_of(self.policy, stats, len(self.arms))
-        self._bind()
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""

@@ -35,8 +35,6 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event
     arms = len(ledger.arms) + np.cumsum(added) - added
-    features = ledger.visitors.added + np.cumsum(kind == Kind.ADD_FEATURE) - 1
-    known = ledger.visitors.features is not None  # an observer's ledger has none, whatever the bandit has
     cap = getattr(events, event_column(Kind.ADD_ARM, "arm.cap"))
     window = np.where(
         made,
@@ -54,7 +52,6 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of no decision that there is": of_decision & ((decision < 0) | (decision >= decisions)),
         "is of no arm that there is": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
-        "is a feature out of order": (kind == Kind.ADD_FEATURE) & known & (arm != features),
         "is of no stream that there is": (kind == Kind.PIECE)
         & ((stream < REWARD) | (stream >= len(ledger.guardrails))),
         "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
@@ -69,9 +66,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
 
 # A ledger as bytes, and back: what its events come to, so that they need not be folded again.
 
-# 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features; 5: nothing
-# about arms
-_FORMAT = 6
+_FORMAT = 1  # of snapshots: one of another is not used
 _MOST = 900_000_000  # bytes: what a database takes in one piece
 
 Arrays = dict[str, npt.NDArray[Any]]

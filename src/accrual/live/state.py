@@ -253,7 +253,7 @@ class Observer:
         features = self._config.arm_features
         if len(self._about) < arms:
             self._about = [
-                None if features is None else features.read_back_bytes(arm.about or b"")
+                None if features is None or arm.about is None else features.read_back_bytes(arm.about)
                 for arm in self._store.arms(self._bandit)
             ]
         return self._about

@@ -164,7 +164,7 @@ def _until(stop: threading.Event, cell: Cell, store: Path) -> None:
         compute(cell, store)
 
 
-def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool = False) -> Summary:
+def run_cells(cells: Sequence[Cell], out: Path, executor: Executor) -> Summary:
     """Compute the cells that are not yet in ``out/cells``, and leave the others as they are.
 
     Parameters
@@ -174,8 +174,6 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
     out : Path
         The folder; made if need be, and ours alone while this runs.
     executor : Local or OnRay
-    fresh : bool
-        Compute again what is there.
 
     Raises
     ------
@@ -183,7 +181,7 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
         Where the folder cannot be written or is in use, or a file in it is damaged.
     """
     with alone(out) as store:
-        return fill(cells, store, executor, fresh)
+        return fill(cells, store, executor)
 
 
 @contextlib.contextmanager
@@ -206,7 +204,10 @@ def alone(out: Path) -> Iterator[Path]:
 
 
 def fill(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = False) -> Summary:
-    """Do what `run_cells` does, for a caller that holds the folder's lock already (see `alone`)."""
+    """Do what `run_cells` does, for a caller that holds the folder's lock already (see `alone`).
+
+    If `fresh`, compute again what is there.
+    """
     need("pyarrow.parquet", "frames")
     started = time.monotonic()
     for cell in cells if fresh else ():

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, unknown
-from accrual.core.features import Features, all_features
+from accrual.core.features import Features
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
 from accrual.live.commit import Decide
@@ -66,8 +66,8 @@ class ServedBandit:
         self.learn_arms()
         self._state: tuple[float, BanditState] | None = None
         self._winner: str | None = None
-        # When as many decisions have closed it is found anew; arms and features there were; and what it was.
-        self._worth: tuple[float, tuple[Any, ...], ContextWorth] | None = None
+        # When as many decisions have closed it is found anew; arms there were; and what it was.
+        self._worth: tuple[float, list[bool], ContextWorth] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Return whether the names of these arms have been read."""
@@ -120,7 +120,7 @@ class ServedBandit:
         """
         state = self.state()
         closed = state.decisions - state.pending
-        judged = ([arm.retired for arm in state.arms], len(state.features))
+        judged = [arm.retired for arm in state.arms]
         kept = self._worth
         if kept is None or kept[0] <= closed or kept[1] != judged:
             worth = self.bandit.context_worth()
@@ -140,14 +140,9 @@ class ServedBandit:
         """Read up to `limit` events of the log beyond a position."""
         return self._store.read(self._number, after, limit)
 
-    def features(self) -> Features | None:
-        """Read all features from the store: another process may have added some that are not folded yet."""
-        if "features" not in self.config:
-            return None
-        return all_features(Features.read(self.config["features"]), self._store.features(self._number))
-
-    def contexts(self, events: Events, features: Features | None) -> dict[int, dict[str, Any]]:
+    def contexts(self, events: Events) -> dict[int, dict[str, Any]]:
         """Read whom the decisions of a stretch of the log were for, by id; empty without features."""
+        features = self.bandit.features
         ids = events.decision[events.kind == Kind.DECISION].tolist()
         if features is None or not ids:
             return {}

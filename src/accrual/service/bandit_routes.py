@@ -37,7 +37,6 @@ from accrual.service.messages import (
     HistoryOut,
     LevelOut,
     NewArmIn,
-    NewFeatureIn,
     NotServedOut,
     PairOut,
     ReasonOut,
@@ -143,8 +142,6 @@ class BanditRoutes:
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
             Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
                       takes=RetireIn),
-            Operation("addFeature", "POST", f"{_AT}/features", "admin", self.add_feature, DoneOut,
-                      takes=NewFeatureIn),
             Operation("listDecisions", "GET", f"{_AT}/decisions", "read", self.recent, RecentOut,
                       query=RecentQuery),
             Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
@@ -229,18 +226,6 @@ class BanditRoutes:
         served = await self._find(call)
         arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
         return _done(await _one(served, RetireArm(arm)))
-
-    async def add_feature(self, call: Call) -> DoneOut:
-        """Add a feature, missing in all decisions so far. The same request again is no error."""
-        served, given = await self._find(call), call.body
-        try:
-            ((name, kind),) = Features.read({given.name: given.declaration}).kinds.items()
-            new = await self._bandits.read(lambda: served.bandit.add_feature(name, kind))
-        except InputError as error:
-            features = served.bandit.features
-            taken = features is not None and given.name in features.kinds
-            raise Refusal("conflict" if taken else "invalid", str(error)) from None
-        return DoneOut(status="stored" if new else "again")
 
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first; none that come from an old log."""
@@ -362,10 +347,7 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
-    features = served.features()
-    contexts = served.contexts(events, features)
-    written = [] if features is None else list(features.written().items())
-    added = written[len(served.config.get("features", ())) :]
+    contexts = served.contexts(events)
     streams = [name for name, *_ in served.config.get("guardrails", ())]
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
@@ -380,8 +362,6 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             row |= {"value": event["value"], "age": event["age"]}
             if event[_STREAM] != REWARD:
                 row["stream"] = streams[event[_STREAM]]
-        elif kind == Kind.ADD_FEATURE:
-            row["feature"], row["declaration"] = added[event["arm"]]
         elif kind != Kind.CLOSE:
             row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.DECISION:

@@ -413,19 +413,6 @@ class RetireIn(Struct, forbid_unknown_fields=True):
     name: ArmName
 
 
-class NewFeatureIn(Struct, forbid_unknown_fields=True):
-    """A feature to be added."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_MOST)]
-    declaration: Annotated[
-        FeatureIn,
-        Meta(description='What it may be: a list of levels, a range of two numbers, or "bool".'),
-    ]
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-
-
 class CloseIn(Struct, forbid_unknown_fields=True):
     """What closing a decision takes: nothing. A body may be left out."""
 
@@ -462,9 +449,7 @@ class BanditOut(Struct):
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
-    features: (
-        Annotated[FeaturesIn, Meta(description="Those it was made with; the state has all of them.")] | None
-    ) = None
+    features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
     guardrails: GuardrailsIn = {}
     imported: Annotated[
@@ -637,7 +622,7 @@ class EventOut(Struct, omit_defaults=True):
     """A row of the log."""
 
     seq: int
-    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm", "add_feature"]
+    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm"]
     at: float
     decision: int | UnsetType = UNSET
     arm: str | UnsetType = UNSET
@@ -649,10 +634,6 @@ class EventOut(Struct, omit_defaults=True):
     cap: float | UnsetType = UNSET
     about: (
         Annotated[ContextIn, Meta(description="What is known about an arm that was added.")] | UnsetType
-    ) = UNSET
-    feature: Annotated[str, Meta(description="The name of a feature that was added.")] | UnsetType = UNSET
-    declaration: (
-        Annotated[FeatureIn, Meta(description="What a feature that was added may be.")] | UnsetType
     ) = UNSET
     context: (
         Annotated[ContextIn, Meta(description="Whom a decision was for, where the bandit has features.")]

@@ -131,9 +131,6 @@ class MemoryStore:
     def arms(self, bandit: int) -> list[StoredArm]:
         return list(self._log(bandit).lookup.arms)
 
-    def features(self, bandit: int) -> list[bytes]:
-        return list(self._log(bandit).lookup.features)
-
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         rows = self._log(bandit).rows.decision
         return rows[id] if 0 <= id < len(rows) else None

@@ -22,11 +22,9 @@ import numpy as np
 import pytest
 
 from accrual.core.errors import InputError
-from accrual.core.features import feature_bytes, padded
 from accrual.store.base import (
     ERASE_AT,
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -268,26 +266,6 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         finally:
             store.close()
 
-    # Features.
-
-    def test_features_are_added(self, store: Store) -> None:
-        """As events that carry what was declared; a context from before has the new one missing."""
-        bandit = _rounds(store)
-        old = NewDecisions((0,), (80.0,), key="k", contexts=(bytes(8),))
-        new = [feature_bytes("new", bool), feature_bytes("plän", ["free", "\N{SNOWMAN}"])]
-        store.append(bandit, [old, AddFeature(0, new[0])], 0.0)
-        store.append(bandit, [AddFeature(1, new[1])], 0.0)
-        assert store.features(bandit) == new
-        assert event_tuples(store.read(bandit, 3, 10)) == [
-            (4, Kind.ADD_FEATURE, 1.0, -1, 0, 0.0, 0.0), (5, Kind.ADD_FEATURE, 1.0, -1, 1, 0.0, 0.0)
-        ]  # fmt: skip
-        for context, status in ((padded(bytes(8), 3), Status.AGAIN), (bytes(24), Status.CONFLICT)):
-            (again,) = store.append(bandit, [old._replace(contexts=(context,))], 0.0)
-            assert again.status is status
-        assert store.contexts(bandit, 0, 1) == [bytes(8)]
-        other = store.create("other", {}, [JAZZ], rounds=True, now=0.0).number
-        assert store.features(other) == []
-
     # Reading.
 
     def test_blocks_make_up_the_log(self, store: Store) -> None:
@@ -410,7 +388,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         bandit = _rounds(store)
         store.append(
             bandit,
-            [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1), _FEATURE],
+            [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)],
             0.0,
         )
         store.save_snapshot(bandit, 3, "form", b"body")
@@ -421,7 +399,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             assert before == _all_of(store, bandit)
             assert store.load_snapshot(bandit, "form") == (3, b"body")
             answers = store.append(
-                bandit, [decide(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), _FEATURE], 0.0
+                bandit, [decide(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1)], 0.0
             )
             assert {answer.status for answer in answers} == {Status.AGAIN}
             assert answers[0].arms == (0, 1)
@@ -436,12 +414,9 @@ def _answered(store: Store, bandit: int, append: Append, expected: list[Answer])
     return answers
 
 
-_FEATURE = AddFeature(0, feature_bytes("new", bool))
-
-
 def _all_of(store: Store, bandit: int) -> Any:
     events = event_tuples(store.read(bandit, 0, 100))
-    return store.find("plays"), store.arms(bandit), store.features(bandit), events
+    return store.find("plays"), store.arms(bandit), events
 
 
 def _rounds(store: Store) -> int:
@@ -468,8 +443,6 @@ def _random(dice: random.Random, now: float) -> StoreRequest:
         )
     if kind < 0.26:
         return CloseDecision(decision) if kind < 0.24 else RetireArm(dice.randrange(4))
-    if kind < 0.28:
-        return AddFeature(dice.randrange(4), feature_bytes(dice.choice("xyz"), bool))
     if kind < 0.32:
         about = dice.choice([None, None, bytes(8), bytes(16)])
         return AddArm(dice.choice("xyz"), dice.choice([1.0, 2.0]), 80.0, about)

@@ -18,7 +18,6 @@ from accrual.live.kernels.pending import (
     open_rows,
     room_for,
     with_room,
-    with_width,
 )
 from accrual.live.kernels.state import CHOOSE, OF_ARM, OVER, RECENT, KernelState, Rules
 
@@ -47,5 +46,4 @@ __all__ = [
     "open_rows",
     "room_for",
     "with_room",
-    "with_width",
 ]

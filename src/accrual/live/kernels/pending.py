@@ -251,12 +251,6 @@ def with_room(old: Pending, more: int) -> Pending:
     return Pending(old.counts, where, rows, paid, contexts=contexts, **rings)
 
 
-def with_width(old: Pending, missing: Floats) -> Pending:
-    """Return arrays that hold the same decisions, of whom the policy saw these further numbers."""
-    more = np.tile(missing, (len(old.contexts), 1))
-    return old._replace(contexts=np.concatenate([old.contexts, more], axis=1))
-
-
 def _power(least: int) -> int:
     """Return the least power of two that is at least this."""
     return 1 << (int(least) - 1).bit_length()

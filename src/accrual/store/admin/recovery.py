@@ -74,7 +74,7 @@ def recover_file(address: Address, path: str | os.PathLike[str], until: float | 
 
 def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[str]:
     report = []
-    migrate.upgrade(f"sqlite:///{to}")
+    migrate.make_tables(f"sqlite:///{to}")
     with (
         closing(migrate.connect_sqlite(copy, "rw")) as source,
         closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target,

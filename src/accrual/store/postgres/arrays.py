@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from accrual.store.base import (
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -25,7 +24,6 @@ from accrual.store.events import EVENT_COLUMNS, NONE, PACKED, Events, Kind
 _STATUSES = (Status.STORED, Status.AGAIN, Status.CONFLICT, Status.UNKNOWN, Status.FUTURE, Status.EARLY)
 _HEADER = 20  # bytes before the elements of an array of one dimension
 
-STORED = _STATUSES.index(Status.STORED)
 _TYPES = {"i": "BIGINT", "f": "FLOAT8"}  # by the kind of numpy's type
 
 Columns = tuple[list[Any], ...]
@@ -118,10 +116,6 @@ def _arguments(request: StoreRequest) -> dict[str, Any]:
     if isinstance(request, AddArm):
         return values | {
             "kinds": Kind.ADD_ARM, "amounts": request.cap, "ages": request.window, "names": request.name
-        }  # fmt: skip
-    if isinstance(request, AddFeature):
-        return values | {
-            "kinds": Kind.ADD_FEATURE, "subjects": request.number, "names": request.declared.decode()
         }  # fmt: skip
     return values | {"subjects": request.arm}  # type: ignore[union-attr]
 

@@ -1,7 +1,7 @@
 """Bandits in PostgreSQL, for many workers at once.
 
 The driver is asynchronous and lives in a thread of its own; any number of threads may use one store.
-An append is one call of a function that the migrations put into the database: one round trip, one
+An append is one call of a function of the schema: one round trip, one
 transaction.
 """
 
@@ -25,10 +25,9 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    same_contexts,
 )
 from accrual.store.checksums import checked_snapshot, digest
-from accrual.store.events import ADDED_FEATURES, PACKED, BanditTableRow, DecisionRow, Events, quoted
+from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Events, quoted
 from accrual.store.migrate import VERSION_TABLE
 from accrual.store.postgres.arrays import append_query, column, decode, encode, event_query
 from accrual.store.postgres.pool import PostgresPool
@@ -201,10 +200,6 @@ class PostgresStore:
         """Return all arms that there have been, in the order of their numbers."""
         return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
 
-    def features(self, bandit: int) -> list[bytes]:
-        """Return the features that were added later, in the order of their numbers."""
-        return [row[0] for row in self._pool.rows(ADDED_FEATURES, bandit)]
-
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return one decision; None if there is none of this id."""
         rows = self._pool.rows(_DECISION, bandit, id)
@@ -276,7 +271,7 @@ async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, an
         await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts or ()))
     elif answer.status is Status.AGAIN:
         rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
-        if not same_contexts([row[0] for row in rows], request.contexts):
+        if [row[0] for row in rows] != list(request.contexts or ()):
             return Answer(Status.CONFLICT)
     return answer
 

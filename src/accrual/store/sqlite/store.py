@@ -41,17 +41,7 @@ from accrual.store.checksums import (
     digest,
     seal_list,
 )
-from accrual.store.events import (
-    PACKED,
-    BanditTableRow,
-    DecisionRow,
-    Event,
-    Events,
-    HeadRow,
-    block_events,
-    pack,
-    unpack,
-)
+from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Event, Events, HeadRow, pack, unpack
 from accrual.store.sqlite.file import SQLiteFile
 from accrual.store.sqlite.rows import (
     ADD,
@@ -60,7 +50,6 @@ from accrual.store.sqlite.rows import (
     context_rows,
     decision_row,
     event_rows,
-    feature_rows,
     head_row,
 )
 
@@ -258,9 +247,6 @@ class SQLiteStore:
     def arms(self, bandit: int) -> list[StoredArm]:
         return self._file.read(lambda connection: arm_rows(connection, bandit))
 
-    def features(self, bandit: int) -> list[bytes]:
-        return self._file.read(lambda connection: feature_rows(connection, bandit))
-
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         def find(connection: sqlite3.Connection) -> DecisionRow | None:
             head = head_row(connection, bandit)
@@ -337,7 +323,7 @@ def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int)
     ):
         if digest(bandit, seq, body) != was:
             raise damaged(f"the block of events up to {seq}")
-        parts.append(block_events(body, seq))
+        parts.append(np.frombuffer(body, PACKED))
         last = seq
         if last >= upto:
             break

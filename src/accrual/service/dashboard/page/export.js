@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { $, h, say } from "./dom.js";
 import { count } from "./words.js";
 
-const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity", "stream", "feature"];
+const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity", "stream"];
 const PAGE = 10_000; // events of one request
 const MOST = 1_000_000; // events of a file: all of them are held in memory
 
