@@ -26,6 +26,7 @@ class Backend(Protocol):
 
     several_workers: bool  # whether several processes may write to one database
     makes_itself: bool  # whether a database that is not there is made when it is first opened
+    saved_by: str  # the command that copies a database of any schema version
 
     def open_store(self, address: Address, readonly: bool) -> Store:
         """Open the store."""
@@ -60,6 +61,7 @@ class SQLiteBackend:
 
     several_workers = False
     makes_itself = True
+    saved_by = "accrual db backup"
 
     def open_store(self, address: Address, readonly: bool) -> Store:
         from accrual.store.sqlite import SQLiteStore
@@ -120,6 +122,7 @@ class PostgresBackend:
 
     several_workers = True
     makes_itself = False
+    saved_by = "pg_dump"
 
     def open_store(self, address: Address, readonly: bool) -> Store:
         from accrual.store.postgres import PostgresStore

@@ -43,7 +43,7 @@ def check(found: str | None, address: Address) -> None:
     if found in REVISIONS:
         raise InputError(
             f"{address} has tables of schema version {found} and this version of accrual needs {NEEDED}; "
-            f"make a backup, then: accrual db upgrade {address}"
+            f"save it with {backend_of(address).saved_by}, then: accrual db upgrade {address}"
         )
     raise InputError(
         f"{address} has tables of schema version {found!r}, made by a newer accrual; this one "
@@ -122,6 +122,11 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         raise InputError(f"cannot open {address}: {one_line(error)}") from None
 
 
+def left_beside(place: str) -> list[str]:
+    """Return the files that lie beside a database and that SQLite takes for a part of it."""
+    return [file for file in (f"{place}-wal", f"{place}-shm", f"{place}-journal") if os.path.lexists(file)]
+
+
 def upgrade_sqlite(address: Address) -> None:
     """Upgrade a SQLite file, or make a new one."""
     if os.path.lexists(address.place):
@@ -130,6 +135,13 @@ def upgrade_sqlite(address: Address) -> None:
         return
     # A new one appears whole or not at all, and only where there is none.
     place = os.path.realpath(address.place)
+    stale = left_beside(place)
+    if stale and not os.path.lexists(place):  # otherwise another process has made the file meanwhile
+        raise InputError(
+            f"there is no {place}, but {' and '.join(stale)} of an earlier database, which SQLite would "
+            "take for a part of the new one; put the earlier database back, or, to begin anew, move away "
+            f"{' and '.join(stale)}"
+        )
     partial = f"{place}.{os.urandom(8).hex()}.new"
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
