@@ -15,7 +15,9 @@ _WORDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}  # the unit
 _TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdwy])\s*")
 
 
-def parse_duration(given: str | timedelta, name: str = "window", least: float | None = None) -> float:
+def parse_duration(
+    given: str | timedelta, name: str = "window", least: float | None = None, most: float = math.inf
+) -> float:
     """Read a length of time as seconds.
 
     Parameters
@@ -26,22 +28,26 @@ def parse_duration(given: str | timedelta, name: str = "window", least: float | 
         What an error calls it.
     least : float, optional
         The shortest that is accepted, in seconds; anything above 0 unless given.
+    most : float, optional
+        The longest that is accepted, in seconds.
 
     Examples
     --------
     >>> parse_duration("36h"), parse_duration("1.5d"), parse_duration("2w"), parse_duration("1y")
     (129600.0, 129600.0, 1209600.0, 31536000.0)
     """
+    shown = str(given) if isinstance(given, timedelta) else repr(given)
     if isinstance(given, timedelta):
         seconds = given.total_seconds()
     else:
         found = _TEXT.fullmatch(given)
         seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
     if not (math.isfinite(seconds) and (seconds > 0.0 if least is None else seconds >= least)):
-        shown = str(given) if isinstance(given, timedelta) else repr(given)
         raise InputError(
             f"{name} must be a time such as 60d, 12h or 30m (units: s, m, h, d, w, y), not {shown}"
         )
+    if seconds > most:
+        raise InputError(f"{name} must be at most {exact_duration(most)}, not {shown}")
     return seconds
 
 

@@ -147,7 +147,7 @@ class Features:
         if kind is bool and (given is bool or given is np.bool_):
             return 1.0 if value else 0.0
         if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
-            return float(value)
+            return value + 0.0  # 0.0 for -0.0: they are one number
         if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
             return math.nan
         if kind is bool:
@@ -156,7 +156,7 @@ class Features:
             if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
                 raise InputError(f"the feature {name!r} must be a number, not {value!r}")
             if -VALUE_MOST <= value <= VALUE_MOST:
-                return float(value)
+                return float(value) + 0.0
             raise InputError(
                 f"the feature {name!r} must be a number of at most {VALUE_MOST:g} in size, not {value!r}"
             )

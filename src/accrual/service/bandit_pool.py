@@ -18,6 +18,7 @@ from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
 from accrual.live.archive import archive, delete, erase_due, restore
 from accrual.live.bandit import Bandit
+from accrual.live.clock import SteadyClock
 from accrual.live.commit import Decide
 from accrual.live.config import arm_read
 from accrual.live.context_worth import ContextWorth
@@ -183,6 +184,7 @@ class BanditPool:
         self._refolds = ThreadPoolExecutor(1, "refold")  # so that other requests do not wait for these
         self._refolding = 0
         self.queue_limit = QueueLimit(queue)
+        self._clock = SteadyClock(store.clock)
         self._stored = -math.inf  # when something could last be stored, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
@@ -228,7 +230,7 @@ class BanditPool:
             if grace is None:
                 row = await self.read(lambda: archive(self._store, name))
             else:
-                row = await self.read(lambda: delete(self._store, name, grace))
+                row = await self.read(lambda: delete(self._store, name, grace, self._clock))
         except InputError as error:
             raise Refusal("invalid", str(error)) from None
         await self._let_go(name)
@@ -322,8 +324,7 @@ class BanditPool:
         Those that another process has archived are let go, and those whose time has come are erased.
         """
         self.failures.clear()
-        for name in await self.read(lambda: erase_due(self._store)):
-            log.warning("a deleted bandit was erased", extra={"bandit": name})
+        await self._erase_due()
         for row in await self.rows():
             if ARCHIVED in row.config:
                 await self._let_go(row.name)
@@ -335,6 +336,13 @@ class BanditPool:
             except StoreError as error:
                 self._failed(row.name, error)
         self._metrics.not_served.set(len(self.failures))
+
+    async def _erase_due(self) -> None:
+        try:
+            for name in await self.read(lambda: erase_due(self._store, self._clock)):
+                log.warning("a deleted bandit was erased", extra={"bandit": name})
+        except StoreError as error:  # such as a clock that has leapt; the next look tries again
+            log.error("nothing can be erased", extra={"error": str(error)})
 
     async def check(self) -> None:
         """Raise an error if nothing can be stored now: the disk is full, or the database is out of reach.

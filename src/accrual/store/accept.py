@@ -121,7 +121,7 @@ class Acceptance:
 
     def begin(self, now: float, skew: float) -> None:
         """Set the time of the requests that follow, by the caller's clock."""
-        self._at = self._last if self._rounds or now < self._last else now
+        self._at = self._last if self._rounds or now < self._last else now + 0.0  # 0.0 for -0.0
         self._skew = skew
 
     def accept(self, requests: Sequence[StoreRequest]) -> list[Answer]:
@@ -148,7 +148,7 @@ class Acceptance:
 
     def _accept_piece(self, request: NewPiece) -> Answer:
         id_, value, age, key, stream = (
-            request.decision, request.value, request.age, request.key, request.stream
+            request.decision, request.value + 0.0, request.age, request.key, request.stream
         )  # fmt: skip
         known = self._decision(id_)
         if known is None:
@@ -165,6 +165,8 @@ class Acceptance:
                 age = request.when - made
                 early = age < -self._skew
                 age = max(age, 0.0)
+        else:
+            age += 0.0
         if early:
             return _EARLY
         if stated and made + age > at + self._skew:
@@ -298,7 +300,7 @@ _EVENTS: dict[type, Callable[..., Event]] = {
         {
             **_SAME,
             "decision": "request.decision",
-            "value": "request.value",
+            "value": "request.value + 0.0",  # 0.0 for -0.0, as it is stored
             "age": "answer.age",
             "stream": "-1 if request.stream is None else request.stream",
         },

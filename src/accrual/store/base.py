@@ -47,6 +47,8 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+NUMBERS_END = 2**63  # ids and positions are below it
+
 # What a caller may ask to have stored.
 
 
@@ -153,7 +155,7 @@ class Answer(NamedTuple):
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
     propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
-    contexts: tuple[bytes | None, ...] | None = None  # of decisions that were stored before; None for none
+    contexts: tuple[bytes | None, ...] | None = None  # of the decisions, as stored; None for none
 
 
 class StoredArm(NamedTuple):
@@ -237,7 +239,7 @@ class Store(Protocol):
 
         A request that cannot be stored changes nothing and keeps no other from being stored; its answer
         is the status alone. An exception (`StoreError`) means that nothing is known to have been
-        stored. Each request finds what those before it left:
+        stored. Each request finds what those before it left. -0.0 is stored as 0.0:
 
         - `NewDecisions`: unknown if one of its arms is. Its key known: again with the decisions there are,
           whatever arms it brings now, if they are as many and for the same contexts;

@@ -32,10 +32,10 @@ _T = TypeVar("_T")
 class _MemoryLog:
     """The log of one bandit."""
 
-    def __init__(self, row: BanditRow) -> None:
+    def __init__(self, row: BanditRow, now: float) -> None:
         self.row = row
         self.lookup = LogLookup()
-        head = HeadRow(bandit=row.number, seq=0, at=0.0, decisions=0, arms=0)
+        head = HeadRow(bandit=row.number, seq=0, at=0.0 if row.rounds else now, decisions=0, arms=0)
         self.acceptance = Acceptance(self.lookup, head, row.rounds)
         self.rows = self.acceptance.rows  # all that there have been: rows are only added
 
@@ -78,7 +78,7 @@ class MemoryStore:
         with self._lock:
             if self.find(name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            log = _MemoryLog(BanditRow(self._made, name, dict(config), rounds))
+            log = _MemoryLog(BanditRow(self._made, name, dict(config), rounds), now)
             for part in (Requests(arms, now), *history):
                 log.append(*part)
             self._logs[self._made] = log

@@ -105,6 +105,11 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         raise InputError(f"cannot open {address}: {one_line(error)}") from None
 
 
+def left_beside(place: str) -> list[str]:
+    """Return the files that lie beside a database and that SQLite takes for a part of it."""
+    return [file for file in (f"{place}-wal", f"{place}-shm", f"{place}-journal") if os.path.lexists(file)]
+
+
 def make_sqlite_tables(address: Address) -> None:
     """Make the tables in a SQLite file, and the file where there is none."""
     if os.path.lexists(address.place):
@@ -113,6 +118,13 @@ def make_sqlite_tables(address: Address) -> None:
         return
     # A new one appears whole or not at all, and only where there is none.
     place = os.path.realpath(address.place)
+    stale = left_beside(place)
+    if stale and not os.path.lexists(place):  # otherwise another process has made the file meanwhile
+        raise InputError(
+            f"there is no {place}, but {' and '.join(stale)} of an earlier database, which SQLite would "
+            "take for a part of the new one; put the earlier database back, or, to begin anew, move away "
+            f"{' and '.join(stale)}"
+        )
     partial = f"{place}.{os.urandom(8).hex()}.new"
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

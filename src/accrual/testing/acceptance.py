@@ -155,6 +155,30 @@ CASES: dict[str, Case] = {
             (CloseDecision(7), _UNKNOWN),
         ]),
     ]),
+    "an id that no column can hold is unknown, and the others are stored": Case(False, [
+        _one(0.0),
+        Append(0.0, [
+            (NewPiece(2**63, 0.5), _UNKNOWN),
+            (NewPiece(-(2**63) - 1, 0.5, age=0.0), _UNKNOWN),
+            (NewPiece(2**200, 0.5, key="k"), _UNKNOWN),
+            (NewPiece(0, 0.5), _stored(4, 0.0)),
+            (CloseDecision(2**63), _UNKNOWN),
+            (RetireArm(2**63), _UNKNOWN),
+            (decide(0, 2**63), _UNKNOWN),
+            (NewPiece(2**63 - 1, 0.5), _UNKNOWN),
+            (decide(0), _decided(5, 0.0, 1, 0)),
+        ]),
+    ]),
+    "0.0 and -0.0 are one number": Case(False, [
+        _one(0.0),
+        Append(0.0, [
+            (NewPiece(0, -0.0, age=-0.0, key="k"), _stored(4, 0.0)),
+            (NewPiece(0, 0.0, age=0.0, key="k"), _again(4, 0.0)),
+            (NewPiece(0, 0.0, age=0.0), _stored(5, 0.0)),
+            (NewPiece(0, -0.0, age=-0.0), _again(5, 0.0)),
+            (NewPiece(0, -0.0, when=-0.0), _again(5, 0.0)),
+        ]),
+    ]),
     "a stated age that the decision has not reached is refused until it has, but for the skew": Case(False, [
         _one(10.0),
         Append(12.0, [(NewPiece(0, 0.5, age=3.0, key="a"), _FUTURE), (NewPiece(0, 0.5, when=13.0), _FUTURE)]),

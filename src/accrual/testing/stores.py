@@ -214,6 +214,22 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         assert row.context == contexts[1]
         assert store.contexts(bandit, 3, 9) == []
 
+    def test_a_key_is_for_the_same_contexts_or_for_none(self, store: Store) -> None:
+        """Stored with contexts and sent again without is a conflict, as is the other way round."""
+        bandit = _rounds(store)
+        personal = NewDecisions((0, 1), (80.0, 80.0), key="p", contexts=(bytes(8), b"\xff" * 8))
+        plain = NewDecisions((0,), (80.0,), key="q")
+        requests = [personal, personal._replace(contexts=None), plain, plain._replace(contexts=(bytes(8),))]
+        for first in (Status.STORED, Status.AGAIN):
+            answers = store.append(bandit, requests, 0.0)
+            wanted = [first, Status.CONFLICT] * 2
+            assert [answer.status for answer in answers] == wanted
+            assert [answer.contexts for answer in answers] == [personal.contexts, None, None, None]
+            # One at a time too: a store may do more for requests that bring contexts.
+            assert store.append(bandit, requests[1:2], 0.0)[0] == Answer(Status.CONFLICT)
+            assert store.append(bandit, requests[3:], 0.0)[0] == Answer(Status.CONFLICT)
+        assert store.contexts(bandit, 0, 9) == [*(personal.contexts or ()), None]
+
     # What becomes of requests.
 
     @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -305,6 +321,34 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         again = store.append(bandit, [NewPiece(0, v, age=0.1 + 0.2, key=str(v)) for v in values], 2e9)
         assert {answer.status for answer in again} == {Status.AGAIN}
 
+    def test_minus_zero_is_stored_as_zero(self, tmp_path: Path) -> None:
+        """As value, as age and as time; in the log and in what is read when the store is opened again."""
+        store = self.open_store(tmp_path)
+        bandit = store.create("plays", {}, [JAZZ], rounds=False, now=-0.0).number
+        store.append(bandit, [decide(0), NewPiece(0, -0.0, age=-0.0), NewPiece(0, -0.0)], now=-0.0)
+        for _ in range(2):
+            events = store.read(bandit, 0, 10)
+            assert not any(np.signbit(column).any() for column in (events.at, events.value, events.age))
+            if self.durable:
+                store.close()
+                store = self.open_store(tmp_path)
+        store.close()
+
+    def test_nothing_has_an_id_that_no_column_can_hold(self, store: Store) -> None:
+        """Decisions, contexts and positions beyond 2**63 are not there, which is no error."""
+        bandit = _clocked(store, 0)
+        for number in (2**63 - 1, 2**63, 2**200):
+            assert store.decision(bandit, number) is None
+            assert store.contexts(bandit, number, 5) == []
+            assert len(store.read(bandit, number, 5).seq) == 0
+
+    def test_a_log_may_begin_before_1970(self, store: Store) -> None:
+        """The first event has the caller's time, whatever that is; those of a prior may lie so far back."""
+        bandit = store.create("plays", {}, [JAZZ], rounds=False, now=-1e9).number
+        (decided, piece) = store.append(bandit, [decide(0), NewPiece(0, 0.5)], now=-1e9 + 60.0)
+        assert (decided.at, piece.at, piece.age) == (-1e9 + 60.0, -1e9 + 60.0, 0.0)
+        assert store.read(bandit, 0, 10).at.tolist() == [-1e9, -1e9 + 60.0, -1e9 + 60.0]
+
     def test_waiting_ends_with_an_event(self, store: Store) -> None:
         """Or in time, without one."""
         bandit = _rounds(store)
@@ -354,6 +398,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             assert events == [row[1:] for row in event_tuples(plain.read(other, 0, 100_000))]
             assert len(events) > 200
             assert store.arms(mine) == plain.arms(other)
+            assert store.contexts(mine, 0, 10_000) == plain.contexts(other, 0, 10_000)
 
     def test_one_of_many_threads_is_first(self, store: Store) -> None:
         """Eight threads bring the same pieces and decisions: each is stored once, and all agree."""
@@ -438,16 +483,16 @@ def _random(dice: random.Random, now: float) -> StoreRequest:
     if kind < 0.2:
         arms = [dice.randrange(3) for _ in range(dice.choice([1, 1, 3]))]
         key = dice.choice([None, None, str(dice.randrange(30))])
-        return NewDecisions(
-            tuple(arms), tuple(dice.choice([20.0, 80.0]) for _ in arms), dice.randrange(9), key
-        )
+        contexts = dice.choice([None, None, tuple(bytes([dice.randrange(2)]) * 8 for _ in arms)])
+        windows = tuple(dice.choice([20.0, 80.0]) for _ in arms)
+        return NewDecisions(tuple(arms), windows, dice.randrange(9), key, contexts=contexts)
     if kind < 0.26:
         return CloseDecision(decision) if kind < 0.24 else RetireArm(dice.randrange(4))
     if kind < 0.32:
         about = dice.choice([None, None, bytes(8), bytes(16)])
         return AddArm(dice.choice("xyz"), dice.choice([1.0, 2.0]), 80.0, about)
-    value = dice.choice([0.0, 0.25, 0.5])
-    stated = dice.choice([0.0, 1.0, 2.0, 19.0, 20.0, 90.0])
+    value = dice.choice([0.0, -0.0, 0.25, 0.5])
+    stated = dice.choice([0.0, -0.0, 1.0, 2.0, 19.0, 20.0, 90.0])
     return dice.choice(
         [NewPiece(decision, value, key=key), NewPiece(decision, value, stated, None, key),
          NewPiece(decision, value, None, now - stated, key)]

@@ -44,8 +44,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     """
     address = parse(url)
     check_place(Path(path), again=True)
-    with replacing(path) as partial:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with replacing(path, private=True) as partial:
         backend_of(address).backup(address, partial)
         _sync(partial)
     _sync(Path(os.path.realpath(path)).parent)
@@ -58,14 +57,13 @@ def check_place(path: Path, again: bool) -> None:
     `again`, a backup may lie there, which is replaced if no process has it open.
     """
     place = os.path.realpath(path)
-    files = [place + end for end in ("", "-wal", "-shm", "-journal")]
-    there = [file for file in files if os.path.lexists(file)]
+    there = [place] * os.path.lexists(place) + migrate.left_beside(place)
     if again and there == [place]:
         FileLock(place, f"{path} is open for writing; back up to another place").release()
     elif there:
         raise InputError(
             f"there is {' and '.join(there)} already; take another place, or move away all files that "
-            f"belong together: {', '.join(files)}"
+            f"belong together: {', '.join(place + end for end in ('', '-wal', '-shm', '-journal'))}"
         )
 
 
@@ -81,8 +79,7 @@ def restore_file(address: Address, path: str | os.PathLike[str]) -> None:
     """Restore a backup to a SQLite file; see `restore`."""
     check_place(Path(address.place), again=False)
     place = Path(os.path.realpath(address.place))
-    with replacing(place.with_name(f"{place.name}.restored")) as partial:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with replacing(place.with_name(f"{place.name}.restored"), private=True) as partial:
         copy_file(sqlite_address(os.path.abspath(path)), partial)
         _one_file(partial)
         _sync(partial)
@@ -110,6 +107,7 @@ def copy_file(address: Address, to: str | os.PathLike[str]) -> None:
             closing(sqlite3.connect(to)) as target,
         ):
             source.backup(target)
+        _one_file(Path(to))
     except SQLITE_ERRORS as error:
         raise InputError(f"cannot copy {address}: {one_line(error)}") from None
 
@@ -140,7 +138,7 @@ def finish(target: sqlite3.Connection) -> None:
 
 
 def _one_file(path: Path) -> None:
-    """Move the write-ahead log of a SQLite file into it, so that it is one file."""
+    """Move the write-ahead log of a SQLite file into it, so that it is one file, also while it is read."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
 

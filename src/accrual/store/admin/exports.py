@@ -161,7 +161,7 @@ def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str
     arrow, parquet = need("pyarrow", "fit"), need("pyarrow.parquet", "fit")
     count = 0
     with ExitStack() as stack:
-        partial = stack.enter_context(replacing(path))
+        partial = stack.enter_context(replacing(path, private=True))
         writer = stack.enter_context(parquet.ParquetWriter(partial, arrow.schema(list(fields.items()))))
         for rows in chunks:
             columns = [

@@ -11,10 +11,12 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from accrual.core.errors import InputError
 from accrual.store.base import (
+    NUMBERS_END,
     AddArm,
     Answer,
     BanditRow,
@@ -90,7 +92,7 @@ class PostgresStore:
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         """Make a new bandit, with its first arms as the first events, and its history; one transaction."""
-        at = 0.0 if rounds else now
+        at = 0.0 if rounds else now + 0.0
 
         async def job(connection: Any) -> BanditRow:
             async with connection.transaction():
@@ -148,13 +150,14 @@ class PostgresStore:
         if not requests:
             return []
         columns = encode(requests)
-        more = _with_more(requests)
+        more = any(
+            isinstance(request, AddArm) or (isinstance(request, NewDecisions) and request.contexts)
+            for request in requests
+        )
 
         async def job(connection: Any) -> list[Answer]:
-            if not more:
-                return decode(requests, await connection.fetchrow(_APPEND, bandit, now, skew, *columns))
-            async with connection.transaction():
-                row = await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
+            async with connection.transaction() if more else nullcontext():
+                row = await connection.fetchrow(_APPEND, bandit, now + 0.0, skew, *columns)
                 return await _store_more(connection, bandit, requests, decode(requests, row))
 
         async def told() -> list[Answer]:
@@ -189,7 +192,7 @@ class PostgresStore:
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
         """Return at most `limit` events beyond position `after`."""
-        (sent,) = self._pool.rows(_READ, bandit, after, limit)
+        (sent,) = self._pool.rows(_READ, bandit, min(after, NUMBERS_END - 1), limit)
         return Events._make(column(sent[name], PACKED[name].kind) for name in Events._fields)
 
     def head(self, bandit: int) -> int:
@@ -202,12 +205,13 @@ class PostgresStore:
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return one decision; None if there is none of this id."""
-        rows = self._pool.rows(_DECISION, bandit, id)
+        rows = self._pool.rows(_DECISION, bandit, id) if 0 <= id < NUMBERS_END else []
         return DecisionRow._make(rows[0]) if rows else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Return the contexts of the decisions from id `first` on, at most `count` of them."""
-        return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, first, first + count)]
+        end = min(first + count, NUMBERS_END - 1)
+        return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, min(first, end), end)]
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
@@ -241,38 +245,32 @@ class PostgresStore:
         return int(rows[0][0]) if rows else 0
 
 
-def _with_more(requests: Sequence[StoreRequest]) -> list[int]:
-    """Return the places of requests that have, or may have, more than `accrual_append` takes."""
-    return [
-        place
-        for place, request in enumerate(requests)
-        if (type(request) is NewDecisions and request.contexts) or type(request) is AddArm
-    ]
-
-
 async def _store_more(
     connection: Any, bandit: int, requests: Sequence[StoreRequest], answers: list[Answer]
 ) -> list[Answer]:
     """Store what `accrual_append` does not take, in its transaction; return what became of each request."""
     told = list(answers)
-    for place in _with_more(requests):
-        request, answer = requests[place], answers[place]
+    for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
         if isinstance(request, NewDecisions):
-            told[place] = await _with_contexts(connection, bandit, request, answer)
+            if request.contexts or answer.status is Status.AGAIN:
+                told[place] = await _with_contexts(connection, bandit, request, answer)
         elif isinstance(request, AddArm):
             told[place] = await _with_about(connection, bandit, request, answer)
     return told
 
 
 async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, answer: Answer) -> Answer:
-    """Store whom new decisions are for; refuse a key used for other contexts."""
+    """Store whom new decisions are for; refuse a key used for other contexts, or for none."""
     ids = range(answer.number, answer.number + len(answer.arms))
     if answer.status is Status.STORED:
         await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts or ()))
-    elif answer.status is Status.AGAIN:
+        return answer._replace(contexts=request.contexts)
+    if answer.status is Status.AGAIN:
         rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
-        if [row[0] for row in rows] != list(request.contexts or ()):
-            return Answer(Status.CONFLICT)
+        stored = tuple([row[0] for row in rows])
+        contexts = None if stored[0] is None else stored
+        same = contexts == (tuple(request.contexts) if request.contexts else None)
+        return answer._replace(contexts=contexts) if same else Answer(Status.CONFLICT)
     return answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from accrual.store.accept import LogLookup, NewRows
-from accrual.store.base import Answer, Status, StoredArm, known_propensities
+from accrual.store.base import NUMBERS_END, Answer, Status, StoredArm, known_propensities
 from accrual.store.checksums import check_row, checked_row, columns_of, damaged
 from accrual.store.events import (
     ArmRow,
@@ -140,7 +140,8 @@ def decision_row(connection: sqlite3.Connection, bandit: int, id: int) -> Decisi
 
 def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count: int) -> list[bytes | None]:
     """Return whom decisions were for."""
-    where = (bandit, first, first + count)
+    end = min(first + count, NUMBERS_END - 1)
+    where = (bandit, min(first, end), end)
     rows = connection.execute(f"{_DECISIONS} AND id >= ? AND id < ? ORDER BY id", where)
     return [checked_row("decision", row).context for row in rows]
 

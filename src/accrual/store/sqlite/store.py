@@ -141,7 +141,7 @@ class SQLiteStore:
             (number,) = connection.execute(_NEXT_NUMBER, [_LAST_ERASED]).fetchone()
             row = BanditTableRow(number=number, name=name, config=json.dumps(dict(config)), rounds=rounds)
             connection.execute(ADD["bandit"], (*row, _BANDIT_SUM(row)))
-            start = HeadRow(bandit=number, seq=0, at=0.0, decisions=0, arms=0)
+            start = HeadRow(bandit=number, seq=0, at=0.0 if rounds else now, decisions=0, arms=0)
             head = (*start, _HEAD_SUM(start))
             connection.execute(ADD["head"], head)
             self._ends[number] = (head,)
@@ -317,6 +317,7 @@ def _head(connection: sqlite3.Connection, bandit: int) -> int:
 
 def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int) -> Events:
     upto = min(after + limit, _head(connection, bandit))  # positions have no gaps here
+    after = min(after, upto)
     parts, last = [], after
     for seq, body, was in connection.execute(
         "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", [bandit, after]
