@@ -19,7 +19,7 @@ from tests.browsing import CHROMIUM, NOTICE, Watched, started, watched
 from tests.serving import BODY, Service, problem, serving, wait_until
 
 from accrual.cli import app
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.catalog import DEFAULT
 from accrual.service import bandit_routes, dashboard
 from accrual.service.asgi import POLICY
 from accrual.studies.demo import PROBLEM, Demo, Regret
@@ -175,7 +175,7 @@ def test_history_of_nothing(plain):
 
 
 def test_regret_is_the_sum_of_gaps():
-    regret = Regret(AgeIMED())
+    regret = Regret(DEFAULT)
     best = int(np.argmax(PROBLEM.means))
     worst = int(np.argmin(PROBLEM.means))
     totals = np.zeros((len(PROBLEM.caps), 2))

@@ -26,7 +26,8 @@ from msgspec import Meta, Struct
 from accrual.core.errors import InputError
 from accrual.core.jit import python_function
 from accrual.live.ledger import Ledger
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.base import Policy
+from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
@@ -110,7 +111,7 @@ class Demo:
         self._begin: float | None = None  # when the clock began to run, by that of the machine
         self._due: list[tuple[float, int, int]] = []  # when, of which decision, which lecture
         self._again: list[PieceIn] = []
-        self.regret = Regret(AgeIMED())
+        self.regret = Regret(DEFAULT)
 
     def clock(self) -> float:
         """Return the time on the platform, in seconds since 1970. It stands still until there is traffic."""
@@ -142,7 +143,7 @@ class Demo:
             name,
             caps,
             f"{_WEEKS}w",
-            {"clock": self.clock, "policy": "AgeIMED", "unit": "lectures", "floor": 0.1},
+            {"clock": self.clock, "unit": "lectures", "floor": 0.1},
         )
         self.bandit = name
         self._begin = time.monotonic()
@@ -210,10 +211,10 @@ class Regret:
 
     Parameters
     ----------
-    policy : AgeIMED
+    policy : Policy
     """
 
-    def __init__(self, policy: AgeIMED) -> None:
+    def __init__(self, policy: Policy) -> None:
         # A window of one round: every decision has paid all it will before the next is made.
         self._oracle = Ledger(policy, PROBLEM.caps, window=1)
         self._lost = [0.0, 0.0, 0.0]  # the bandit, the oracle, one who draws arms evenly
@@ -249,4 +250,4 @@ class Regret:
 
 def _warm() -> None:
     """Compile what the policy without delay runs, before there is traffic."""
-    Regret(AgeIMED()).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))
+    Regret(DEFAULT).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))
