@@ -20,6 +20,7 @@ from accrual.live.contexts import AboutArms, Stored, Visitors
 from accrual.live.kernels import (
     CHOOSE,
     LATE,
+    LOST,
     NEXT,
     OF_ARM,
     RECENT,
@@ -50,7 +51,7 @@ from accrual.live.watch import (
     no_guards,
     with_arms,
 )
-from accrual.policies.base import Policy, no_amended, positive
+from accrual.policies.base import Policy, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
 from accrual.store.events import Events, Kind
@@ -364,7 +365,7 @@ class Ledger:
     seed : int
         For policies that draw.
     windows : sequence of float, optional
-        Each arm's own window, at most `window`. A decision may have yet another.
+        Each arm's own window, at most `window`. A decision may have a shorter one.
     span : float, optional
         How long the longest window lasts in the unit in which times and ages are given, where that
         is not the policy's own: then `window` is the number of steps that the policy sees.
@@ -474,7 +475,8 @@ class Ledger:
             The time, not before that of any earlier event.
         n : int
         window : float, optional
-            These decisions' own window; their arm's unless given.
+            These decisions' own window; their arm's unless given, or if that is shorter. Its end is like
+            `close_decision`: their groups finish, and their totals count, with the arm's other decisions.
         contexts : array, n x features, optional
             What `Features.stored` makes of whom they are for; all missing unless given.
         arm : int, optional
@@ -522,7 +524,10 @@ class Ledger:
         while not kernels.code.choose(kernels.held, time, float(step), n, salt):
             self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
             self._bind()
-        return self._chosen[:n].tolist()  # type: ignore[no-any-return]
+        arms: list[int] = self._chosen[:n].tolist()
+        if min(arms) <= LOST:
+            raise self._lost_index(arms)
+        return arms
 
     def extend(
         self,
@@ -573,8 +578,11 @@ class Ledger:
         while not kernels.code.advance(kernels.held, time, 1, CHOOSE, OF_ARM, salt):
             self.pending_decisions = with_room(self.pending_decisions, 1)
             self._bind()
+        arm: int = self._chosen.item(0)
+        if arm <= LOST:
+            raise self._lost_index([arm])
         self.decisions += 1
-        return self._chosen.item(0)
+        return arm
 
     def make(
         self,
@@ -597,8 +605,18 @@ class Ledger:
         while not kernels.code.advance(kernels.held, time, n, arm, own, salt):
             self.pending_decisions = with_room(self.pending_decisions, n)
             self._bind()
+        arms: list[int] = self._chosen[:n].tolist()
+        if min(arms) <= LOST:
+            error = self._lost_index(arms)
+            self.decisions = int(self.pending_decisions.counts[NEXT])  # those before it have been made
+            raise error
         self.decisions += n
-        return self._chosen[:n].tolist()  # type: ignore[no-any-return]
+        return arms
+
+    def _lost_index(self, arms: list[int]) -> InputError:
+        """Make the error for an index that is not a number, from what stands in place of the arms chosen."""
+        place = next(i for i, arm in enumerate(arms) if arm <= LOST)
+        return lost_index(self.policy.label, LOST - arms[place], self.decisions + place + 1)
 
     def propensities(self, n: int) -> tuple[float, ...]:
         """Return the propensities of the `n` decisions last made or tried; none without a floor."""

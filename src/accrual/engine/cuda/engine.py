@@ -25,7 +25,7 @@ from accrual.engine.cuda import kernels, parts
 from accrual.engine.cuda.compiler import cuda
 from accrual.engine.fast_loop import PolicyPlan, Task
 from accrual.engine.law_kernels import LawArrays, PackedLaws
-from accrual.policies.base import no_survey
+from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -80,6 +80,8 @@ def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
             rows = slice(done, done + len(source.runs))
             for kind, team in zip(kinds, teams, strict=True):
                 regret[kind, rows], pulls[kind, rows] = team.results()
+                for number in kind:
+                    check_indices(plans[number].policy.label, pulls[number, rows])
             done += len(source.runs)
     return regret, pulls
 

@@ -19,13 +19,14 @@ from accrual.live.kernels.pending import (
     room_for,
     with_room,
 )
-from accrual.live.kernels.state import CHOOSE, OF_ARM, OVER, RECENT, KernelState, Rules
+from accrual.live.kernels.state import CHOOSE, LOST, OF_ARM, OVER, RECENT, KernelState, Rules
 
 __all__ = [
     "CHOOSE",
     "CLOSED",
     "FIRST",
     "LATE",
+    "LOST",
     "NEXT",
     "OF_ARM",
     "OVER",

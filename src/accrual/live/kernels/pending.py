@@ -1,7 +1,7 @@
 """The decisions whose window is not over, in arrays: found by id, and in order of what is due next.
 
 Memory grows with them alone, but for 32 bytes (of the rings) for each decision made since the oldest
-of them. A decision that was closed before the end of its window keeps its row until that end.
+of them. A decision that was closed, or whose own window is over, keeps its row until its arm's window is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from accrual.live.watch import BEGINS, SKIPPED, Evidence, Flags, Guards, guard, 
 #
 # Each decision has a row. As long as its window goes on beyond the policy's next group, it waits in the
 # queue of that group, which lasts equally long for all, so the first in a queue is due first. A decision whose
-# own window ends before the group does is in a heap instead, with all its groups due at that end.
+# window ends before the group does is in a heap instead. It waits there for the end of its own window, if that
+# is shorter than its arm's, then for each of its groups, and all that go beyond its arm's window are due there.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,8 +37,12 @@ ROW = np.dtype(
         ("source", np.int64),  # the number of the row that knows what its groups have paid, or NONE
         ("closed", np.int64),  # 1 once nothing more may come for it, else 0
         ("at", np.float64),  # when it was made
-        ("window", np.float64),
-        ("due", np.float64),  # when its next group is over, or its window
+        ("window", np.float64),  # from this age on nothing is taken for it
+        (
+            "arm_window",
+            np.float64,
+        ),  # at this age all its groups are over
+        ("due", np.float64),  # when its next group is over, or its own window before that
         ("done", np.float64),  # what the finished groups have paid
         ("total", np.float64),  # all that was paid
     ]
@@ -91,12 +96,19 @@ def give_back(queues: Queues, number: int) -> None:
 
 
 @njit
+def group_over(row: Any, ends: Floats) -> float:
+    """Return when the next group of a row is over: at its own age, or with the window of its arm."""
+    over: float = row["at"] + min(ends[row["group"]], row["arm_window"])
+    return over
+
+
+@njit
 def push(queues: Queues, ends: Floats, number: int) -> None:
-    """Let a row wait for the end of its group, or of its window."""
+    """Let a row wait for the end of its group, or of its own window before that."""
     row = queues.rows[number]
     group = row["group"]
     if row["window"] < ends[group]:
-        row["due"] = row["at"] + row["window"]
+        row["due"] = group_over(row, ends) if row["closed"] == 1 else row["at"] + row["window"]
         place = queues.counts[HEAP]
         queues.counts[HEAP] += 1
         queues.heap[place] = number
@@ -281,7 +293,7 @@ def find(pending: Pending, id_: int) -> int:
 
 @njit
 def enter(
-    pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float, x: Floats
+    pending: Pending, rules: Any, arm: int, at: float, window: float, propensity: float, x: Floats
 ) -> None:
     """Add a new decision; there must be room for it."""
     counts = pending.counts
@@ -297,12 +309,12 @@ def enter(
     pending.paid[number] = 0.0
     for j in range(len(x)):
         pending.contexts[number, j] = x[j]
-    begin(pending.queues, ends, number, id_, arm, at, window)
+    begin(pending.queues, rules, number, id_, arm, at, window)
     pending.queues.rows[number]["source"] = number
 
 
 @njit
-def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: float, window: float) -> None:
+def begin(queues: Queues, rules: Any, number: int, id_: int, arm: int, at: float, window: float) -> None:
     """Fill a row, and let it wait for its first group."""
     row = queues.rows[number]
     row["id"] = id_
@@ -310,10 +322,11 @@ def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: flo
     row["group"] = 0
     row["at"] = at
     row["window"] = window
+    row["arm_window"] = rules.windows[arm]
     row["closed"] = 0
     row["done"] = 0.0
     row["total"] = 0.0
-    push(queues, ends, number)
+    push(queues, rules.ends, number)
 
 
 @njit
@@ -333,7 +346,7 @@ def close(pending: Pending, id_: int) -> bool:
 
 @njit
 def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
-    """Remove a decision whose window is over; score it once the windows of all before it are over too."""
+    """Remove a decision whose arm's window is over; score it once those of all before it are over too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1
@@ -418,8 +431,8 @@ def _copy(trial: Queues, queues: Queues, ends: Floats, number: int) -> None:
 
 
 @njit
-def add(draft: Draft, ends: Floats, id_: int, arm: int, at: float, window: float) -> None:
+def add(draft: Draft, rules: Any, id_: int, arm: int, at: float, window: float) -> None:
     """Add a decision, which has paid nothing, to a draft that has room for it."""
     number = take(draft.queues)
-    begin(draft.queues, ends, number, id_, arm, at, window)
+    begin(draft.queues, rules, number, id_, arm, at, window)
     draft.queues.rows[number]["source"] = NONE
