@@ -51,8 +51,8 @@ def old_rows(url):
 
 
 def write_sqlite(new, old):
-    """With the checksums of that time; and with blocks of events as they were, with a column less."""
-    older = np.dtype([(name, PACKED[name]) for name in (PACKED.names or ())[:-1]])
+    """With the checksums of that time; and with blocks of events as they were, with two columns less."""
+    older = np.dtype([(name, PACKED[name]) for name in (PACKED.names or ())[:-2]])
     with (
         closing(sqlite3.connect(parse(old).place)) as file,
         closing(sqlite3.connect(parse(new).place)) as had,

@@ -70,8 +70,8 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
 # A ledger as bytes, and back: what its events come to, so that they need not be folded again.
 
 # 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features; 5: nothing
-# about arms
-_FORMAT = 6
+# about arms; 6: one comparison's error for every one
+_FORMAT = 7
 _MOST = 900_000_000  # bytes: what a database takes in one piece
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -152,20 +152,21 @@ class Events(NamedTuple):
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
+    seen: Ints  # of a decision, the position up to which whoever chose had read the log; 0 for other kinds
 
 
 Event = tuple[
-    int, int, float, int, int, float, float, float
+    int, int, float, int, int, float, float, float, int
 ]  # one event: a value for each column of `Events`
 
 # What a column holds in an event that has no such thing.
-NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0}
+NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0, "seen": 0}
 
 # How SQLite's blocks keep events: without gaps, in one byte order.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
-        ("age", "<f8"), ("propensity", "<f8"),
+        ("age", "<f8"), ("propensity", "<f8"), ("seen", "<i8"),
     ]
 )  # fmt: skip
 
@@ -174,7 +175,14 @@ PACKED = np.dtype(
 EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
     Kind.DECISION: (
         "decision",
-        {"decision": "id", "arm": "arm", "value": "salt", "age": "window", "propensity": "propensity"},
+        {
+            "decision": "id",
+            "arm": "arm",
+            "value": "salt",
+            "age": "window",
+            "propensity": "propensity",
+            "seen": "seen",
+        },
     ),
     # A piece's stream is its guardrail's number, and -1 for the reward, as it was before there were streams.
     Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),
@@ -318,16 +326,22 @@ def pack(events: Iterable[Event]) -> npt.NDArray[Any]:
 def block_events(body: bytes, seq: int) -> npt.NDArray[Any]:
     """Return the packed events of one of SQLite's blocks, which ends at position `seq`.
 
-    A block that was written before propensities were has none.
+    A block that was written before a column was has none of it: no propensity; and whoever chose is taken to
+    have read all that was there.
     """
-    if len(body) % PACKED.itemsize == 0:
-        packed = np.frombuffer(body, PACKED)
-        if len(packed) and packed["seq"][-1] == seq:
-            return packed
-    older = np.dtype([(name, PACKED[name]) for name in PACKED.names[:-1]])  # type: ignore[index]
-    packed = np.zeros(len(body) // older.itemsize, PACKED)
-    for name in older.names or ():
-        packed[name] = np.frombuffer(body, older)[name]
+    names = PACKED.names or ()
+    for missing in range(3):
+        kept = np.dtype([(name, PACKED[name]) for name in names[: len(names) - missing]])
+        if len(body) % kept.itemsize == 0:
+            found = np.frombuffer(body, kept)
+            if len(found) and found["seq"][-1] == seq:
+                break
+    if not missing:
+        return found
+    packed = np.zeros(len(body) // kept.itemsize, PACKED)
+    packed["seen"] = found["seq"]
+    for name in kept.names or ():
+        packed[name] = found[name]
     return packed
 
 
