@@ -699,7 +699,7 @@ def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
         page = seen.page
         play(150, False)
         page.goto(f"{plain.url}/#{name}")
-        expect(page.locator("#headline")).to_have_text("You may stop: rock pays most")
+        expect(page.locator("#headline")).to_have_text("You may stop: rock paid most")
         expect(page.locator("#sequence svg .band")).to_be_visible()
         expect(page.locator("#guardrails")).to_contain_text(f"No arm is known to be worse on {stream}.")
         play(150, True)

@@ -351,10 +351,17 @@ class Commits:
             chances += ledger.propensities(1)
         return tuple(arms), chances
 
-    def _asked(self, callers: Sequence[_Caller], wanted: int) -> Floats | None:
-        """Return the contexts of all decisions that these callers ask for, in numbers."""
-        asks = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
-        return self._numbers([ask.contexts or (None,) * ask.n for ask in asks], wanted)
+    def _made_before(self, asked: Sequence[Decide]) -> list[bool]:
+        """Return which of these decisions will be answered again, not made, because of their keys.
+
+        No arm is chosen for them: the coins that are thrown for an arm go by the number of the decision, so
+        one that is not made would leave its coin to be thrown once more for the next. The last needs no look.
+        """
+        keys = [ask.key for ask in asked]
+        first = {key: place for place, key in reversed(list(enumerate(keys))) if key is not None}
+        sought = [key for key in dict.fromkeys(keys[:-1]) if key is not None]
+        used = self._store.used_keys(self._bandit, sought) if sought else set()
+        return [key is not None and (key in used or first[key] < place) for place, key in enumerate(keys)]
 
     def _numbers(self, contexts: Sequence[Sequence[bytes | None]], n: int) -> Floats | None:
         features = self._follower.ledger.visitors.features
@@ -399,19 +406,22 @@ class Commits:
         self.settle()
         now = self.now()
         ledger = follower.ledger
-        wanted = sum([caller.choices for caller in callers])
+        asked = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
+        before = iter(made_before := self._made_before(asked))
+        new = [ask for ask, was in zip(asked, made_before, strict=True) if not was]
+        wanted = sum([ask.n for ask in new])
         choices: list[int] = []
         chances: tuple[float, ...] = ()
-        if wanted:
-            if ledger.arms.in_play:
-                time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                choices = ledger.choose(time, wanted, self._step, self._salt, self._asked(callers, wanted))
-                chances = ledger.propensities(wanted)
-            else:
-                for caller in callers:
-                    if caller.choices:
-                        caller.error = InputError(NO_ARM)
-                callers = [caller for caller in callers if not caller.choices]
+        if asked and not ledger.arms.in_play:
+            for caller in callers:
+                if caller.choices:
+                    caller.error = InputError(NO_ARM)
+            callers = [caller for caller in callers if not caller.choices]
+        elif wanted:
+            time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
+            contexts = self._numbers([ask.contexts or (None,) * ask.n for ask in new], wanted)
+            choices = ledger.choose(time, wanted, self._step, self._salt, contexts)
+            chances = ledger.propensities(wanted)
         items: list[StoreRequest] = []
         first = 0
         for caller in callers:
@@ -421,7 +431,10 @@ class Commits:
             for ask in caller.asks:
                 if isinstance(ask, Decide):
                     arms, own = tuple(choices[first : first + ask.n]), chances[first : first + ask.n]
-                    first += ask.n
+                    if next(before):  # the store answers with the arms that they got
+                        arms, own = (ledger.arms.in_play[0],) * ask.n, chances[:0]
+                    else:
+                        first += ask.n
                     windows = tuple([ledger.arms.own_windows[arm] for arm in arms])
                     items.append(
                         NewDecisions(arms, windows, follower.position, ask.key, self._salt, own, ask.contexts)

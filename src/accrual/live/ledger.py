@@ -41,11 +41,11 @@ from accrual.live.kernels import (
     with_room,
 )
 from accrual.live.watch import (
-    ERROR,
     Alarms,
     Evidence,
     Guardrail,
     Guards,
+    comparison_error,
     no_alarms,
     no_evidence,
     no_guards,
@@ -189,6 +189,9 @@ class BoundKernels:
 
 
 # A comparison of the arms in play over the same decisions: it begins anew whenever an arm is added.
+#
+# What an earlier comparison has found stays found, with the decisions over which it held. Each comparison
+# spends a part of the error of its own.
 
 
 def new_comparison(
@@ -197,19 +200,26 @@ def new_comparison(
     allow_negative: bool,
     guardrails: Sequence[Guardrail],
     first: int = 0,
-    last: Guards | None = None,
+    known: int = 0,
+    last: tuple[Evidence, Guards] | None = None,
 ) -> tuple[Evidence, Guards]:
     """Return what a comparison begins with that counts decisions from id `first` on.
 
-    An arm that was found worse on a guardrail in the `last` comparison stays so.
+    Only those count that were chosen by someone who had read the log up to `known`, and so knew all arms.
+    What the `last` comparison has found stays found.
     """
+    error = comparison_error(len(arms) - arms.founding)
     least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
     sign = -1.0 if allow_negative else 0.0
-    evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, ERROR, first)
+    evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, error, first, known)
     ranges = [(sign * one.cap, one.cap) for one in guardrails]
-    guards = no_guards(ranges, [one.margin for one in guardrails], least, first)
+    guards = no_guards(ranges, [one.margin for one in guardrails], least, error, first, known)
     if last is not None:
-        guards.worse[:, : last.worse.shape[1]] = last.worse
+        had = len(last[0].beaten)
+        evidence.beaten[:had, :had] = last[0].beaten
+        evidence.spans[:had, :had] = last[0].spans
+        guards.worse[:, :had] = last[1].worse
+        guards.spans[:, :had] = last[1].spans
     return evidence, guards
 
 
@@ -560,7 +570,7 @@ class Ledger:
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
                 cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
-                self.add_arm(float(cap), float(window), next(new, None))
+                self.add_arm(float(cap), float(window), next(new, None), int(events.seq[done]))
             elif kind == Kind.RETIRE_ARM:
                 self.retire_arm(int(events.arm[done]))
             done += 1
@@ -678,12 +688,15 @@ class Ledger:
         self.tick(now)
         return python_function(close)(self.pending_decisions, number)
 
-    def add_arm(self, cap: float, window: float | None = None, about: bytes | None = None) -> int:
+    def add_arm(
+        self, cap: float, window: float | None = None, about: bytes | None = None, position: int = 0
+    ) -> int:
         """Add an arm; return its number.
 
         It takes its turn: one of any K decisions in a row, K the arms in play, until its first decision
         has finished a group of the policy's (its window, where the policy has none). From then on the
-        policy chooses. `about` is what is known about it, as a store keeps it.
+        policy chooses. `about` is what is known about it, as a store keeps it; `position` is where the
+        log says that it was added.
         """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own, about)
@@ -695,8 +708,9 @@ class Ledger:
             self.alarms = with_arms(self.alarms, self.arms.founding, len(self.arms))
         first = int(self.pending_decisions.counts[NEXT])
         self.evidence, self.guards = new_comparison(
-            self.arms, self.limits, self._allow_negative, self.guardrails, first, self.guards
-        )
+            self.arms, self.limits, self._allow_negative, self.guardrails, first, position,
+            (self.evidence, self.guards),
+        )  # fmt: skip
         self._bind()
         return len(self.arms) - 1
 
@@ -727,6 +741,7 @@ class Ledger:
             **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
             "guards.margins": self.guards.margins,
             "guards.worse": self.guards.worse,
+            "guards.worse_spans": self.guards.spans,
             **{f"alarms.{name}": array for name, array in self.alarms._asdict().items()},
             **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
@@ -744,7 +759,10 @@ class Ledger:
             Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
             for what in ("evidence", "guards")
         )
-        self.guards = Guards(guarded, arrays["guards.margins"].copy(), arrays["guards.worse"].copy())
+        margins, worse, spans = (
+            arrays[f"guards.{name}"].copy() for name in ("margins", "worse", "worse_spans")
+        )
+        self.guards = Guards(guarded, margins, worse, spans)
         self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
         self.visitors.restore(arrays)
         self.decisions = int(counts[NEXT])

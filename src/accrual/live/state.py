@@ -233,6 +233,7 @@ class Observer:
                     about[arm],
                 )
             )
+        alarm = alarm_state(ledger.alarms, self._config.policy.contextual, name_of)
         return BanditState(
             name,
             self._follower.position,
@@ -242,10 +243,10 @@ class Observer:
             ledger.late,
             watched.edges.tolist(),
             arms,
-            self._verdict(ledger, name_of),
+            self._verdict(ledger, name_of, alarm),
             by_level(ledger, name_of),
             guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
-            alarm_state(ledger.alarms, self._config.policy.contextual, name_of),
+            alarm,
         )
 
     def _known_about(self, arms: int) -> list[dict[str, Any] | None]:
@@ -258,7 +259,7 @@ class Observer:
             ]
         return self._about
 
-    def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
+    def _verdict(self, ledger: Ledger, name_of: Callable[[int], str], alarm: AlarmState) -> Verdict:
         """Return what may be said of the arms, from the bandit's own ledger."""
         rows = open_rows(ledger.pending_decisions)
         per_time = None
@@ -267,7 +268,7 @@ class Observer:
         elif len(rows) > 1 and ledger.now > rows["at"].min():
             per_time = (len(rows) - 1) / float(ledger.now - rows["at"].min())
         pace = Pace(len(rows), per_time, self._config.window)
-        return verdict(ledger.evidence, ledger.arms.in_play, name_of, pace)
+        return verdict(ledger.evidence, ledger.arms.in_play, name_of, pace, alarm.arms)
 
     def _watching(self) -> LogFollower:
         if self._own is None:

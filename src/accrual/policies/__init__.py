@@ -4,7 +4,6 @@
 follow from these lines.
 """
 
-# ruff: noqa: PLC0414  (the alias says that the name may be imported from here)
 from accrual.policies.age_imed import AgeIMED as AgeIMED
 from accrual.policies.age_lin import AgeLinTS as AgeLinTS
 from accrual.policies.age_prior import AgePrior as AgePrior

@@ -320,6 +320,7 @@ _DECISION_EVENT = event_function(
         "seq": "answer.seq + i", "at": "answer.at + step * i", "id": "answer.number + i",
         "arm": "answer.arms[i]", "salt": "request.salt", "window": "request.windows[i]",
         "propensity": "answer.propensities[i] or 0.0 if answer.propensities else 0.0",
+        "seen": "request.seen",
     },
 )  # fmt: skip
 

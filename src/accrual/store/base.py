@@ -272,6 +272,9 @@ class Store(Protocol):
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Return the contexts of the decisions from id `first` on, at most `count` of them."""
 
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        """Return those of these keys under which decisions are stored."""
+
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
 

@@ -149,20 +149,21 @@ class Events(NamedTuple):
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
+    seen: Ints  # of a decision, the position up to which whoever chose had read the log; 0 for other kinds
 
 
 Event = tuple[
-    int, int, float, int, int, float, float, float
+    int, int, float, int, int, float, float, float, int
 ]  # one event: a value for each column of `Events`
 
 # What a column holds in an event that has no such thing.
-NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0}
+NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0, "seen": 0}
 
 # How SQLite's blocks keep events: without gaps, in one byte order.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
-        ("age", "<f8"), ("propensity", "<f8"),
+        ("age", "<f8"), ("propensity", "<f8"), ("seen", "<i8"),
     ]
 )  # fmt: skip
 
@@ -171,7 +172,14 @@ PACKED = np.dtype(
 EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
     Kind.DECISION: (
         "decision",
-        {"decision": "id", "arm": "arm", "value": "salt", "age": "window", "propensity": "propensity"},
+        {
+            "decision": "id",
+            "arm": "arm",
+            "value": "salt",
+            "age": "window",
+            "propensity": "propensity",
+            "seen": "seen",
+        },
     ),
     # A piece's stream is its guardrail's number, and -1 for the reward, as it was before there were streams.
     Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),

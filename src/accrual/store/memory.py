@@ -138,6 +138,9 @@ class MemoryStore:
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         return [row.context for row in self._log(bandit).rows.decision[first : first + count]]
 
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        return set(keys) & self._log(bandit).lookup.batches.keys()
+
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
 

@@ -196,6 +196,12 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         answers = store.append(bandit, [again, plain._replace(propensities=(0.5,))], now=3.0)
         assert [answer.propensities for answer in answers] == [(0.95, 0.05), ()]
 
+    def test_keys_under_which_decisions_are_stored(self, store: Store) -> None:
+        bandit = _rounds(store)
+        store.append(bandit, [NewDecisions((0, 1), (80.0, 80.0), key="k"), NewPiece(0, 0.5, key="p")], 0.0)
+        assert store.used_keys(bandit, ["k", "p", "x"]) == {"k"}
+        assert store.used_keys(bandit, []) == set()
+
     def test_contexts_are_kept_with_their_decisions(self, store: Store) -> None:
         """Those of a batch in order; the same key with other contexts is a conflict, and stores nothing."""
         bandit = _rounds(store)

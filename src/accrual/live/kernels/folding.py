@@ -15,7 +15,7 @@ from accrual.live.kernels.choosing import Choosing, choosing, moment_of
 from accrual.live.kernels.learning import Learning, learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
 from accrual.live.kernels.state import CHOOSE, LOST, OF_ARM, Book, Flags, Floats, Ints, KernelState
-from accrual.live.watch import NO_PROPENSITY, REWARD
+from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -115,7 +115,10 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
                 moment = moment_of(made, state.rules.seed, int(decision_salt(events, i)))
                 prepare(state, book, at, moment)
                 window = decision_window(events, i)
-                record(state, book, at, made, events.arm[i], window, events.propensity[i])
+                chance = events.propensity[i]
+                if events.seen[i] < state.evidence.counts[KNOWN]:  # the newest arm had no chance
+                    chance = NO_PROPENSITY
+                record(state, book, at, made, events.arm[i], window, chance)
             i += 1
         return i
 

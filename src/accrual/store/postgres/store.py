@@ -213,6 +213,11 @@ class PostgresStore:
         end = min(first + count, NUMBERS_END - 1)
         return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, min(first, end), end)]
 
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        """Return those of these keys under which decisions are stored."""
+        query = "SELECT key FROM decision WHERE bandit = $1 AND key = ANY($2::TEXT[]) AND part = 0"
+        return {row[0] for row in self._pool.rows(query, bandit, list(keys))}
+
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         """Wait until there is an event beyond position `after`; False if none came in time."""
 

@@ -204,9 +204,7 @@ class SQLiteStore:
             raise StoreError(
                 "another process has written to it, which only one may do; stop both, then start one again"
             )
-        log = self._logs.get(bandit)
-        if log is None:
-            log = self._logs[bandit] = _WriterLog(connection, bandit)
+        log = self._log(connection, bandit)
         lookup = log.lookup
         acceptance = Acceptance(lookup, log.head, log.rounds)
         acceptance.begin(now, skew)
@@ -238,6 +236,12 @@ class SQLiteStore:
             lookup.decisions = dict(recent)
         return answers
 
+    def _log(self, connection: sqlite3.Connection, bandit: int) -> _WriterLog:
+        log = self._logs.get(bandit)
+        if log is None:
+            log = self._logs[bandit] = _WriterLog(connection, bandit)
+        return log
+
     def read(self, bandit: int, after: int, limit: int) -> Events:
         return self._file.read(lambda connection: _events(connection, bandit, after, limit))
 
@@ -257,6 +261,11 @@ class SQLiteStore:
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         return self._file.read(lambda connection: context_rows(connection, bandit, first, count))
+
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        with self._file.transaction() as connection:  # the index of keys is the writer's
+            lookup = self._log(connection, bandit).lookup
+            return {key for key in keys if lookup.find_batch(key) is not None}
 
     def wait(self, bandit: int, after: int, timeout: float) -> bool:
         return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
