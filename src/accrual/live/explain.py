@@ -40,7 +40,7 @@ class Explanation(NamedTuple):
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
-    context: dict[str, Any] = {}
+    context: dict[str, Any] = {}  # noqa: RUF012  (whom it was for; empty for a bandit without features)
 
 
 def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:

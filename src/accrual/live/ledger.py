@@ -399,7 +399,7 @@ class Ledger:
     (1, 2)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  (what a configuration has; all but three may be left out)
         self,
         policy: Policy,
         caps: Sequence[float],
@@ -407,7 +407,7 @@ class Ledger:
         seed: int = 0,
         windows: Sequence[float] | None = None,
         span: float | None = None,
-        limits: Limits = Limits(),
+        limits: Limits = Limits(),  # noqa: B008  (it cannot change)
         allow_negative: bool = False,
         features: Features | None = None,
         guardrails: Sequence[Guardrail] = (),
