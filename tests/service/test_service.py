@@ -110,7 +110,11 @@ def test_an_unknown_field_is_refused_and_the_nearest_is_named(service):
             BODY | {"arms": [{"name": "a", "cap": "2"}]},
             "arms[0].cap must be a number, not text",
         ),
-        ("/v1/bandits", BODY | {"window": 1.5}, "window must be a whole number or text, not a number"),
+        (
+            "/v1/bandits",
+            BODY | {"window": 1.5},
+            "window must be a whole number or text, not a number with a fraction or beyond 64 bits",
+        ),
         (
             "/v1/bandits",
             BODY | {"features": {"a": "int"}},

@@ -136,9 +136,9 @@ class _Service:
         return HealthOut("alive")
 
     async def ready(self, call: Call) -> ReadyOut:
-        """Say whether the service can store and decide now, and which bandits it cannot serve."""
+        """Say whether the service can store and decide now, and how many bandits it cannot serve."""
         await self.check()
-        return ReadyOut("ready", sorted(self._bandits.failures))
+        return ReadyOut("ready", len(self._bandits.failures))
 
     async def metrics_page(self, request: Request) -> Response:
         """Answer Prometheus."""

@@ -693,4 +693,6 @@ class ReadyOut(Struct):
     """That the service can store and decide now."""
 
     status: Literal["ready"]
-    not_served: Annotated[list[str], Meta(description="The names of bandits that cannot be opened.")]
+    not_served: Annotated[
+        int, Meta(description="How many bandits cannot be opened; `GET /v1/bandits` names them.")
+    ]
