@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 DEVICES = ("cpu", "cuda")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
     problem: Problem | ChangingProblem | ContextualProblem,
     policies: Policies,
     horizon: int,

@@ -4,6 +4,7 @@
 follow from these lines.
 """
 
+# ruff: noqa: PLC0414  (the alias says that the name may be imported from here)
 from accrual.policies.age_imed import AgeIMED as AgeIMED
 from accrual.policies.age_kl import AgeKL as AgeKL
 from accrual.policies.age_lin import AgeLinTS as AgeLinTS

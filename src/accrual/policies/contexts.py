@@ -122,7 +122,7 @@ def _dropping_contexts(functions: Functions) -> Functions:
         finished(params, stats, arm, group, before, after)
 
     @njit
-    def amended_(
+    def amended_(  # noqa: PLR0913, PLR0917  (as every policy's, and the context)
         params: Any, stats: Any, arm: int, group: int,
         before: float, after: float, more_before: float, more_after: float, x: Floats,
     ) -> None:  # fmt: skip

@@ -20,7 +20,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    wait_for_event,
+    wait_for_events,
 )
 from accrual.store.events import DecisionRow, Events, HeadRow, columns
 
@@ -141,8 +141,8 @@ class MemoryStore:
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         return [row.context for row in self._log(bandit).rows.decision[first : first + count]]
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        return wait_for_events(self.head, positions, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         self._snapshots[bandit, form] = (seq, body)

@@ -81,7 +81,7 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
 
     @njit
     def prepare(state: KernelState, book: Book, now: float, moment: Moment) -> int:
-        if refreshed:
+        if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
             if book.stats.due[0] <= 0:
                 refresh(state.params, book.stats)
         first = turn(book.stats, state.rules, book.first_news, now, moment.round - 1)

@@ -23,7 +23,7 @@ FLOOR, NO_CONTEXT = "no delay", "no context"
 BESIDE: dict[str, Policy] = {FLOOR: AgeLinTS(immediate=True), NO_CONTEXT: AgePrior()}
 
 
-def generate(
+def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     features: int,
     arms: int,
     spread: SpreadBy = "same",
