@@ -143,7 +143,7 @@ def hearing(ways: Ways, url: str) -> None:
         heard: list[float] = []
 
         def wait(last: int = last, heard: list[float] = heard) -> None:
-            other.wait(ways.bandit, last, 10.0)
+            other.wait({ways.bandit: last}, 10.0)
             heard.append(clock())
 
         thread = threading.Thread(target=wait)

@@ -33,7 +33,7 @@ from accrual.engine.feed import RunFeed
 from accrual.engine.law_kernels import pack
 from accrual.evaluate.plan import even_shares, plan, trials
 from accrual.live import estimate as estimates
-from accrual.live.estimate import estimate
+from accrual.live.estimate import estimate, shared_spread
 from accrual.live.watch.evidence import bound_of, comparison_error, find_beaten, no_evidence, score
 from accrual.live.watch.guardrails import Guards, guard, no_guards
 from accrual.live.watch.sequences import estimates as differences
@@ -98,7 +98,8 @@ def control(runs: int) -> None:
         for run in range(runs):
             edges = POLICIES[label].edges(WINDOW).astype(float)
             for chain, _ in looks(problem, POLICIES[label], range(50, HORIZON + 1, 50), run):
-                known = [estimate(chain.stats, edges, arm) for arm in range(2)]
+                shared = shared_spread(chain.stats, edges)
+                known = [estimate(chain.stats, shared, arm) for arm in range(2)]
                 a, b = (one.interval if one else (0.0, 1.0) for one in known)
                 if a[0] > b[1] or b[0] > a[1]:
                     hits += 1
@@ -208,8 +209,9 @@ def coverage(runs: int, jobs: int, cases: dict[str, tuple[int, list[Law]]], seed
             edges = np.append(0.0, ac.AgeIMED().edges(problem.window))
             ages = np.linspace(0.0, problem.window, 21)
             for t, (chain, _) in enumerate(looks(problem, ac.AgeIMED(), rounds, run, seed)):
+                shared = shared_spread(chain.stats, edges[1:])
                 for arm in range(len(arrived)):
-                    known = estimate(chain.stats, edges[1:], arm)
+                    known = estimate(chain.stats, shared, arm)
                     if known is not None:  # what it estimates: what is paid by the greatest age reached
                         true = np.interp(edges[known.reached], ages, arrived[arm])
                         held[t, arm] = known.interval[0] <= true <= known.interval[1]

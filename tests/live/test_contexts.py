@@ -184,7 +184,7 @@ def test_contexts_are_exported(tmp_path):
 def test_a_stretch_of_a_log_must_fit_what_is_told_of_it():
     """As many contexts as decisions, with as many numbers as features."""
     ledger = Ledger(ac.LinTS(), [1.0], 20, features=Features({"plan": ["free", "paid"]}))
-    rows = [(i + 3, Kind.DECISION, float(i + 1), -1, 0, 0.0, 20.0, 0.0) for i in range(2)]
+    rows = [(i + 3, Kind.DECISION, float(i + 1), -1, 0, 0.0, 20.0, 0.0, i + 2) for i in range(2)]
     one, two = columns(rows[:1]), columns(rows)
     for attempt, words in [
         (

@@ -186,8 +186,9 @@ def test_means_are_weighted_by_propensities_that_differ():
             k = w.sum() ** 2 / (w @ w)
             mean += m
             score += w * (paid[:, g] - m) / w.sum() * math.sqrt(k / (k - 1))
-        powers = [float((score**power).sum()) for power in (2, 3, 4)]
-        expected = score_interval(mean, ScoreSums(*powers, k))
+        second, third, fourth = (float((score**power).sum()) for power in (2, 3, 4))
+        expected = score_interval(mean, ScoreSums(second, third, fourth, float(k)))
+        assert arm.mean is not None
         assert (arm.mean.value, arm.mean.low, arm.mean.high) == pytest.approx(
             (mean, expected.low, expected.high), rel=1e-9
         )
@@ -221,10 +222,12 @@ def test_an_interval_near_the_cap_stays_below_it():
     decisions = pd.DataFrame({"id": range(100), "arm": ["a", "b"] * 50, "at": range(100)})
     pieces = pd.DataFrame({"decision": range(3, 100), "value": 1.0, "age": 0})
     a, _ = ac.fit(decisions, pieces, window=1, groups=1, cap=1.0).arms
+    assert a.mean is not None
     assert 0.85 < a.mean.low < a.mean.value < a.mean.high <= 1.0
     # Where all paid the cap, others may still pay nothing.
     always = pd.DataFrame({"decision": range(100), "value": 1.0, "age": 0})
     steady = ac.fit(decisions, always, window=1, groups=1, cap=1.0).arms[0].mean
+    assert steady is not None
     assert (steady.value, steady.high) == (1.0, 1.0)
     assert steady.low == pytest.approx(1 - stats.beta.ppf(0.975, 0.5, 50.5))
 

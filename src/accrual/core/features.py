@@ -147,7 +147,7 @@ class Features:
         if kind is bool and (given is bool or given is np.bool_):
             return 1.0 if value else 0.0
         if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
-            return value + 0.0  # 0.0 for -0.0: they are one number
+            return float(value) + 0.0  # 0.0 for -0.0: they are one number
         if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
             return math.nan
         if kind is bool:

@@ -277,8 +277,12 @@ class Commits:
         except BaseException:
             self._abandon(caller)
             raise
-        if caller.error is not None:
-            raise caller.error
+        error, caller.error = caller.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback has this frame: a cycle would keep all that the frame refers to
         assert caller.answers is not None
         return caller.answers
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -29,6 +31,7 @@ from accrual.live.kernels import (
     USED,
     Fold,
     KernelState,
+    OpenSums,
     Pending,
     Queues,
     Rules,
@@ -38,6 +41,7 @@ from accrual.live.kernels import (
     new_arm_window,
     none_pending,
     room_for,
+    with_arms,
     with_room,
 )
 from accrual.live.watch import (
@@ -49,11 +53,12 @@ from accrual.live.watch import (
     no_alarms,
     no_evidence,
     no_guards,
-    with_arms,
 )
+from accrual.live.watch import with_arms as alarms_with_arms
 from accrual.policies.base import Policy, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
+from accrual.store.base import Store
 from accrual.store.events import Events, Kind
 
 # The small tuples that rooms hand to each other.
@@ -177,15 +182,19 @@ class BoundKernels:
         if kind is None or kind != self._kind:
             self._kind = kind
             # Only those that are handed numbers: machine code does not check the type of an array.
-            quick = {name: partial(self._first_call, name) for name in ("advance", "observe", "choose")}
+            own = weakref.ref(self)  # a cycle would keep the arrays until the collector comes by
+            quick = {name: partial(_first_call, own, name) for name in ("advance", "observe", "choose")}
             self.code = self.compiled._replace(**quick)
 
-    def _first_call(self, name: str, held: Any, *more: Any) -> Any:
-        """Call a kernel for the first time; later calls need not look up what has been compiled."""
-        dispatcher = getattr(self.compiled, name)
-        result = dispatcher(held, *more)
-        self.code = self.code._replace(**{name: machine_code_for(dispatcher, held)})
-        return result
+
+def _first_call(own: weakref.ref[BoundKernels], name: str, held: Any, *more: Any) -> Any:
+    """Call a kernel for the first time; later calls need not look up what has been compiled."""
+    kernels = own()
+    assert kernels is not None  # whoever calls has them
+    dispatcher = getattr(kernels.compiled, name)
+    result = dispatcher(held, *more)
+    kernels.code = kernels.code._replace(**{name: machine_code_for(dispatcher, held)})
+    return result
 
 
 # A comparison of the arms in play over the same decisions: it begins anew whenever an arm is added.
@@ -231,6 +240,35 @@ Floats = npt.NDArray[np.float64]
 # what else was paid is still right to a ten-millionth of the cap.
 VALUE_MOST = 1e9
 _ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
+
+
+ARMS_MOST = 1_000  # that a bandit can come to by adding arms; with more a state takes seconds
+
+
+class ArmNames:
+    """The names of a bandit's arms, by their numbers. They are read again when there is a new arm.
+
+    Parameters
+    ----------
+    store : Store
+    bandit : int
+        Its number in the store.
+    """
+
+    def __init__(self, store: Store, bandit: int) -> None:
+        self._store = store
+        self._bandit = bandit
+        self._names: list[str] = []
+        self.read()
+
+    def read(self) -> list[str]:
+        """Read the names from the store, and return them."""
+        self._names = [arm.name for arm in self._store.arms(self._bandit)]
+        return self._names
+
+    def __call__(self, number: int) -> str:
+        names = self._names if number < len(self._names) else self.read()
+        return names[number]
 
 
 class ArmTable:
@@ -346,6 +384,12 @@ class ArmTable:
         """Return the arrays by name. They are not copied."""
         return {name: getattr(self, name) for name in _ARRAYS}
 
+    def copied(self) -> ArmTable:
+        """Return a copy, which stays as it is while this one changes."""
+        other = copy.copy(self)
+        other.restore(self.arrays())
+        return other
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Replace the arrays by copies of those that another table's `arrays` returned."""
         for name in _ARRAYS:
@@ -437,7 +481,7 @@ class Ledger:
         self._ends = self._edges if len(edges) else np.array([self.span])
         self.guardrails = tuple(guardrails)
         self.pending_decisions = none_pending(
-            len(edges), len(self._ends), self.visitors.width, len(self.guardrails)
+            len(self.arms), len(edges), len(self._ends), self.visitors.width, len(self.guardrails)
         )
         self.decisions = 0
         """How many decisions have been made; also the id of the next."""
@@ -453,7 +497,8 @@ class Ledger:
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         watched = 0 if policy.contextual else len(self.arms)
         self.alarms = no_alarms(watched, watched, imported)
-        self.evidence, self.guards = new_comparison(self.arms, self.limits, allow_negative, self.guardrails)
+        self._judging = True
+        self._begin_comparison()
         self.kernels = BoundKernels(
             fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
         )
@@ -686,7 +731,7 @@ class Ledger:
         """
         number = existing_decision(self.decisions, id)
         self.tick(now)
-        return python_function(close)(self.pending_decisions, number)
+        return bool(python_function(close)(self.pending_decisions, self._ends, number))
 
     def add_arm(
         self, cap: float, window: float | None = None, about: bytes | None = None, position: int = 0
@@ -705,14 +750,25 @@ class Ledger:
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
         if not self.policy.contextual:
-            self.alarms = with_arms(self.alarms, self.arms.founding, len(self.arms))
-        first = int(self.pending_decisions.counts[NEXT])
-        self.evidence, self.guards = new_comparison(
-            self.arms, self.limits, self._allow_negative, self.guardrails, first, position,
-            (self.evidence, self.guards),
-        )  # fmt: skip
+            self.alarms = alarms_with_arms(self.alarms, self.arms.founding, len(self.arms))
+        self.pending_decisions = with_arms(self.pending_decisions, len(self.arms))
+        self._begin_comparison(position, (self.evidence, self.guards))
         self._bind()
         return len(self.arms) - 1
+
+    def _begin_comparison(self, known: int = 0, last: tuple[Evidence, Guards] | None = None) -> None:
+        """Compare the arms that there are now, from the next decision on: see `new_comparison`."""
+        first = int(self.pending_decisions.counts[NEXT])
+        limits, guardrails = (self.limits, self.guardrails) if self._judging else (Limits(), ())
+        self.evidence, self.guards = new_comparison(
+            self.arms, limits, self._allow_negative, guardrails, first, known, last
+        )
+
+    def only_choose(self) -> None:
+        """Stop judging arms, which takes time for every pair of them: choices do not depend on it."""
+        self._judging = False
+        self._begin_comparison()
+        self._bind()
 
     def check_arm(self, cap: float, window: float, about: bytes | None = None) -> Any:
         """Return the params that the policy would have with one more arm; an error if it cannot be."""
@@ -744,6 +800,7 @@ class Ledger:
             "guards.worse_spans": self.guards.spans,
             **{f"alarms.{name}": array for name, array in self.alarms._asdict().items()},
             **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
+            **{f"open.{name}": array for name, array in pending.sums._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
 
@@ -753,16 +810,20 @@ class Ledger:
         self.now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
-        rings = [arrays[name].copy() for name in (*RINGS, "contexts")]
-        self.pending_decisions = Pending(counts, where, queues, paid, *rings)
-        self.evidence, guarded = (
-            Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
-            for what in ("evidence", "guards")
-        )
-        margins, worse, spans = (
-            arrays[f"guards.{name}"].copy() for name in ("margins", "worse", "worse_spans")
-        )
-        self.guards = Guards(guarded, margins, worse, spans)
+        rings = {name: arrays[name].copy() for name in (*RINGS, "contexts")}
+        sums = OpenSums._make(arrays[f"open.{name}"].copy() for name in OpenSums._fields)
+        self.pending_decisions = Pending(counts, where, queues, paid, sums=sums, **rings)
+        if self._judging:
+            self.evidence, guarded = (
+                Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
+                for what in ("evidence", "guards")
+            )
+            margins, worse, spans = (
+                arrays[f"guards.{name}"].copy() for name in ("margins", "worse", "worse_spans")
+            )
+            self.guards = Guards(guarded, margins, worse, spans)
+        else:
+            self._begin_comparison()
         self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
         self.visitors.restore(arrays)
         self.decisions = int(counts[NEXT])

@@ -131,25 +131,34 @@ class LogFollower:
         Makes the ledger of the log's first events, the first arms.
     step : float
         The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
+    upto : int, optional
+        The position to which the log is folded at first; all of it unless given.
     """
 
-    def __init__(self, store: Store, bandit: int, make: Callable[[], Ledger], step: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bandit: int,
+        make: Callable[[], Ledger],
+        step: float,
+        upto: int | None = None,
+    ) -> None:
         self._store = store
         self._bandit = bandit
         self._make = make
         self._step = step
         self._one = unpack(np.zeros(1, PACKED))
         self._places: deque[tuple[int, Arrays]] = deque(maxlen=_PLACES)
-        self._begin()
-        self.catch_up()
+        self._begin(upto)
+        self.catch_up(upto)
 
-    def _begin(self) -> None:
+    def _begin(self, upto: int | None) -> None:
         """Start at the store's snapshot, or at the first arms."""
         self.ledger = self._make()
         self.position = self._start = len(self.ledger.arms)
         self._form = form_of(self.ledger)
         self._places.clear()
-        found = self._load(self._store.head(self._bandit))
+        found = self._load(self._store.head(self._bandit) if upto is None else upto)
         if found is not None:
             self.position = found[0]
             self.ledger.restore(found[1])
@@ -174,17 +183,19 @@ class LogFollower:
         """Whether the ledger is the fold of the events up to a position: nothing failed amid one."""
         return self._whole
 
-    def catch_up(self) -> int:
-        """Fold all that the log has by now; return how many events that was."""
+    def catch_up(self, upto: int | None = None) -> int:
+        """Fold all that the log has by now, or has up to a position; return how many events that was."""
         before = self.position
         if not self._whole:  # something went wrong amid a fold
-            self._begin()
-        while True:
-            events = self._store.read(self._bandit, self.position, _CHUNK)
+            self._begin(upto)
+        while upto is None or self.position < upto:
+            limit = _CHUNK if upto is None else min(_CHUNK, upto - self.position)
+            events = self._store.read(self._bandit, self.position, limit)
             if not len(events.seq):
-                return self.position - before
+                break
             check_events(self.ledger, self.position, events)
             self._fold(events, told_by_store(self._store, self._bandit, self.ledger, events))
+        return self.position - before
 
     def _fold(self, events: Events, told: Told) -> None:
         self._whole = False
@@ -219,7 +230,11 @@ class LogFollower:
         if self.position >= self._next:
             last = self._places[-1][0] if self._places else self._start
             self._next = self.position + _OFTEN
-            arrays = self.ledger.arrays()
+            arrays = {
+                name: array
+                for name, array in self.ledger.arrays().items()
+                if not name.startswith(("evidence.", "guards."))  # which `at` does without
+            }
             size = sum(array.nbytes for array in arrays.values())
             if size <= _LARGE and self.position - last >= size // _DEAR:
                 self._places.append((self.position, {name: array.copy() for name, array in arrays.items()}))
@@ -240,13 +255,14 @@ class LogFollower:
     def at(self, position: int) -> Ledger:
         """Return another ledger, as this one was at an earlier position of the log.
 
-        Another thread may go on folding meanwhile.
+        It does not judge arms: see `Ledger.only_choose`. Another thread may go on folding meanwhile.
         """
         if not self._start <= position <= self.position:
             raise InputError(
                 f"the log has been read from {self._start} to {self.position}, not at {position}"
             )
         ledger, start = self._make(), self._start
+        ledger.only_choose()
         place = next((place for place in reversed(list(self._places)) if place[0] <= position), None)
         place = place or self._load(position)
         if place is not None:

@@ -6,8 +6,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Raw
 
 from accrual.core.errors import InputError
 from accrual.core.features import Features
@@ -69,12 +71,13 @@ _LENGTH = 1_000  # events of a stretch, where the log is too long to be read in 
 _LEAST = 100  # decisions of a stretch, where there are as many
 
 
-def share_history(served: ServedBandit, head: int) -> HistoryOut:
-    """Count each arm's decisions in up to 40 stretches of the log up to the position `head`.
+def share_history(served: ServedBandit) -> HistoryOut:
+    """Count each arm's decisions in up to 40 stretches of the log, as far as it has been folded.
 
     A short log is read as a whole, a long one in samples at even distances. Only the store is read, so
     decisions go on meanwhile.
     """
+    head = served.bandit.position
     if head <= _STRETCHES * _LENGTH:
         stretches = _split(_decisions(served, 0, head))
     else:
@@ -110,6 +113,7 @@ def _split(events: Events) -> list[Events]:
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
+_write = msgspec.json.Encoder().encode
 _STREAM = event_column(Kind.PIECE, "stream")
 
 
@@ -192,15 +196,15 @@ class BanditRoutes:
         """Archive a bandit and erase it for good after `grace`; until then it can be restored."""
         return _bandit(await self._bandits.put_away(call.path["bandit"], call.query.grace))
 
-    async def state(self, call: Call) -> StateOut:
+    async def state(self, call: Call) -> Raw:
         """Show what is known of every arm."""
         served = await self._find(call)
-        return await self._bandits.read(lambda: _state(served))
+        return Raw(await self._bandits.shown(served, "state", lambda: _write(_state(served))))
 
-    async def history(self, call: Call) -> HistoryOut:
+    async def history(self, call: Call) -> Raw:
         """Show how often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
         served = await self._find(call)
-        return await self._bandits.read(lambda: share_history(served, served.state().position))
+        return Raw(await self._bandits.shown(served, "history", lambda: _write(share_history(served))))
 
     async def contexts(self, call: Call) -> ContextWorthOut:
         """Show what contexts are worth: reward per decision with and without, judged by closed decisions.
@@ -230,7 +234,7 @@ class BanditRoutes:
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first; none that come from an old log."""
         served = await self._find(call)
-        return await self._bandits.read(lambda: _recent(served, call.query.limit))
+        return await self._bandits.look(lambda: _recent(served, call.query.limit))
 
     async def explain(self, call: Call) -> ExplanationOut:
         """Explain a decision: every arm's index, and what it was made of, at that moment."""
@@ -248,7 +252,7 @@ class BanditRoutes:
     async def export(self, call: Call) -> EventsOut:
         """Read the log beyond a position, in order. `accrual db export` writes all of it as Parquet."""
         served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
-        return await self._bandits.read(lambda: _events(served, served.events(after, limit), after, limit))
+        return await self._bandits.look(lambda: _events(served, served.events(after, limit), after, limit))
 
 
 async def _one(served: ServedBandit, item: StoreRequest) -> Answer:

@@ -177,14 +177,16 @@ class BanditRow(NamedTuple):
     rounds: bool  # whether its clock is the number of its decisions
 
 
-def wait_for_event(head: Callable[[], int], after: int, timeout: float, pause: float) -> bool:
-    """Look at the position of the last event every `pause` seconds; False if it stays at `after`."""
+def wait_for_events(
+    head: Callable[[int], int], positions: Mapping[int, int], timeout: float, pause: float
+) -> dict[int, int]:
+    """Do what `Store.wait` does by looking at each bandit's last event every `pause` seconds."""
     end = time.monotonic() + timeout
-    while head() <= after:
-        if time.monotonic() >= end:
-            return False
+    while True:
+        found = {bandit: last for bandit, after in positions.items() if (last := head(bandit)) > after}
+        if found or time.monotonic() >= end:
+            return found
         time.sleep(pause)
-    return True
 
 
 # Entries of a configuration that say that a bandit is put away: see `accrual.live.archive`.
@@ -275,8 +277,11 @@ class Store(Protocol):
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
         """Return those of these keys under which decisions are stored."""
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        """Wait until there is an event beyond position `after`; False if none came in time."""
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        """Wait until one of these bandits, by number, has an event beyond its position here.
+
+        Return the positions of the last events of those that have; none if none came in time.
+        """
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""

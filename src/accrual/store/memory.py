@@ -20,7 +20,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    wait_for_event,
+    wait_for_events,
 )
 from accrual.store.events import DecisionRow, Events, HeadRow, columns
 
@@ -141,8 +141,8 @@ class MemoryStore:
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
         return set(keys) & self._log(bandit).lookup.batches.keys()
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        return wait_for_events(self.head, positions, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         self._snapshots[bandit, form] = (seq, body)

@@ -358,11 +358,11 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
     def test_waiting_ends_with_an_event(self, store: Store) -> None:
         """Or in time, without one."""
         bandit = _rounds(store)
-        assert store.wait(bandit, 1, timeout=0.0)
-        assert not store.wait(bandit, 2, timeout=0.05)
+        assert store.wait({bandit: 1}, timeout=0.0)
+        assert not store.wait({bandit: 2}, timeout=0.05)
         later = threading.Timer(0.1, store.append, (bandit, [decide(0)], 0.0))
         later.start()
-        assert store.wait(bandit, 2, timeout=30.0)
+        assert store.wait({bandit: 2}, timeout=30.0)
         later.join()
 
     # Snapshots.

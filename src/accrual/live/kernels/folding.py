@@ -107,7 +107,7 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
             if kind == _PIECE:
                 learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
             elif kind == _CLOSE:
-                close(state.pending, id_)
+                close(state.pending, state.rules.ends, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break

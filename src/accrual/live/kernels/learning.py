@@ -13,7 +13,11 @@ from accrual.live.kernels.pending import (
     LATE,
     NONE,
     SHUT,
+    add_ahead,
+    add_group,
+    add_window,
     find,
+    find_oldest,
     first,
     give_back,
     group_over,
@@ -96,22 +100,31 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
     def settle_due(state: KernelState, book: Book, number: int) -> bool:
         """Settle what a row waited for, and let it wait for what is next. Whether the decision has closed."""
         stats, queues, ends = book.stats, book.queues, state.rules.ends
-        row = queues.rows[number]
+        row, sums = queues.rows[number], state.pending.sums
+        is_open = not book.trial and row["closed"] == 0
+        if is_open:
+            add_group(sums, row, -1)
         x = state.pending.contexts[max(row["source"], 0)]
         if row["source"] == NONE:  # it is only tried
             x = state.visits[visit_of(state, row["id"])]
         last = row["arm_window"] < ends[row["group"]]  # then all its groups end with that window
         pull(queues, ends, number)
         if row["due"] < group_over(row, ends):  # its own window is over, and that is like being closed
-            if not book.trial:
-                state.pending.counts[SHUT] += 1 - row["closed"]
             row["closed"] = 1
+            if is_open:
+                add_window(sums, ends, row, -1)
+                state.pending.counts[SHUT] += 1
+                find_oldest(state.pending)
             push(queues, ends, number)
             return False
         while not settle(state, stats, row, x):
             if not last:
                 push(queues, ends, number)
+                if is_open:
+                    add_group(sums, row, 1)
                 return False
+        if is_open:
+            add_window(sums, ends, row, -1)
         return True
 
     @njit
@@ -155,6 +168,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         if stream != REWARD:
             pending.streams[id_ & (len(pending.where) - 1), stream] += value
             return True
+        add_ahead(pending.sums, row, -1)
         add_reward(state, row, value)
         if pieces:
             state.stats.observed[row["arm"]] += value
@@ -164,6 +178,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 paid, x = pending.paid[number], pending.contexts[number]
                 amend(state.params, state.stats, row, paid, group, value, x)
             pending.paid[number, group] += value
+        add_ahead(pending.sums, row, 1)
         return True
 
     return Learning(pass_time, learn)

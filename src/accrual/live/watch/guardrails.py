@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, only
-from accrual.core.jit import njit, njit_noinline, python_function
+from accrual.core.jit import kernel, njit, njit_noinline, python_function
 from accrual.live.watch.evidence import (
     BETS,
     CHECK,
@@ -29,7 +29,7 @@ from accrual.live.watch.evidence import (
     no_evidence,
     score,
 )
-from accrual.live.watch.sequences import edge, estimates, wealth
+from accrual.live.watch.sequences import STEPS, estimates
 
 # Guardrails in arrays: what closed decisions say of a second stream of pieces, such as refunds.
 #
@@ -156,23 +156,48 @@ def least_excess(evidence: Evidence, playing: Sequence[int]) -> Floats:
     All of these hold at all times together with a chance of at least 1 less the error of the comparison.
     """
     own = np.asarray(playing)
-    width = float(evidence.unit[3])
-    decisions = evidence.heights[own, 0]
-    others = float(evidence.counts[SCORED]) - decisions[:, None] - decisions[None, :]
-    logs, slopes, curves = (
-        table[own, UP][:, None] + table[own, DOWN][None, :]
-        for table in (evidence.logs, evidence.slopes[..., 0], evidence.curves[..., 0])
+    up, down = (
+        np.stack(
+            [evidence.logs[own, side], evidence.slopes[own, side, :, 0], evidence.curves[own, side, :, 0]]
+        )
+        for side in (UP, DOWN)
     )
+    decisions = evidence.heights[own, 0]
+    scored, width = float(evidence.counts[SCORED]), float(evidence.unit[3])
     bets, bound = BETS * evidence.unit[0], math.log(evidence.unit[1])
-    same = np.eye(len(own), dtype=np.bool_)
+    low, high = np.full(len(own), -width), np.full(len(own), width)
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        hit = _given_up(up, down, decisions, scored, bets, bound, middle)
+        low, high = np.where(hit, middle, low), np.where(hit, high, middle)
+    return low
 
-    def given_up(x: Floats) -> Flags:
-        y = x[:, None, None]  # a bet is at most half of the least propensity, so all steps are small enough
-        each = logs - y * (slopes + y * curves) + others[..., None] * np.log1p(-bets * y)
-        pairs = np.where(same, -np.inf, wealth(each))
-        return np.asarray(np.logaddexp.reduce(pairs, axis=1) >= bound)
 
-    return edge(given_up, np.full(len(own), width), width)
+@kernel
+def _given_up(
+    up: Floats, down: Floats, decisions: Floats, scored: float, bets: Floats, bound: float, x: Floats
+) -> Flags:
+    """Return of each arm whether bets against "it has at most x more than the best other arm" have won.
+
+    `up` and `down` are logarithms, slopes and curves x arms x bets. All pairs are looked at, with an
+    exponential for each bet, so this is compiled.
+    """
+    arms = len(x)
+    hit = np.zeros(arms, np.bool_)
+    for a in range(arms):
+        y, total = x[a], 0.0  # a bet is at most half of the least propensity, so all steps are small enough
+        for j in range(len(bets)):
+            step = math.log1p(-bets[j] * y)
+            own = up[0, a, j] - y * (up[1, a, j] + y * up[2, a, j]) + (scored - decisions[a]) * step
+            own += math.log(WEIGHTS[j]) - bound
+            for b in range(arms):
+                if b != a:
+                    other = down[0, b, j] - y * (down[1, b, j] + y * down[2, b, j]) - decisions[b] * step
+                    total += math.exp(min(own + other, 690.0))
+            if total >= 1.0:
+                hit[a] = True
+                break
+    return hit
 
 
 ACTIONS = ("flag", "retire")

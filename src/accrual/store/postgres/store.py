@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -58,6 +58,7 @@ UPDATE decision SET context = given.context
 FROM unnest($2::BIGINT[], $3::BYTEA[]) AS given (id, context)
 WHERE decision.bandit = $1 AND decision.id = given.id
 """
+_HEADS = "SELECT bandit, seq FROM head WHERE bandit = ANY($1::bigint[])"
 _ABOUT = "SELECT about FROM arm WHERE bandit = $1 AND number = $2"
 _SET_ABOUT = "UPDATE arm SET about = $3 WHERE bandit = $1 AND number = $2"
 
@@ -218,13 +219,14 @@ class PostgresStore:
         query = "SELECT key FROM decision WHERE bandit = $1 AND key = ANY($2::TEXT[]) AND part = 0"
         return {row[0] for row in self._pool.rows(query, bandit, list(keys))}
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        """Wait until there is an event beyond position `after`; False if none came in time."""
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        """Wait until one of these bandits has an event beyond its position; return their last positions."""
 
-        async def look() -> bool:
-            return await self._head(bandit) > after
+        async def look(bandits: Iterable[int]) -> dict[int, int]:
+            rows = await self._pool.fetch(_HEADS, list(bandits))
+            return {bandit: seq for bandit, seq in rows if seq > positions[bandit]}
 
-        return self._pool.run(self._pool.news.wait(bandit, look, timeout))
+        return self._pool.run(self._pool.news.wait(positions, look, timeout))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """Return the snapshot of this form, with its position; None if there is none."""

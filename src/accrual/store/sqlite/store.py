@@ -29,7 +29,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    wait_for_event,
+    wait_for_events,
 )
 from accrual.store.checksums import (
     SUMS,
@@ -267,8 +267,8 @@ class SQLiteStore:
             lookup = self._log(connection, bandit).lookup
             return {key for key in keys if lookup.find_batch(key) is not None}
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        return wait_for_events(self.head, positions, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
@@ -288,7 +288,8 @@ class SQLiteStore:
 
     def probe(self) -> None:
         with self._file.transaction() as connection:
-            connection.execute("UPDATE seal SET sum = sum")
+            for _ in range(2):  # there and back: SQLite does not write a row that stays as it is
+                connection.execute("UPDATE seal SET sum = ~sum")
 
     def close(self) -> None:
         """Close the connections to the file, and let other processes write to it."""
