@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 import accrual as ac
-from accrual.core.jit.compiler import kernel
-from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
-from accrual.engine.feed import RunFeed
-from accrual.engine.law_kernels import pack_each
-from accrual.live.watch.alarms import no_alarms, watch
 from accrual.problems.families import lumps, plain
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.live.watching import first_alarms
 
 ARMS, WINDOW, HORIZON = 10, 100, 40_000
 CHANGES = {"redealt": list(range(5001, HORIZON, 5000)), "halfway": [HORIZON // 2 + 1], "still": []}
@@ -41,7 +40,7 @@ def dealt(number: int, seed: int) -> list[ac.Problem]:
 
 
 def restarted(problems: Sequence[ac.Problem], changes: Sequence[int], seed: int) -> list[float]:
-    """Give the regret of each run of an AgePrior that begins again with every change."""
+    """Return the regret of each run of an AgePrior that begins again with every change."""
     lengths = np.diff([1, *changes, HORIZON + 1])
     parts = [
         ac.simulate(problem, [ac.AgePrior()], int(length), RUNS, seed).final_regret[0]
@@ -66,46 +65,6 @@ def forgetting() -> None:
             error = np.std(regret, ddof=1) / math.sqrt(len(regret))
             shown = f"{np.mean(regret):8,.0f} ± {error:.0f}, worst {max(regret):,.0f}"
             print(f"{name:8} {label:28} {shown}", flush=True)
-
-
-@kernel
-def watch_all(alarms: Any, arms: Any, totals: Any, seed: int) -> int:
-    """Give decisions to the alarm in their order; return the number of the one that raised it, or -1."""
-    for i in range(len(arms)):
-        watch(alarms, arms[i], i, totals[i], 1.0, seed)
-        if alarms.raised[arms[i]] > 0:
-            return i
-    return -1
-
-
-def first_alarms(chances: Sequence[float], runs: int, rounds: int) -> Any:
-    """Give the round of each run's first alarm, infinite where there is none.
-
-    Nine arms have chances from 0.05 to 0.3. The tenth pays with the first of `chances` in the first half of
-    the rounds, and with the second from then on. AgeIMED chooses.
-    """
-    halves = [plain(20, lumps(*np.linspace(0.05, 0.3, ARMS - 1), chance)) for chance in chances]
-    laws = pack_each(halves)
-    plan = PolicyPlan(ac.AgeIMED(), halves[0], laws[0])
-    none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
-    found = np.full(runs, math.inf)
-    for run in range(runs):
-        feed = RunFeed(halves[0], laws[0], 3, run)
-        chain = Chain(plan, feed.span, (3, run))
-        arms, totals = np.zeros(rounds, np.int64), np.zeros(rounds)
-        start = 0
-        while start < rounds:
-            if start == rounds // 2:
-                feed.change(laws[1].arrays)
-            length = min(feed.span, rounds - start, abs(rounds // 2 - start) or rounds)
-            read = feed.read(length)
-            now = slice(start, start + length)
-            arms[now] = chain.advance(read, start + 1, length, none)
-            totals[now] = read.paid[20 + np.arange(length), arms[now], -1]
-            start += length
-        at = watch_all(no_alarms(ARMS, ARMS), arms, totals, run)
-        found[run] = at if at >= 0 else math.inf
-    return found
 
 
 def alarm() -> None:

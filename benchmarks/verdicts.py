@@ -21,8 +21,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from own_policy import PieceMOSS
+from tests.live.watching import first_trip
 
 import accrual as ac
 from accrual.core.errors import need
@@ -35,7 +37,7 @@ from accrual.evaluate.plan import even_shares, plan, trials
 from accrual.live import estimate as estimates
 from accrual.live.estimate import estimate, shared_spread
 from accrual.live.watch.evidence import bound_of, comparison_error, find_beaten, no_evidence, score
-from accrual.live.watch.guardrails import Guards, guard, no_guards
+from accrual.live.watch.guardrails import no_guards
 from accrual.live.watch.sequences import estimates as differences
 from accrual.live.watch.verdicts import Pace, verdict
 from accrual.policies.floor import Shares, drawn, propensity
@@ -282,24 +284,6 @@ def drift(runs: int) -> None:
         f"  verdicts: {share(hits, runs)}; plain means 3 standard errors apart: {share(plain, runs)}",
         flush=True,
     )
-
-
-@kernel
-def first_trip(
-    guards: Guards, shares: Shares, means: Floats, key: tuple[int, int], stretch: int, rounds: int
-) -> int:
-    """Play one test whose pick changes every `stretch` rounds; return the round of the first trip, or 0."""
-    playing = np.ones(len(means), np.bool_)
-    total = np.zeros(1)
-    for i in range(rounds):
-        pick = i // stretch % len(means)
-        arm, chance = drawn(shares, pick, floor_coin(key[0], key[1], i))
-        u, _ = pair(key, i, 0, 0)
-        total[0] = 1.0 if u < means[arm] else 0.0
-        guard(guards, playing, arm, total, chance)
-        if guards.worse.any():
-            return i + 1
-    return 0
 
 
 def guardrails(runs: int) -> None:

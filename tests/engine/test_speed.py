@@ -1,20 +1,13 @@
 """What keeps the engine quick and small on every machine; `make bench` measures the time it takes."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
-from types import ModuleType
-
-import numpy as np
-import pytest
 
 import accrual as ac
-from accrual.studies.bench import compared, compile_for
-
-ROOT = Path(__file__).parents[2]
+from accrual.studies.bench import compile_for
 
 
 def _python(code: str, **environment: str) -> str:
@@ -64,27 +57,3 @@ def test_memory_does_not_grow_with_the_horizon() -> None:
     # The two differ by 4 % with the luck of the garbage collector. A byte kept per round and policy
     # would add 90 %.
     assert peak(500_000) < 1.1 * peak(10_000)
-
-
-def _bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench", ROOT / "benchmarks" / "bench.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_cpp_loop_plays_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _bench()
-    problem, policies = ac.paper.setting1(), compared(50)
-    if bench._compiler() is None:
-        pytest.skip("no C++ compiler")
-    loop = bench._compile(tmp_path / "loop", len(problem.caps))
-    monkeypatch.setattr(bench, "HORIZON", 10_000)
-    for run in range(3):
-        _, ours = bench._library(problem, policies, run)
-        _, theirs = bench._loop(loop, problem, policies, run)
-        # Identical where this was written; the tolerance is for compilers that round otherwise.
-        assert ours == pytest.approx(theirs, rel=bench.SAME)
-        assert len(np.unique(ours)) == len(policies)

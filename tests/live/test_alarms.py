@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.drift import first_alarms, watch_all
+from tests.live.watching import first_alarms, watch_all
 
 import accrual as ac
 from accrual.core.jit.compiler import python_function

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.verdicts import first_trip
 from pyarrow import parquet
+from tests.live.watching import first_trip
 from tests.postgres import server
 
 import accrual as ac

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.fit_coverage import CASES, GROUPS, Draw, draw, means_of, study, sums_of, totals, truth
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.logs.drawn_logs import CASES, GROUPS, Draw, draw, means_of, study, sums_of, totals, truth
 
 import accrual as ac
 from accrual.cli import app
