@@ -31,8 +31,8 @@ SEED = 20230731
 PATIENCE = 120.0  # seconds after which a driver without a head should have given up
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
 _CONTROL = (
-    "import sys; from accrual.experiments import blocks; from accrual.cli.app import run; "
-    "blocks.SEED = 1; sys.exit(run(sys.argv[1:]))"
+    "import sys; from accrual.studies.paper import runner; from accrual.cli.app import run; "
+    "runner.SEED = 1; sys.exit(run(sys.argv[1:]))"
 )
 
 

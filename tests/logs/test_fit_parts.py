@@ -135,7 +135,7 @@ def test_what_ray_cannot_read_is_one_line(capsys, tmp_path):
 CLUSTER = """
 import sys, threading, time
 from ray.cluster_utils import Cluster
-from accrual.experiments import fit_on_ray
+from accrual.studies import fit_on_ray
 from accrual.runs.on_ray import OnRay
 from accrual.logs.fit import fit_log
 
