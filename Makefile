@@ -8,16 +8,16 @@ PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 run: .venv/.run
 	$(BIN)/accrual headline
 
-# Every table and figure of the paper, checked against what it prints; goes on where it stopped.
+# Every table and figure of the paper, checked against the printed ones. Continues where it stopped.
 paper: venv
 	$(BIN)/accrual paper --check
 
-# Twenty SIGKILLs, then the same bytes as without.
+# The paper's run is killed twenty times (SIGKILL) and must write the same bytes as a run without kills.
 paper-kills: venv
 	$(BIN)/pytest -m slow tests/studies/test_paper_runner.py
 	$(BIN)/python benchmarks/paper_kills.py
 
-# Nodes of a Ray cluster killed twenty times, and its head; then the same bytes as without Ray.
+# Nodes of a Ray cluster are killed twenty times, then its head; the run must write the same bytes as without Ray.
 ray-kills: venv
 	$(BIN)/pytest -m slow tests/runs/test_on_ray.py tests/logs/test_fit_parts.py
 	$(BIN)/python benchmarks/ray_kills.py
@@ -28,18 +28,19 @@ scale: venv
 
 venv: .venv/.all
 
-# Beside each other: mypy takes one core.
+# Linters and tests at the same time: mypy takes one core.
 test: venv
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint pytest
 
-# A process for each core and one more, for many tests wait; a file's tests stay together, for they share
-# servers and compiled kernels (tests/conftest.py). Tests start Python some hundred times: it keeps what it reads.
+# One process for each core and one more, because many tests wait. The tests of a file stay in one process, because
+# they share servers and compiled kernels (tests/conftest.py). Tests start Python some hundred times, so it may write
+# bytecode.
 pytest: export PYTHONDONTWRITEBYTECODE =
 pytest: venv
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 
-# The store's long proofs, each with a control that must fail: some minutes each. FLIPS=2000 tries fewer wrong
-# bytes than 20,000, EXAMPLES=100 fewer histories than 2,000.
+# The store's long proofs, each with a control that must fail. Each takes some minutes. FLIPS=2000 tries 2,000 wrong
+# bytes in place of 20,000, and EXAMPLES=100 tries 100 histories in place of 2,000.
 proof: venv
 	$(BIN)/pytest -m slow tests/proof tests/live tests/policies tests/service/test_attacks_service.py
 
@@ -56,7 +57,7 @@ bench: venv
 age: venv
 	$(BIN)/python benchmarks/age.py
 
-# What contexts are worth, beside the same learner waiting and policies without; what they cost.
+# What contexts are worth, compared with the same learner waiting and with policies without contexts; what they cost.
 contexts: venv
 	$(BIN)/python benchmarks/contexts.py
 
@@ -79,11 +80,11 @@ fuzz: venv
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python benchmarks/fuzz_fit.py
 
-# The service under load, server and generator each on a core of its own, beside a bare echo.
+# The service under load, compared with a bare echo. Server and load generator have a core each.
 bench-service: venv
 	$(BIN)/python -m benchmarks.service_load
 
-# Random keys beside keys that grow, in one run.
+# Random keys compared with growing keys, in one run.
 bench-keys: venv
 	$(BIN)/python benchmarks/keys.py
 

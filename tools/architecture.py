@@ -1,7 +1,7 @@
 """`make map`: draw docs/img/architecture.svg, and fill in what each room imports in CONTRIBUTING.md.
 
-The layers are those of import-linter in pyproject.toml, and the imports are read from the source, so neither
-can be other than the truth; a test compares both with what is committed.
+The layers are those of import-linter in pyproject.toml, and the imports are read from the source. A test
+compares both with what is committed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "img" / "architecture.svg"
 GUIDE = ROOT / "CONTRIBUTING.md"
 
-# What a box says, and whose job the room does.
+# For each room: what its box says, and the job that the room serves.
 ROOMS = {
     "__main__": ("python -m accrual", "shared"),
     "testing": ("published test suites", "shared"),
@@ -38,7 +38,7 @@ ROOMS = {
 }
 COLOURS = {"study": "#dbe7ff", "logs": "#dcf3e0", "live": "#ffe6cf", "shared": "#eeeeee"}
 JOBS = {"study": "study", "logs": "fit logs", "live": "decide live", "shared": "shared"}
-# The walk of one piece: live in numbers, in the simulator in letters.
+# The walk of one piece: numbers on the live side, letters in the simulator.
 WALK = {"service": "1 6", "store": "2", "live": "3 5", "policies": "4 c", "problems": "a", "engine": "b"}
 
 WIDTH, LEFT, ROW, BOX, GAP = 960, 60, 62, 46, 14
@@ -145,7 +145,7 @@ def _text(
 
 
 def guide(text: str) -> str:
-    """Fill in the last column of the table of rooms: what each imports."""
+    """Return the guide with the last column of its table of rooms filled in: what each room imports."""
     known = imports()
 
     def row(match: re.Match[str]) -> str:
@@ -156,7 +156,7 @@ def guide(text: str) -> str:
 
 
 def main() -> None:
-    """Write both."""
+    """Write the picture and the guide."""
     PICTURE.write_text(picture(), encoding="utf-8")
     GUIDE.write_text(guide(GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -58,7 +58,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn the repository's links into the site's, and its fences into those that are coloured."""
+    """Turn the repository's links into the site's, and mark code blocks so that they are coloured."""
     source = getattr(page.file, "repository_path", "docs/" + page.file.src_uri)
     inside = {getattr(file, "repository_path", "docs/" + file.src_uri): file.src_uri for file in files}
 
@@ -82,7 +82,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _reference(match: re.Match[str]) -> str:
-    """The public names of a module that are defined in some others, for mkdocstrings."""
+    """Return, for mkdocstrings, those public names of a module that are defined in the given modules."""
     module = importlib.import_module(match[1])
     places = tuple(match[2].split(", "))
     lines = []
@@ -113,7 +113,7 @@ def _script(file: Path) -> str:
 
 
 def _notebook(file: Path) -> str:
-    """A notebook as a page: its text, its code, and what that printed and drew."""
+    """Return a notebook as a page: its text, its code, and what the code printed and drew."""
     parts = []
     for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"]).rstrip()

@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from accrual.cli import app
+from accrual.policies.catalog import CATALOG
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -115,3 +116,10 @@ def test_a_wrong_figure_in_an_example_is_noticed():
     assert not same("a 1,000", "a 1,100")
     assert not same("a 1,000", "b 1,000")
     assert not same("a 1,000", "a 1,000 b")
+
+
+def test_the_policy_page_names_every_policy():
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    for name in CATALOG:
+        assert re.search(rf"^### {name}\b|^### .*\b{name}\b", page, re.M), f"docs/policies.md: {name}"
+        assert re.search(rf"^\|.*`{name}\b", page, re.M), f"docs/policies.md has no table row for {name}"

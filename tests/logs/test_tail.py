@@ -20,7 +20,6 @@ from accrual.core.errors import InputError
 from accrual.engine.recording import record
 from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
 from accrual.policies.age_imed import AgeIMED
-from accrual.policies.catalog import CATALOG
 from accrual.problems.laws import LumpLaw
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import Continuous
@@ -312,13 +311,6 @@ def test_the_example_says_what_it_should(capsys):
     assert regret[20][0] > 5 * regret[320][0]  # too short a window costs for good
     assert regret[5120][1] > 2 * regret[5120][0]  # and a long one costs a learner that waits for it
     assert printed.count("True") >= 1  # a power law gives itself away
-
-
-def test_the_policy_page_names_every_policy():
-    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
-    for name in CATALOG:
-        assert re.search(rf"^### {name}\b|^### .*\b{name}\b", page, re.M), f"docs/policies.md: {name}"
-        assert re.search(rf"^\|.*`{name}\b", page, re.M), f"docs/policies.md has no table row for {name}"
 
 
 def test_every_attribute_of_a_tail_is_described():
