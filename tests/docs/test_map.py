@@ -40,3 +40,12 @@ def test_every_room_that_has_tests_has_its_folder():
     rooms = {room for row in architecture.layers() for room in row}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name[0] not in "._"}
     assert folders - rooms == {"clients", "docs", "proof"}
+
+
+def test_no_test_imports_a_benchmark():
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    found = [
+        path.name for path, text in texts.items() if re.search(r"^\s*(from|import) benchmarks\b", text, re.M)
+    ]
+    assert len(texts) > 50
+    assert found == []
