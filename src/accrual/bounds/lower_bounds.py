@@ -7,7 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from accrual.bounds.common import ROUNDING, Array, Curve, behind, curve, phi
+from accrual.bounds.common import ROUNDING, Curve, behind, curve, phi
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, whole
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import Spread, SpreadLike, Uniform, as_spread
@@ -16,7 +17,7 @@ _OVER = 1e-9  # so much more than its cap may a group's mean be, by rounding alo
 
 
 def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the lower bound for groups that pay with one common chance.
+    """Return the lower bound for groups that pay with one common chance.
 
     The class: group k of arm i pays ``spread(k) * R`` with chance p_i and otherwise nothing, the
     same p_i for all its groups, all groups independent. The policies: those uniformly efficient on
@@ -47,7 +48,7 @@ def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLi
 
 
 def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the lower bound for groups that each pay with a chance of their own.
+    """Return the lower bound for groups that each pay with a chance of their own.
 
     The class: group k of arm i pays ``spread(k) * R`` with chance p_ik and otherwise nothing; the
     shares are known, every p_ik may be anything from 0 to 1, and all groups are independent. The
@@ -103,7 +104,7 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
 
 
 def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
-    """Give the lower bound for alpha-smooth rewards (Romano et al., 2022): `lower` with the even spread.
+    """Return the lower bound for alpha-smooth rewards (Romano et al., 2022): `lower` with the even spread.
 
     For problems in which the groups of an arm pay with one common chance it holds for both classes:
     with equal shares `lower_free_chances` is the same there.
@@ -122,7 +123,7 @@ def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
 
 
 def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the paper's Theorem 1 as printed: `lower_smooth` times `theorem1_factor`.
+    """Return the paper's Theorem 1 as printed: `lower_smooth` times `theorem1_factor`.
 
     For policies uniformly efficient on one of the two classes it is a lower bound where it does not
     exceed that class's own bound, `lower` or `lower_free_chances`. Where it exceeds it, it is none:
@@ -169,7 +170,7 @@ def _lai_robbins(problem: Problem) -> float:
     return float((gap / _kl(means, best)).sum())
 
 
-def _kl(p: Array, q: float) -> Array:
+def _kl(p: Floats, q: float) -> Floats:
     """KL of Bernoulli(p) from Bernoulli(q), for 0 <= p < q < 1.
 
     By log1p of the distance: p ln(p / q) + ... would lose all digits where p is close to q.
@@ -180,7 +181,7 @@ def _kl(p: Array, q: float) -> Array:
     return np.asarray(first - (1.0 - p) * np.log1p(-distance / (1.0 - p)))
 
 
-def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Array, Array]:
+def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Floats, Floats]:
     """Chances of the worse arms, arms x groups, and the groups' shares; groups without one are left out."""
     phi(problem, alpha)
     most = max(problem.caps)
@@ -200,8 +201,8 @@ def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Array, Array
     return chances, shares[some]
 
 
-def _paid(problem: Problem, alpha: int) -> Array:
-    """Give the mean that each arm pays in each of `alpha` groups, arms x groups."""
+def _paid(problem: Problem, alpha: int) -> Floats:
+    """Return the mean that each arm pays in each of `alpha` groups, arms x groups."""
     means = problem.group_means
     pieces = math.lcm(problem.groups, alpha) // problem.groups  # of each of the problem's groups
     fine = np.zeros((*means.shape, pieces))
@@ -212,8 +213,8 @@ def _paid(problem: Problem, alpha: int) -> Array:
     return np.asarray(fine.reshape(len(means), alpha, -1).sum(axis=2))
 
 
-def _divergence(p: Array, shares: Array, rise: float) -> float:
-    """Give the least sum of kl(p_k, q_k) over q with sum_k shares_k (q_k - p_k) >= rise, or infinity.
+def _divergence(p: Floats, shares: Floats, rise: float) -> float:
+    """Return the least sum of kl(p_k, q_k) over q with sum_k shares_k (q_k - p_k) >= rise, or infinity.
 
     The minimum has (q_k - p_k) / (q_k (1 - q_k)) = price * shares_k with one price for all k: a
     quadratic equation for each q_k. The weighted sum of the q_k grows with the price, so the price is
@@ -241,8 +242,8 @@ def _divergence(p: Array, shares: Array, rise: float) -> float:
     return float((unpaid - np.where(some, p * np.log1p(step / np.where(some, p, 1.0)), 0.0)).sum())
 
 
-def _raised(p: Array, pull: Array) -> Array:
-    """Give q - p for the q in [p, 1] with (q - p) / (q (1 - q)) = pull, without loss of digits."""
+def _raised(p: Floats, pull: Floats) -> Floats:
+    """Return q - p for the q in [p, 1] with (q - p) / (q (1 - q)) = pull, without loss of digits."""
     with np.errstate(divide="ignore", over="ignore"):
         linear = 1.0 / pull - (1.0 - 2.0 * p)
         root = np.sqrt(linear * linear + 4.0 * p * (1.0 - p))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.bounds.common import ROUNDING, Array, Curve, OfLog, behind, curve, horizons, phi
+from accrual.bounds.common import ROUNDING, Curve, OfLog, behind, curve, horizons, phi
+from accrual.core.arrays import Floats
 from accrual.core.errors import whole
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import SpreadLike, Uniform, as_spread
@@ -19,7 +20,7 @@ _LOG_MOST = 700.0  # ln of a horizon that is still a floating-point number
 
 
 def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the paper's Theorem 2: an upper bound on the regret of TP-UCB-FR-G.
+    """Return the paper's Theorem 2: an upper bound on the regret of TP-UCB-FR-G.
 
     It holds where the policy's spread is the truth: the `alpha` groups of a decision are
     independent and group k pays at most ``spread(k) * cap``. A spread that promises smaller groups
@@ -51,7 +52,7 @@ def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread:
 
 
 def upper_tpucbfr(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
-    """Give the upper bound of TP-UCB-FR (Romano et al., 2022): Theorem 2 with the even spread.
+    """Return the upper bound of TP-UCB-FR (Romano et al., 2022): Theorem 2 with the even spread.
 
     It holds for alpha-smooth rewards: `alpha` independent groups, each with the same cap.
 
@@ -65,7 +66,7 @@ def upper_tpucbfr(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve
 
 
 def upper_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
-    """Give the upper bound of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002, Theorem 1), with caps.
+    """Return the upper bound of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002, Theorem 1), with caps.
 
     Totals of arm i lie in [0, R_i] and its bonus is R_i sqrt(2 ln t / n). Hoeffding's inequality
     gives t^-4 for either arm being off by its own bonus, whatever the caps; so a suboptimal arm is
@@ -84,7 +85,7 @@ def upper_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
 
 
 def upper_delayed_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
-    """Give the upper bound of DelayedUCB1 (Joulani, György and Szepesvári, 2013): UCB1's, plus delay.
+    """Return the upper bound of DelayedUCB1 (Joulani, György and Szepesvári, 2013): UCB1's, plus delay.
 
     What is added is each arm's gap times the most of its decisions that may be pending at once.
     Every decision is pending for ``window - 1`` choices after its own: its last piece comes in the
@@ -110,7 +111,7 @@ def upper_ageucb(
     spread: SpreadLike = "uniform",
     independent: bool = True,
 ) -> Curve:
-    """Give the upper bound of AgeUCB with ``proved=True``; docs/bounds.md has the proof.
+    """Return the upper bound of AgeUCB with ``proved=True``; docs/bounds.md has the proof.
 
     It holds where decisions are independent, no total exceeds its arm's cap and group k never pays more than
     ``spread(k) * cap``. The groups of one decision may depend on each other with ``independent=False``.
@@ -134,7 +135,7 @@ def upper_ageucb(
     gap, cap = behind(problem)
     ratio = cap / gap
 
-    def bound(log: Any) -> Array:
+    def bound(log: Any) -> Floats:
         x = 3.0 * coincidence * ratio**2 * np.asarray(log)[..., None]
         by_finished = 2.0 * x + problem.window
         by_all = x + np.sqrt(x * (x + 2.0 * owed * ratio)) + owed * ratio + 1.0
@@ -164,7 +165,7 @@ def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLik
 
 
 def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLike) -> float:
-    """Give the horizon from which the bound with `first` stays below the one with `second`.
+    """Return the horizon from which the bound with `first` stays below the one with `second`.
 
     As functions of the horizon the two cross at most once, so there is one such horizon or none:
     1 if `first` is below from the start, infinity if it does not end up below. (If it starts below
@@ -223,7 +224,7 @@ def _theorem2(problem: Problem, alpha: int, spread: SpreadLike) -> OfLog:
     scale = 4.0 * cap * (cap / gap)
     once = float((2.0 * owed * cap + _REST * gap).sum())
 
-    def bound(log: Any) -> Array:
+    def bound(log: Any) -> Floats:
         # The theorem's x (1 + sqrt(1 + y / x)), with x multiplied in: no ln T in a denominator.
         x = coincidence * np.asarray(log)[..., None]
         return np.asarray((scale * (x + np.sqrt(x * (x + gap * owed / cap)))).sum(axis=-1) + once)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.features import Features
 from accrual.core.interval import Interval, mean_interval
 from accrual.core.reward_model import LEAST, CrossFit, Observed, cross_fit, scores
 
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 EFFECTIVE_LEAST = 100.0  # decisions of equal weight below which a figure would only mislead
@@ -121,7 +121,7 @@ def context_value(
     )
 
 
-def _weights(seen: Observed, found: CrossFit, choice: Ints) -> npt.NDArray[np.float64]:
+def _weights(seen: Observed, found: CrossFit, choice: Ints) -> Floats:
     return np.where(seen.arm == choice, 1.0 / seen.propensity, 0.0)[found.judged]
 
 

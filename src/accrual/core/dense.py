@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
-
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit, njit_noinline
-
-Floats = npt.NDArray[np.float64]
 
 _LEAST = 1e-300
 

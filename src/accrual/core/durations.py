@@ -76,7 +76,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "
 
 
 def unit_seconds(unit: str, what: str = "unit of age") -> float:
-    """Give the seconds in a unit by its letter.
+    """Return the seconds in a unit by its letter.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def unit_seconds(unit: str, what: str = "unit of age") -> float:
 
 
 def suiting(seconds: float) -> tuple[float, str, str]:
-    """Give the unit in which a person reads a length: its seconds, its letter, its name.
+    """Return the unit in which a person reads a length: its seconds, its letter, its name.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Give `value` as an int within [least, most], or raise an `InputError` that names it."""
+    """Return `value` as an int within [least, most], or raise an `InputError` that names it."""
     limit = f"from {least} to {most}" if most is not None else f"of at least {least}"
     try:
         number = int(value)
@@ -76,7 +76,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def divides(name: str, value: int, window: int) -> int:
-    """Give `window // value`, or raise an `InputError` that names the divisors nearby.
+    """Return `window // value`, or raise an `InputError` that names the divisors nearby.
 
     Examples
     --------

@@ -29,13 +29,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, unknown
 from accrual.core.jit import kernel, njit
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 FEATURES_MOST, LEVELS_MOST, WIDTH_MOST, TEXT_MOST = 50, 100, 101, 200
 VALUE_MOST = 1e50

@@ -14,7 +14,7 @@ from accrual.core.errors import InputError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` if the block ends without an error.
+    """Return a path to write to, which takes the place of `path` if the block ends without an error.
 
     It lies beside `path` (a rename is only whole within one file system) and keeps its ending
     (which decides a picture's format). Whatever goes wrong, nothing is left of it.

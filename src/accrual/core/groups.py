@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.core.arrays import Floats, Ints
+
 Bools = npt.NDArray[np.bool_]
 
 NUDGE = 1.0 + 1e-9
 
 
 def group_of(age: npt.ArrayLike, window: float, groups: int) -> Ints:
-    """Give the group of each age, from 0; `groups` stands for the window's end and everything after it.
+    """Return the group of each age, from 0; `groups` stands for the window's end and everything after it.
 
     It also says how many groups are over at an age.
 
@@ -32,7 +32,7 @@ def group_of(age: npt.ArrayLike, window: float, groups: int) -> Ints:
 
 
 def group_ends(ends: npt.ArrayLike, steps: float, window: float) -> Floats:
-    """Give the ages from which on groups are over, where groups end at some of the window's equal `steps`.
+    """Return the ages from which on groups are over, where groups end at some of the window's equal `steps`.
 
     Searching an age among them gives its group, as `group_of` does; the last is the window to the bit.
 
@@ -58,7 +58,7 @@ def is_within(age: npt.ArrayLike, window: npt.ArrayLike) -> Bools:
 
 
 def followed_for(at: npt.ArrayLike, end: float, own_window: npt.ArrayLike = np.inf) -> Floats:
-    """Give how long the log followed each decision: to its end, or to the end of the decision's own window.
+    """Return how long the log followed each decision: to its end, or to the end of the decision's own window.
 
     A decision's own window says how long it was watched, and not that nothing came afterwards. So a
     decision whose own window is shorter than the window in question is cut short: it counts in the

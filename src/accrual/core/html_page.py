@@ -45,7 +45,7 @@ def table(head: str, body: str) -> str:
 
 
 def figure(picture: Picture) -> str:
-    """Give a picture with title and caption, in the cut that fits the screen."""
+    """Return a picture with title and caption, in the cut that fits the screen."""
     wide, narrow = (
         f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}" for svg in (picture.svg, picture.narrow)
     )

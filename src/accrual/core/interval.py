@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from accrual.core.arrays import Floats
 from accrual.core.number_text import figure
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Interval:
 
 
 def mean_interval(each: Floats, level: float = 0.975) -> Interval:
-    """Give the mean of scores with its interval: Student's, with the freedom that their variance has.
+    """Return the mean of scores with its interval: Student's, with the freedom that their variance has.
 
     Scores are mostly alike, and large where a rare choice was made: their variance is then known less well
     than their number suggests.

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 
 Word = np.uint64
-Floats = npt.NDArray[np.float64]
 
 SEED_MOST = 2**63 - 1
 RUN_MOST = 2**31 - 1
@@ -55,7 +54,7 @@ def philox(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[
 
 @njit
 def _unit(high: Word, low: Word) -> float:
-    """Give two 32-bit words as a double in [0, 1) with 53 random bits."""
+    """Return two 32-bit words as a double in [0, 1) with 53 random bits."""
     return float(((high << _32) | low) >> _11) * _UNIT
 
 

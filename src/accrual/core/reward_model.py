@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.core.arrays import Floats, Ints
+
 Bools = npt.NDArray[np.bool_]
 Way = Literal["crossed", "forward", "in time"]
 
@@ -127,7 +127,7 @@ def cross_fit(seen: Observed, way: Way = "crossed", choosable: Bools | None = No
 
 
 def _standard(x: Floats) -> Floats:
-    """Give contexts with mean 0 and variance 1, but for the constant: so that one penalty suits all."""
+    """Return contexts with mean 0 and variance 1, but for the constant: so that one penalty suits all."""
     mean, deviation = x.mean(axis=0), x.std(axis=0)
     mean[0], deviation[0] = 0.0, 1.0
     deviation[deviation < 1e-12] = 1.0
@@ -153,7 +153,7 @@ def _sums(x: Floats, seen: Observed, fold: Ints, folds: int) -> _Sums:
 
 
 def _fitted(sums: _Sums, folds: Bools, penalty: float) -> Floats:
-    """Give the coefficients of each arm, arms x width."""
+    """Return the coefficients of each arm, arms x width."""
     gram, response = sums.gram[folds].sum(axis=0), sums.response[folds].sum(axis=0)
     width = gram.shape[-1]
     common = np.linalg.solve(gram.sum(axis=0) + np.eye(width), response.sum(axis=0))
@@ -164,7 +164,7 @@ def _fitted(sums: _Sums, folds: Bools, penalty: float) -> Floats:
 
 
 def _best_penalty(sums: _Sums, known: Bools) -> float:
-    """Give the penalty whose models err least in those of the `known` folds that they were fitted without."""
+    """Return the penalty whose models err least in those of the `known` folds that they were fitted without."""
     errors = []
     for penalty in _PENALTIES:
         error = 0.0
@@ -182,7 +182,7 @@ def _best_penalty(sums: _Sums, known: Bools) -> float:
 
 
 def scores(seen: Observed, found: CrossFit, arm: Ints) -> Floats:
-    """Give the doubly robust score of a choice of `arm` at each judged decision: their mean is what it pays.
+    """Return the doubly robust score of a choice of `arm` at each judged decision: their mean is what it pays.
 
     The score is what the model expects and, where the log chose that arm, what it got wrong over the
     propensity.

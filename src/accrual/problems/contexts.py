@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown, whole
 
-Array = npt.NDArray[np.float64]
 Link = Literal["linear", "logistic"]
 Pay = Literal["pieces", "once"]
 LINKS: tuple[Link, ...] = ("linear", "logistic")
@@ -125,7 +125,7 @@ class ContextualProblem:
         """The most that one decision can pay, for each arm."""
         return (PIECE * PIECES_MOST if self.pay == "pieces" else 1.0,) * len(np.asarray(self.effects))
 
-    def means(self, x: npt.ArrayLike) -> Array:
+    def means(self, x: npt.ArrayLike) -> Floats:
         """Return the true mean total of each arm in contexts `x`, contexts x arms."""
         value = np.asarray(x, np.float64) @ np.asarray(self.effects, np.float64).T
         if self.link == "logistic":
@@ -133,7 +133,7 @@ class ContextualProblem:
         return np.asarray(np.maximum(value, 0.0) if self.pay == "pieces" else np.clip(value, 0.0, 1.0))
 
 
-def _table(name: str, given: npt.ArrayLike, width: int) -> Array:
+def _table(name: str, given: npt.ArrayLike, width: int) -> Floats:
     try:
         table = np.array(given, np.float64)
     except (TypeError, ValueError):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.jit import njit
 from accrual.problems.spreads import SpreadLike, as_spread
@@ -41,10 +42,8 @@ _SHIFT = 52 - _CELLS_BITS
 _FIRST = (1023 - OCTAVES - 1) << _CELLS_BITS  # float bits of 2**-(OCTAVES + 1), shifted
 _LEAST = 2.0 ** -(OCTAVES + 1)
 
-Array = npt.NDArray[np.float64]
 
-
-def table(quantile: Callable[[Array, bool], Array]) -> Array:
+def table(quantile: Callable[[Floats, bool], Floats]) -> Floats:
     """Compute coefficients for `quantile`, cells x (degree + 1), lowest power first.
 
     Parameters
@@ -63,8 +62,8 @@ def table(quantile: Callable[[Array, bool], Array]) -> Array:
 
 
 @njit
-def invert(coefficients: Array, u: float) -> float:
-    """Give the quantile at `u` from one law's table."""
+def invert(coefficients: Floats, u: float) -> float:
+    """Return the quantile at `u` from one law's table."""
     upper = u >= 0.5
     p = max(1.0 - u if upper else u, _LEAST)
     # p = 1/2 exactly belongs to the next octave, which the table does not have.
@@ -79,8 +78,6 @@ def invert(coefficients: Array, u: float) -> float:
     return value
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 PerGroup = float | Sequence[float]
 Draw = Callable[[Any, Floats, Floats], None]
 
@@ -101,7 +98,7 @@ class Law(ABC):
 
     @abstractmethod
     def params(self, groups: int, scale: float) -> Any:
-        """Give what `draw` reads: a named tuple of arrays, each of at least one axis.
+        """Return what `draw` reads: a named tuple of arrays, each of at least one axis.
 
         Two laws with the same `draw` may differ in the length of an array's first axis, and in
         nothing else. With these arrays, `draw` pays `scale` times what the law says.
@@ -109,7 +106,7 @@ class Law(ABC):
 
     @abstractmethod
     def means(self, groups: int) -> Floats:
-        """Give the expected pay of each group, as shares of the cap.
+        """Return the expected pay of each group, as shares of the cap.
 
         The law checks its settings here, with an `InputError` that says what is wrong.
         """
@@ -122,10 +119,10 @@ class _IndependentLaw(Law):
 
     @abstractmethod
     def _fractions(self, groups: int) -> Floats:
-        """Give the expected variable of each group."""
+        """Return the expected variable of each group."""
 
     def _caps(self, groups: int) -> Floats:
-        """Give the most that each group may pay, as shares of the arm's cap."""
+        """Return the most that each group may pay, as shares of the arm's cap."""
         return as_spread(self.spread).pmf(groups)
 
     def means(self, groups: int) -> Floats:
@@ -224,7 +221,7 @@ class BetaLaw(_IndependentLaw):
     draw = staticmethod(draw_beta)
 
     def shapes(self, groups: int) -> tuple[Floats, Floats]:
-        """Give the shapes a and b of each group."""
+        """Return the shapes a and b of each group."""
         return _per_group("a", self.a, groups), _per_group("b", self.b, groups)
 
     def params(self, groups: int, scale: float) -> BetaParams:
@@ -332,7 +329,7 @@ class EmpiricalLaw(Law):
         return EmpiricalParams(scale * self._table(groups))
 
     def _table(self, groups: int) -> Floats:
-        """Give the rows, checked to have `groups` columns."""
+        """Return the rows, checked to have `groups` columns."""
         rows = np.asarray(self.rows, dtype=np.float64)
         if rows.shape[1] != groups:
             raise InputError(f"an empirical law of {rows.shape[1]} groups is used with {groups} groups")
@@ -445,7 +442,7 @@ class LeavingLaw(Law):
         return LeavingParams(scale * as_spread(self.spread).pmf(groups), stay, stay * p)
 
     def chances(self, groups: int) -> tuple[Floats, Floats]:
-        """Give the probabilities of staying and of paying, for each group."""
+        """Return the probabilities of staying and of paying, for each group."""
         return _probabilities("stay", self.stay, groups), _probabilities("p", self.p, groups)
 
     def means(self, groups: int) -> Floats:

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, divides, unknown, whole
 from accrual.problems.laws import Law, UniformLaw
 
-Array = npt.NDArray[np.float64]
 Division = Literal["even", "first"]
 DIVISIONS: tuple[Division, ...] = ("even", "first")
 
@@ -100,7 +100,7 @@ class Problem:
         return f"Problem({count}, window {self.window:,} in {parts}, {means})"
 
     def _repr_html_(self) -> str:
-        """Give a table of the arms, the best first, as a notebook shows it."""
+        """Return a table of the arms, the best first, as a notebook shows it."""
         best = sorted(range(len(self.caps)), key=lambda arm: -self.means[arm])
         cells = [
             (self.arms[arm], f"{self.caps[arm]:.4g}", f"{self.means[arm]:.4g}", repr(self.arm_laws[arm]))
@@ -122,23 +122,23 @@ class Problem:
         return tuple(self.laws)
 
     @cached_property
-    def group_means(self) -> Array:
+    def group_means(self) -> Floats:
         """Expected pay, arms x groups."""
         shares = {id(law): law.means(self.groups) for law in self.arm_laws}
         return np.array([cap * shares[id(law)] for cap, law in zip(self.caps, self.arm_laws, strict=True)])
 
     @cached_property
-    def means(self) -> Array:
+    def means(self) -> Floats:
         """The true mean total of each arm."""
         return np.asarray(self.group_means.sum(axis=1))
 
     @cached_property
-    def gaps(self) -> Array:
+    def gaps(self) -> Floats:
         """How much each arm's mean falls short of the best arm's."""
         return np.asarray(self.means.max() - self.means)
 
     def regret(self, pulls: npt.ArrayLike) -> float:
-        """Give the regret of having made `pulls[i]` decisions of arm i, in true means."""
+        """Return the regret of having made `pulls[i]` decisions of arm i, in true means."""
         try:
             counts = np.asarray(pulls, dtype=np.float64)
         except (TypeError, ValueError):

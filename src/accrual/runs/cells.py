@@ -178,7 +178,7 @@ def cut(
 
 
 def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
-    """Give cells that are computed on a device (see `accrual.simulate`), under other names.
+    """Return cells that are computed on a device (see `accrual.simulate`), under other names.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def code_hash() -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Give the versions of the packages whose arithmetic goes into the numbers."""
+    """Return the versions of the packages whose arithmetic goes into the numbers."""
     from importlib.metadata import version
 
     return {"accrual": VERSION, **{name: version(name) for name in ("numba", "numpy", "scipy")}}

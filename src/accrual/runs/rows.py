@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
 
@@ -26,9 +26,6 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 CURVES = "curves.parquet"
 CELLS = "cells"
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class DamagedCell(InputError):
@@ -68,7 +65,7 @@ def canonical(value: Any) -> str:
 
 
 def key(identity: dict[str, Any]) -> str:
-    """Give the hash by which a cell is known."""
+    """Return the hash by which a cell is known."""
     return hashlib.sha256(canonical(identity).encode()).hexdigest()
 
 

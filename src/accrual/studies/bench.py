@@ -19,7 +19,7 @@ from accrual.studies.paper import setting1, setting2
 
 
 def compared(alpha: int) -> list[Policy]:
-    """Give the headline's policies: two that use no pieces, the even spread and the eight named ones.
+    """Return the headline's policies: two that use no pieces, the even spread and the eight named ones.
 
     Examples
     --------

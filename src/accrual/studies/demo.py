@@ -20,9 +20,9 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta, Struct
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import python_function
 from accrual.live.ledger import Ledger
@@ -33,8 +33,6 @@ from accrual.service.bandit_pool import BanditPool
 from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
 from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
-
-Floats = npt.NDArray[np.float64]
 
 SPEED_LEAST, SPEED_MOST = 0.01, 20.0
 _DAY, _WEEK = 86_400.0, 7 * 86_400.0

@@ -29,7 +29,7 @@ class PartActor:
         self._identity = identity
 
     def call(self, method: str, *given: Any) -> tuple[str, Any]:
-        """Give a refusal or nothing, and what the part's method answers."""
+        """Return a refusal or nothing, and what the part's method answers."""
         ours = (versions(), code_hash())
         node = socket.gethostname()
         if ours != self._identity:

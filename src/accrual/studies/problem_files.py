@@ -28,7 +28,7 @@ from accrual.studies.paper import NAMED_PROBLEMS
 
 
 def named_problem(name: str) -> AnyProblem:
-    """Give the problem of a named setting, or of the gallery.
+    """Return the problem of a named setting, or of the gallery.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def named_problem(name: str) -> AnyProblem:
 
 
 def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
-    """Give the policies to compare by label: the paper's, or on a problem with contexts those that use them.
+    """Return the policies to compare by label: the paper's, or on a problem with contexts those that use them.
 
     The paper's learn with the problem's own number of groups.
 
@@ -142,7 +142,7 @@ def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
 
 
 def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
-    """Give `value` as a table with these keys and no others, each checked."""
+    """Return `value` as a table with these keys and no others, each checked."""
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a table of settings, not {value!r}")
     only(f"key of {name}", value, checks)
@@ -153,7 +153,7 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
 
 
 def problem_of(name: str, value: Any) -> AnyProblem:
-    """Give the problem of a name, or of a table, whose `features` or `contexts` make it one with contexts."""
+    """Return the problem of a name, or of a table, whose `features` or `contexts` make it one with contexts."""
     if isinstance(value, str):
         return named_problem(value)
     if isinstance(value, dict) and "features" in value:
@@ -207,7 +207,7 @@ def _law(name: str, value: Any, spread: Any) -> Law:
 
 
 def policy_of(name: str, value: Any) -> tuple[str, Policy]:
-    """Give the label and policy of one [[policy]] table; the policy checks its own settings."""
+    """Return the label and policy of one [[policy]] table; the policy checks its own settings."""
     if not isinstance(value, dict) or "name" not in value:
         raise InputError(f"{name} needs a name, as in: name = 'UCB1'")
     settings = dict(value)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, need, unknown, whole
 from accrual.core.files import replacing
 from accrual.core.pictures import COLOURS
@@ -175,14 +175,14 @@ class _Made:
         self.policies: dict[str, dict[str, Policy]] = {}
 
     def block(self, said: Any) -> str:
-        """Give the block of the problem that a file describes so."""
+        """Return the block of the problem that a file describes so."""
         block = self._blocks.setdefault(repr(said), f"{self._name}/{len(self._blocks) + 1}")
         if block not in self.problems:
             self.problems[block], self.policies[block] = problem_of("problem", said), {}
         return block
 
     def label(self, block: str, row: int, said: Any) -> str:
-        """Give the label of the policy that a file describes so, which is now in the block."""
+        """Return the label of the policy that a file describes so, which is now in the block."""
         label, policy = policy_of(f"policy[{row}]", said)
         if self.policies[block].setdefault(label, policy) != policy:
             raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
@@ -190,12 +190,12 @@ class _Made:
         return label
 
     def yardsticks(self, block: str) -> list[str]:
-        """Give the labels of the policies that stand beside all others on the block's problem."""
+        """Return the labels of the policies that stand beside all others on the block's problem."""
         return list(with_yardsticks(self.problems[block], {}))
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Give `value` with all its holes filled, and the names of those it has.
+    """Return `value` with all its holes filled, and the names of those it has.
 
     Examples
     --------
@@ -277,7 +277,6 @@ def _batches(policies: Mapping[str, Policy], most: int) -> Iterator[dict[str, Po
 
 # A sweep's table and picture.
 
-Floats = npt.NDArray[np.float64]
 
 _TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)  # of a heat map's colours
 _NAMED = 15  # values of a parameter that are all named on its axis
@@ -296,7 +295,7 @@ class SweepLine(NamedTuple):
 
 
 def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
-    """Give the points of each case, the best first; `results` are by block.
+    """Return the points of each case, the best first; `results` are by block.
 
     The best is the point of the grid with the least mean. Policies that use no parameter of the
     grid stand in their order too, and may be better than it; so may yardsticks.
@@ -326,7 +325,7 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Swe
 
 
 def best(case: Sequence[SweepLine]) -> SweepLine:
-    """Give the best point of the grid."""
+    """Return the best point of the grid."""
     return next((line for line in case if ranked(line.point)), case[0])
 
 
@@ -336,7 +335,7 @@ def ranked(point: Point) -> bool:
 
 
 def csv_rows(sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> Iterator[list[Any]]:
-    """Give the head and all points as rows of a CSV file."""
+    """Return the head and all points as rows of a CSV file."""
     each = list(cases[0][0].point.case)
     yield [*each, *sweep.grid, "policy", *SweepLine._fields[1:]]
     for line in (line for case in cases for line in case):

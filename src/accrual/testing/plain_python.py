@@ -20,7 +20,7 @@ _ANSWER = "from accrual.testing.plain_python import answer; answer()"
 
 
 def in_plain_python(suite: object, method: str, *given: Any) -> Any:
-    """Give what a method of the suite's class returns where nothing is compiled.
+    """Return what a method of the suite's class returns where nothing is compiled.
 
     The class must be found in its module by its name. What is given and returned travels as JSON.
     """

@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
 from accrual.live.bandit import Bandit
@@ -184,7 +184,7 @@ class PolicySuite(ABC):
                 np.testing.assert_allclose(value, expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
     def _fingerprint(self) -> Any:
-        """Give the choices of a short run and the statistics at its end, as plain data."""
+        """Return the choices of a short run and the statistics at its end, as plain data."""
         recording = record(small_problem(), self.make_policy(), _PLAIN_ROUNDS, seed=2)
         # Infinity is not JSON's, so numbers travel as their hexadecimal text, which is exact too.
         stats = {
@@ -193,7 +193,7 @@ class PolicySuite(ABC):
         return [recording.arms.tolist(), stats]
 
     def _recomputed(self, histories: Sequence[tuple[str, list[int], list[list[float]]]]) -> list[Any]:
-        """Give the statistics after each of some histories (division, arms, pieces), as plain data."""
+        """Return the statistics after each of some histories (division, arms, pieces), as plain data."""
         found = []
         for division, arms, pieces in histories:
             stats = _brute_force(small_problem(division), self.make_policy(), arms, np.array(pieces))
@@ -201,13 +201,11 @@ class PolicySuite(ABC):
         return found
 
 
-def _arrays(stats: Any) -> dict[str, npt.NDArray[np.float64]]:
+def _arrays(stats: Any) -> dict[str, Floats]:
     return {name: np.asarray(value) for name, value in stats._asdict().items()}
 
 
-def _brute_force(
-    problem: Problem, policy: Policy, arms: Sequence[int], pieces: npt.NDArray[np.float64]
-) -> Any:
+def _brute_force(problem: Problem, policy: Policy, arms: Sequence[int], pieces: Floats) -> Any:
     """Fold the whole history from nothing, reading every piece on its own."""
     params = policy.params(np.array(problem.caps), problem.window)
     stats = policy.stats(params)

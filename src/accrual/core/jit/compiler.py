@@ -77,7 +77,7 @@ def kernel(function: F) -> F:
 
 
 def machine_code(dispatcher: Any) -> Any:
-    """Give the machine code of a kernel that has just been called, for more calls with the same types.
+    """Return the machine code of a kernel that has just been called, for more calls with the same types.
 
     numba looks up the type of every argument in every call, which for nested tuples takes longer
     than a short call does. A kernel that was compiled for one set of types only needs no such
@@ -87,7 +87,7 @@ def machine_code(dispatcher: Any) -> Any:
 
 
 def machine_code_for(dispatcher: Any, native: Any) -> Any:
-    """Give the machine code of a kernel whose first argument is `native`, and that has just been called.
+    """Return the machine code of a kernel whose first argument is `native`, and that has just been called.
 
     `native` comes from `accrual.core.jit.native_tuples`. The kernel may have been compiled for native
     tuples of other types too; only the code for this type may be called with it.
@@ -103,7 +103,7 @@ def _first_code(dispatcher: Any) -> Any:
 
 
 def python_function(function: F) -> F:
-    """Give the Python function that `function` was compiled from: quicker where it is called once."""
+    """Return the Python function that `function` was compiled from: quicker where it is called once."""
     python: F = getattr(function, "py_func", function)
     return python
 

@@ -14,7 +14,7 @@ _IMPORT = re.compile(r"^from (accrual[\w.]*) import (\([^)]*\)|.*)$", re.MULTILI
 
 
 def source_files(path: Path) -> frozenset[Path]:
-    """Give a file and all files of this package that it imports, directly or through others.
+    """Return a file and all files of this package that it imports, directly or through others.
 
     Examples
     --------
@@ -44,6 +44,6 @@ def source_hash(path: Path) -> str:
 
 
 def _file_of(module: str) -> Path | None:
-    """Give the file of a module of this package; None where there is no such module."""
+    """Return the file of a module of this package; None where there is no such module."""
     place = _ROOT.joinpath(*module.split("."))
     return next((file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None)

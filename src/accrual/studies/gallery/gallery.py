@@ -251,7 +251,7 @@ _LISTENING = "listening"  # a problem to simulate, which `accrual gallery` does 
 
 
 def problem(name: str) -> AnyProblem:
-    """Give the problem of an entry, by its id, or the listening service: ``accrual.gallery[name]``.
+    """Return the problem of an entry, by its id, or the listening service: ``accrual.gallery[name]``.
 
     Examples
     --------
@@ -278,7 +278,7 @@ sys.modules[__name__].__class__ = _Gallery
 
 
 def select(only: Sequence[str] = ()) -> list[Entry]:
-    """Give the entries of these ids or beginnings of ids (``w5000``); all of them for none.
+    """Return the entries of these ids or beginnings of ids (``w5000``); all of them for none.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def _matches(word: str) -> list[str]:
 
 
 def usual_rows(problem: AnyProblem) -> dict[str, dict[str, Policy]]:
-    """Give the policies to compare by row of the table; of a row's variants the best is shown.
+    """Return the policies to compare by row of the table; of a row's variants the best is shown.
 
     The paper's learners use the problem's own number of groups.
 
@@ -344,7 +344,7 @@ def _rows_with_contexts() -> dict[str, dict[str, Policy]]:
 
 
 def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy]:
-    """Give policies by label, ``row: variant`` where a row has several.
+    """Return policies by label, ``row: variant`` where a row has several.
 
     The floor always comes first, and "no context" always last on a problem with contexts. What does not
     go with the problem is left out: where there are no contexts, policies that choose by them; where there
@@ -388,13 +388,13 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
 
 
 def _rows_elsewhere(problem: AnyProblem) -> Collection[str]:
-    """Give the rows of problems of the other kind: with contexts, or without."""
+    """Return the rows of problems of the other kind: with contexts, or without."""
     other = "setting1" if isinstance(problem, ContextualProblem) else "ctx-same"
     return usual_rows(ENTRIES[other].problem)
 
 
 def choose(entries: Sequence[Entry], names: Sequence[str]) -> dict[str, dict[str, Policy]]:
-    """Give the policies to compare on each entry that at least one of those named can play.
+    """Return the policies to compare on each entry that at least one of those named can play.
 
     Examples
     --------

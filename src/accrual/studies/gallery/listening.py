@@ -11,14 +11,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.engine.batch_loop import Batches, Flags, Ints
 from accrual.problems.families import listeners
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 DAYS = 59
 OLD_ARMS, OLD_DECISIONS = 200, 200
@@ -58,7 +56,7 @@ class ListeningHistory:
 
 
 def old_listeners(seed: int, differ: float) -> list[Floats]:
-    """Give what the decisions of old arms paid on each day: for each arm decisions x days."""
+    """Return what the decisions of old arms paid on each day: for each arm decisions x days."""
     dice = np.random.default_rng(seed)
     return [_activity(law, OLD_DECISIONS, dice) for law in listeners(OLD_ARMS, seed, DAYS, differ)]
 
@@ -91,7 +89,7 @@ class GaussianFilter:
         self._dice = np.random.default_rng([*key, 1])
 
     def totals(self, arms: Ints) -> tuple[Floats, Floats]:
-        """Give the mean and variance of what is believed of each arm's mean total."""
+        """Return the mean and variance of what is believed of each arm's mean total."""
         rows = self._innovations
         precision = self._precision + (rows.T * (self._seen[arms] / self._variance)[:, None, :]) @ rows
         known = self._start + (self._sum[arms] / self._variance) @ rows

@@ -56,7 +56,7 @@ class GalleryLine(NamedTuple):
 
 
 def lines(problem: str, result: Result) -> list[GalleryLine]:
-    """Give one line for each policy of a result that `accrual.gallery.play` gave."""
+    """Return one line for each policy of a result that `accrual.gallery.play` gave."""
     final = result.final_regret
     means = final.mean(axis=1)
     runs = final.shape[1]
@@ -122,7 +122,7 @@ def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Map
 
 
 def _places(table: Sequence[GalleryLine]) -> dict[GalleryLine, float]:
-    """Give the height of each line in the picture: problems lie 1 apart, their policies between."""
+    """Return the height of each line in the picture: problems lie 1 apart, their policies between."""
     by_problem: dict[str, list[GalleryLine]] = {}
     for line in table:
         by_problem.setdefault(line.problem, []).append(line)

@@ -32,7 +32,7 @@ _STEPS_MOST = 30
 
 
 def spread(name: str) -> Spread:
-    """Give the spread ``"last"`` (all in the last group) or a named one."""
+    """Return the spread ``"last"`` (all in the last group) or a named one."""
     return Empirical([0.0] * (GROUPS - 1) + [1.0]) if name == "last" else named(name)
 
 
@@ -70,7 +70,7 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
 
 @njit
 def bought(params: Params, stats: Stats, arm: int, price: float) -> tuple[float, float, float]:
-    """Give what is believed possible at a price: sum share_k q_k, its derivative, and sum n_k kl(p_k, q_k).
+    """Return what is believed possible at a price: sum share_k q_k, its derivative, and sum n_k kl(p_k, q_k).
 
     The q_k in [p_k, 1] are the best for the price: n_k (q_k - p_k) / (q_k (1 - q_k)) = price * share_k.
     """

@@ -53,7 +53,7 @@ def lines(data: Data) -> list[PaperLine]:
 
 
 def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
-    """Give the line of one learner."""
+    """Return the line of one learner."""
     return PaperLine(
         setting.id,
         setting.title,
@@ -66,7 +66,7 @@ def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
 
 
 def printed(data: Data) -> list[PaperLine]:
-    """Give the lines that have a figure of the paper to compare with."""
+    """Return the lines that have a figure of the paper to compare with."""
     return [one for one in lines(data) if one.agrees is not None]
 
 

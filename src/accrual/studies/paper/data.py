@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.runs import rows
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class LearnerRows:
     label: str
     kind: str  # what keeps its colour
     printed: float | None  # the paper's final regret
-    rounds: npt.NDArray[np.int64] = field(repr=False)
+    rounds: Ints = field(repr=False)
     regret: Floats = field(repr=False)  # runs x rounds
 
     @cached_property
@@ -47,11 +45,11 @@ class LearnerRows:
         return float(self.error[-1])
 
     def at(self, round_: float) -> float:
-        """Give the mean regret at a round, read between the checkpoints."""
+        """Return the mean regret at a round, read between the checkpoints."""
         return float(np.interp(round_, self.rounds, self.mean))
 
     def growth(self) -> tuple[float, float]:
-        """Give the growth of regret per unit of ln t over the last tenfold of rounds, and its standard error.
+        """Return the growth of regret per unit of ln t over the last tenfold of rounds, and its standard error.
 
         The error is nan for a single run.
         """
@@ -76,7 +74,7 @@ class SettingRows:
     curves: tuple[rows.FigureCurve, ...]  # its bounds
 
     def kind(self, kind: str) -> LearnerRows | None:
-        """Give the learner of that kind, if the setting has it."""
+        """Return the learner of that kind, if the setting has it."""
         return next((learner for learner in self.learners.values() if learner.kind == kind), None)
 
 
@@ -89,7 +87,7 @@ class Data:
     spreads: dict[str, list[rows.FigureCurve]] = field(repr=False)
 
     def starting(self, stem: str) -> list[SettingRows]:
-        """Give the settings whose id begins so."""
+        """Return the settings whose id begins so."""
         return [setting for id, setting in self.settings.items() if id == stem or id.startswith(f"{stem}/")]
 
 
@@ -123,8 +121,8 @@ def load(folder: Path) -> Data:
     return Data(manifest, settings, spreads)
 
 
-def _block(folder: Path, names: list[str]) -> dict[str, tuple[npt.NDArray[np.int64], Floats]]:
-    """Give rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
+def _block(folder: Path, names: list[str]) -> dict[str, tuple[Ints, Floats]]:
+    """Return rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
     cells = []
     for name in names:
         try:

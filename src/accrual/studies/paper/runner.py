@@ -39,7 +39,7 @@ from accrual.studies.paper.settings import (
 
 
 def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
-    """Give the problem of that name."""
+    """Return the problem of that name."""
     if name == "spotify":
         return spotify.load(spotify_path)
     if name.startswith("audit/"):
@@ -48,7 +48,7 @@ def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
 
 
 def make_policy(learner: PaperLearner) -> Policy:
-    """Give the policy that a learner describes."""
+    """Return the policy that a learner describes."""
     if learner.policy == "GroupKLUCB":
         assert learner.alpha is not None
         assert learner.spread is not None
@@ -94,7 +94,7 @@ def curves_of(
 
 
 def _spreads() -> list[FigureCurve]:
-    """Give the spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
+    """Return the spreads of the paper's four pictures; the named ones also at 50 groups, for its text."""
     groups = np.arange(1.0, _GROUPS + 1)
     curves = [
         FigureCurve("spread/named", "spread", name, groups, parse(name).pmf(_GROUPS)) for name in SPREADS
@@ -111,7 +111,7 @@ def _spreads() -> list[FigureCurve]:
 
 
 def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurve]:
-    """Give Theorem 2's bound for the even spread, and for the spread of what the problem pays on average.
+    """Return Theorem 2's bound for the even spread, and for the spread of what the problem pays on average.
 
     Both take the problem's own number of groups, as the paper does: a bound holds for the truth,
     not for a learner's guess.
@@ -127,7 +127,7 @@ def _upper(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurv
 
 
 def _lower(figure: str, problem: Problem, rounds: np.ndarray) -> list[FigureCurve]:
-    """Give Theorem 1's printed bound and those of the two classes, the larger class first."""
+    """Return Theorem 1's printed bound and those of the two classes, the larger class first."""
     spread = audit.spread(figure.removeprefix("audit/"))
     lines = {
         "Theorem 1 as printed": bounds.lower_printed,

@@ -70,7 +70,7 @@ class PaperSetting:
 
 
 def family(alpha: int) -> tuple[PaperLearner, ...]:
-    """Give the paper's learners at one alpha: the even spread, the eight named ones, and TPUCBEW."""
+    """Return the paper's learners at one alpha: the even spread, the eight named ones, and TPUCBEW."""
     named = tuple(PaperLearner("TPUCBFRG", alpha, name) for name in SPREADS)
     return (PaperLearner("TPUCBFR", alpha), *named, PaperLearner("TPUCBEW", alpha))
 
@@ -180,7 +180,7 @@ PAPER_SETTINGS = _settings()
 
 
 def select(only: Sequence[str]) -> list[PaperSetting]:
-    """Give the settings of these ids or beginnings of ids (``setting2/c4``); all of them for none.
+    """Return the settings of these ids or beginnings of ids (``setting2/c4``); all of them for none.
 
     Examples
     --------
