@@ -18,7 +18,7 @@ import time
 import numpy as np
 
 import accrual as ac
-from accrual.studies.paper.problems import CONFIGS, SCENARIOS
+from accrual.problems.paper import CONFIGS, SCENARIOS
 
 RUNS, HORIZON = 100, 100_000
 MEAN_MOST, ANY_MOST, GAIN_LEAST, COST_MOST, DEFAULT_MOST, WINDOW_MOST = 1.15, 1.4, 15.0, 10.0, 6.0, 1.5

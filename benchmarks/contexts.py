@@ -23,9 +23,9 @@ import accrual as ac
 from accrual.core.jit.compiler import kernel
 from accrual.policies.base import Floats, Moment
 from accrual.problems.contexts import Contexts, ContextualProblem
-from accrual.studies.gallery.contextual_problems import BESIDE, NO_CONTEXT, PROBLEMS, generate
-from accrual.studies.gallery.gallery import usual_rows
-from accrual.studies.gallery.habits_lin import EarlyLinTS
+from accrual.problems.gallery import generate
+from accrual.studies.gallery import BESIDE, NO_CONTEXT, usual_rows
+from accrual.studies.gallery.habits import EarlyLinTS
 
 MEASURED = ("ctx-same", "ctx-cross", "ctx-sparse", "ctx-big")
 KINDS: dict[str, Callable[[int], ContextualProblem]] = {
@@ -45,7 +45,7 @@ def worth(runs: int) -> bool:
     """Print the regret of all policies on the four problems; whether the claims hold."""
     held = True
     for name in MEASURED:
-        problem = PROBLEMS[name]
+        problem = ENTRIES[name].problem
         rows = usual_rows(problem)
         count = max(2, runs // 2) if name == "ctx-big" else runs
         policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}
@@ -249,7 +249,7 @@ def picture(path: str) -> None:
         "an attribution window of a tenth": EarlyLinTS(),
         "no context": ac.AgeTS(),
     }
-    ac.simulate(PROBLEMS["ctx-same"], policies, HORIZON, 10, SEED, checkpoints=100).plot(path)
+    ac.simulate(ENTRIES["ctx-same"].problem, policies, HORIZON, 10, SEED, checkpoints=100).plot(path)
 
 
 def measure(part: str = "") -> bool:

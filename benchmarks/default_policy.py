@@ -39,11 +39,11 @@ from accrual.policies.base import Policy
 from accrual.policies.imed import IMED
 from accrual.policies.thompson import ThompsonSampling
 from accrual.problems import families as kinds
+from accrual.problems.gallery import ENTRIES
+from accrual.problems.paper import CONFIGS, SCENARIOS, setting2
 from accrual.problems.problem import Problem
-from accrual.studies.gallery.gallery import ENTRIES
 from accrual.studies.gallery.habits import EarlyReward, PiecesAsPulls
 from accrual.studies.gallery.listening import gaussian_filter, listening, listening_new
-from accrual.studies.paper.problems import CONFIGS, SCENARIOS, setting2
 
 RUNS, MANY_RUNS, MANY_ARMS = 100, 20, 50
 FLOOR = ("no delay: IMED", "no delay: TS")
@@ -231,7 +231,7 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
 
 def picture(out: Path) -> None:
     """Draw what default_policy.json holds: the problems of the gallery, means and worst runs."""
-    from accrual.studies.gallery.page import GalleryLine, draw
+    from accrual.studies.gallery import GalleryLine, draw
 
     rows = json.loads((out / "default_policy.json").read_text())
     shown = [row for row in rows if row["policy"] not in FLOOR and not row["problem"].startswith("setting2")]

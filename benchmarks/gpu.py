@@ -24,8 +24,8 @@ from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
 from accrual.engine.feed import RunFeed
 from accrual.engine.law_kernels import pack
 from accrual.policies.base import Moment
+from accrual.problems.gallery import generate
 from accrual.studies.bench import compared
-from accrual.studies.gallery.contextual_problems import generate
 from accrual.studies.paper.runner import make_policy, make_problem
 from accrual.studies.paper.settings import BLOCKS
 

@@ -29,7 +29,6 @@ from accrual.engine.context_draws import (
     power_of,
 )
 from accrual.problems.contexts import PIECE, PIECES_MOST, ContextualProblem
-from accrual.studies.gallery.contextual_problems import PROBLEMS
 
 NAMES = ("ctx-same", "ctx-cross", "ctx-sparse")
 HORIZON, RUNS, SEED = 20_000, 5, 17
@@ -138,7 +137,7 @@ def main(runs: int) -> int:
         print(error, file=sys.stderr)
         return 2
     for name in NAMES:
-        problem = PROBLEMS[name]
+        problem = ENTRIES[name].problem
         arms = len(problem.caps)
         peers: dict[str, Callable[[int], Peer]] = {
             f"{_version('river')}, LinUCBDisjoint": partial(River, river, arms),

@@ -14,7 +14,7 @@ from accrual.cli import app
 from accrual.engine.context_draws import ContextualSource, pack
 from accrual.engine.result import Result
 from accrual.studies.gallery.listening import listening
-from accrual.studies.gallery.page import draw, lines
+from accrual.studies.gallery.table import draw, lines
 
 ENTRIES = ac.gallery.ENTRIES
 PLAIN = {id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.Problem)}

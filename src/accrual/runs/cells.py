@@ -36,16 +36,13 @@ from accrual.engine.context_loop import ContextualPlan
 from accrual.engine.result import Result
 from accrual.engine.simulate import DEVICES
 from accrual.policies.base import Policy
-from accrual.problems.contexts import ContextualProblem
+from accrual.problems.contexts import AnyProblem, ContextualProblem
 from accrual.problems.laws import EmpiricalLaw, Law
-from accrual.problems.problem import Problem
 from accrual.runs import rows
 
 # The rooms whose source decides what a simulation computes.
 _ROOMS = ("core", "problems", "policies", "engine", "studies/paper/audit.py")
 _STEM_MOST = 100  # characters of a file's name that are for people
-
-AnyProblem = Problem | ContextualProblem
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from types import ModuleType
 from typing import Any
 
 from accrual.core.errors import InputError, need, whole
-from accrual.runs.cells import AnyProblem, Cell, code_hash, versions
+from accrual.problems.contexts import AnyProblem
+from accrual.runs.cells import Cell, code_hash, versions
 from accrual.runs.runner import JOBS_MOST, compute
 
 RETRIES = 20  # of a cell whose worker died; one that kills every worker must end some time

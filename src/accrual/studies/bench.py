@@ -13,9 +13,9 @@ from accrual.policies.base import Policy
 from accrual.policies.catalog import CATALOG
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import UCB1, DelayedUCB1
+from accrual.problems.paper import setting1, setting2
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import NAMES
-from accrual.studies.paper import setting1, setting2
 
 
 def compared(alpha: int) -> list[Policy]:

@@ -17,12 +17,12 @@ from accrual.policies.catalog import make
 from accrual.policies.lin import LinTS, LinUCB
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import UCB1, DelayedUCB1
-from accrual.problems.contexts import Contexts, ContextualProblem
+from accrual.problems.contexts import AnyProblem, Contexts, ContextualProblem
+from accrual.problems.gallery import ENTRIES, generate
 from accrual.problems.laws import LAWS, Law
+from accrual.problems.paper import NAMED_PROBLEMS
 from accrual.problems.problem import Problem
-from accrual.runs.cells import AnyProblem
-from accrual.studies.gallery import BESIDE, ENTRIES, generate
-from accrual.studies.paper import NAMED_PROBLEMS
+from accrual.studies.gallery import BESIDE
 
 # Every named setting, and what to compare on a problem when no policy is given.
 

@@ -24,7 +24,8 @@ from accrual.core.pictures import COLOURS
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.engine.result import STYLES, Result
 from accrual.policies.base import Policy
-from accrual.runs.cells import AnyProblem, Cell, check_plays, cost, cut, on_device
+from accrual.problems.contexts import AnyProblem
+from accrual.runs.cells import Cell, check_plays, cost, cut, on_device
 from accrual.studies.problem_files import (
     anything,
     listed,

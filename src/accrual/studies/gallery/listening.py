@@ -15,10 +15,10 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.engine.batch_loop import Batches, Flags, Ints
 from accrual.problems.families import listeners
+from accrual.problems.gallery import LISTENING_DAYS as DAYS
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 
-DAYS = 59
 OLD_ARMS, OLD_DECISIONS = 200, 200
 
 
@@ -127,19 +127,6 @@ def listening(seed: int = 1, differ: float = 0.4) -> ListeningService:
     return ListeningService(
         service(200, 180, 50, 100 + seed, 0, differ), ListeningHistory(200 + seed, differ), seed
     )
-
-
-def listening_by_decision(seed: int = 1, differ: float = 0.4, batch: int = 50) -> Problem:
-    """Make the service of `listening` as a problem of rounds: each of a day's `batch` decisions is a round.
-
-    Examples
-    --------
-    >>> problem = listening_by_decision()
-    >>> problem.window, problem.groups
-    (2950, 59)
-    """
-    laws = service(200, 1, batch, 100 + seed, 0, differ).problem.arm_laws
-    return Problem([float(DAYS)] * len(laws), DAYS * batch, DAYS, laws)
 
 
 def listening_new(seed: int = 1, differ: float = 0.4) -> ListeningService:

@@ -191,7 +191,7 @@ def _differences(data: Data) -> Picture:
 
 
 def _spreads(figure_id: str, curves: list[FigureCurve]) -> Picture:
-    family = figure_id.removeprefix("problems/spreads.py")
+    family = figure_id.removeprefix("spread/")
     titles = {"named": "The eight beta-binomial spreads", "zipf": "Zipf spreads",
               "boltzmann": "Boltzmann spreads", "hypergeometric": "Hypergeometric spreads"}  # fmt: skip
 

@@ -14,14 +14,15 @@ from accrual.core.errors import need, whole
 from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.policies.base import Policy
 from accrual.policies.catalog import make
+from accrual.problems.paper import NAMED_PROBLEMS
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import parse
 from accrual.runs import rows
 from accrual.runs.cells import Cell, checkpoints, code_hash, cut, on_device, versions
 from accrual.runs.rows import FigureCurve
 from accrual.runs.runner import Executor, Local, Summary, alone, fill
-from accrual.studies.paper import audit, spotify
-from accrual.studies.paper.problems import NAMED_PROBLEMS
+from accrual.studies.paper import audit
+from accrual.studies.paper.music_sessions import spotify
 from accrual.studies.paper.settings import (
     ALTERNATIVES,
     BLOCKS,
@@ -41,7 +42,7 @@ from accrual.studies.paper.settings import (
 def make_problem(name: str, spotify_path: Path | None = None) -> Problem:
     """Return the problem of that name."""
     if name == "spotify":
-        return spotify.load(spotify_path)
+        return spotify(spotify_path)
     if name.startswith("audit/"):
         return audit.problem(name.removeprefix("audit/"))
     return NAMED_PROBLEMS[name]()
@@ -105,7 +106,7 @@ def _spreads() -> list[FigureCurve]:
         for value in values:
             name = f"{word}({value:g})"
             curves.append(
-                FigureCurve(f"problems/spreads.py{family}", "spread", name, groups, parse(name).pmf(_GROUPS))
+                FigureCurve(f"spread/{family}", "spread", name, groups, parse(name).pmf(_GROUPS))
             )
     return curves
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from accrual.core.errors import InputError, unknown
-from accrual.studies.paper.problems import CONFIGS
+from accrual.problems.paper import CONFIGS
 
 HORIZON = 100_000
 RUNS = 100

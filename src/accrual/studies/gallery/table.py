@@ -11,8 +11,7 @@ import numpy as np
 from accrual.core.errors import need
 from accrual.core.files import replacing
 from accrual.engine.result import Result
-from accrual.studies.gallery.contextual_problems import FLOOR, NO_CONTEXT
-from accrual.studies.gallery.gallery import VARIANT
+from accrual.studies.gallery.comparison import FLOOR, NO_CONTEXT, VARIANT
 
 # Age policies in colours, the paper's in greys, those that wait hollow.
 _MARKS: dict[str, dict[str, Any]] = {
