@@ -11,12 +11,10 @@ from accrual.policies.catalog import CATALOG, CONTEXTUAL
 def test_type_checkers_see_the_names_that_python_does():
     (block,) = (node for node in ast.parse(inspect.getsource(ac)).body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    policies = set(importlib.import_module("accrual.policies").__all__)  # by the *
-    seen = {
-        alias.asname: (node.module, alias.name) for node in imports for alias in node.names if alias.asname
-    }
-    assert {*seen, *policies} == {*ac.__all__}
-    for name, (module, inner) in seen.items():
+    named = {alias.asname: (node.module, alias.name) for node in imports for alias in node.names}
+    assert named.pop(None) == ("accrual.policies", "*")
+    assert {*named, *CATALOG, *CONTEXTUAL} == {*ac.__all__}
+    for name, (module, inner) in named.items():
         found = importlib.import_module(str(module))
         inside = f"{module}.{inner}"
         value = getattr(found, inner) if hasattr(found, inner) else importlib.import_module(inside)

@@ -34,7 +34,7 @@ def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLi
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> problem = Problem(caps=[10, 10], window=6, groups=3, laws=[BernoulliLaw(0.5), BernoulliLaw(0.4)])
     >>> round(lower(problem, 1000, alpha=3, spread=[0.5, 0.3, 0.2]), 2)
     114.35
@@ -85,7 +85,7 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> laws = [BernoulliLaw(0.5, "very_begin"), BernoulliLaw(0.35, "very_begin")]
     >>> problem = Problem(caps=[1, 1], window=20, groups=20, laws=laws)
     >>> round(lower_free_chances(problem, math.e, 20, "very_begin"), 3)  # per unit of ln T
@@ -114,7 +114,7 @@ def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> problem = Problem(caps=[10, 10], window=6, groups=3, laws=[BernoulliLaw(0.5), BernoulliLaw(0.4)])
     >>> round(lower_smooth(problem, 1000, alpha=3), 2)
     114.35
@@ -137,7 +137,7 @@ def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: 
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> problem = Problem(caps=[10, 10], window=6, groups=3, laws=[BernoulliLaw(0.5), BernoulliLaw(0.4)])
     >>> round(lower_printed(problem, 1000, alpha=3, spread=[0, 0, 1]), 2)
     514.59

@@ -164,7 +164,7 @@ class ChangingProblem:
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> before, after = [Problem([1, 1], 6, 3, [BernoulliLaw(p), BernoulliLaw(0.5)]) for p in (0.6, 0.4)]
     >>> ChangingProblem([before, after], changes=[1001]).caps
     (1.0, 1.0)

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.logs.convert import ROUNDS, SONGS, read
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import Problem
 
@@ -79,6 +78,8 @@ def spotify(path: str | Path | None = None, column: str = "context_type") -> Pro
     >>> len(problem.arms), problem.window, problem.groups
     (6, 80, 20)
     """
+    from accrual.logs.convert import ROUNDS, SONGS, read  # late: it loads all that reads logs
+
     if path is None:
         return _synthetic(column)
     tables = read(path, column)
