@@ -1,9 +1,9 @@
-"""The row schema: what a run leaves on disk, and all that a report reads.
+"""The files of a run: what it leaves on disk, and all that a report reads.
 
-A folder holds ``manifest.json`` (the settings, their learners and printed figures, and which
-cell files belong to them), ``curves.parquet`` (bounds and spreads, drawn as they are) and
-``cells/*.parquet`` (one row per learner and run: the regret at the checkpoints). Every file
-appears whole or not at all, and carries a digest of its contents.
+``cells/*.parquet`` has one row per learner and run: the regret at the checkpoints. The folder of
+`accrual paper` also holds ``manifest.json`` (the settings, their learners and printed figures, and which
+cells belong to them) and ``curves.parquet`` (bounds and spreads to draw). Every file appears whole or not at
+all, and the Parquet files carry a digest of their contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CELLS = "cells"
 
 
 class DamagedCell(InputError):
-    """A stored file is not what was written."""
+    """Raised where a stored file is not what was written."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def canonical(value: Any) -> str:
 
 
 def key(identity: dict[str, Any]) -> str:
-    """Return the hash by which a cell is known."""
+    """Return the hash that names a cell."""
     return hashlib.sha256(canonical(identity).encode()).hexdigest()
 
 

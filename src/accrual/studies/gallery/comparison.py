@@ -37,9 +37,9 @@ BESIDE: dict[str, Policy] = {FLOOR: AgeLinTS(immediate=True), NO_CONTEXT: AgePri
 
 
 def usual_rows(problem: AnyProblem) -> dict[str, dict[str, Policy]]:
-    """Return the policies to compare by row of the table; of a row's variants the best is shown.
+    """Return the policies to compare, by row of the table and variant; the table shows a row's best variant.
 
-    The paper's learners use the problem's own number of groups.
+    The paper's policies use the problem's own number of groups.
 
     Examples
     --------
@@ -86,9 +86,10 @@ def _rows_with_contexts() -> dict[str, dict[str, Policy]]:
 def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy]:
     """Return policies by label, ``row: variant`` where a row has several.
 
-    The floor always comes first, and "no context" always last on a problem with contexts. What does not
-    go with the problem is left out: where there are no contexts, policies that choose by them; where there
-    are, policies that learn from single pieces and rows of the problems without.
+    "no delay" always comes first and, on a problem with contexts, "no context" always comes last. Policies
+    that cannot play the problem are left out. On a problem without contexts these are the policies that choose
+    by context. On a problem with contexts they are the policies that learn from single pieces, and the rows of
+    problems without contexts.
 
     Parameters
     ----------
@@ -128,17 +129,18 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
 
 
 def _rows_elsewhere(problem: AnyProblem) -> Collection[str]:
-    """Return the rows of problems of the other kind: with contexts, or without."""
+    """Return the rows that problems of the other kind have: those with contexts, or those without."""
     other = "setting1" if isinstance(problem, ContextualProblem) else "ctx-same"
     return usual_rows(ENTRIES[other].problem)
 
 
 def choose(entries: Sequence[Entry], names: Sequence[str]) -> dict[str, dict[str, Policy]]:
-    """Return the policies to compare on each entry that at least one of those named can play.
+    """Return the policies to compare on each entry that at least one of the named policies can play.
 
     Examples
     --------
-    >>> {id: list(found)[-2:] for id, found in choose(select(["k2", "ctx-same"]), ["AgeLinTS"]).items()}
+    >>> entries = [ENTRIES["k2"], ENTRIES["ctx-same"]]
+    >>> {id: list(found)[-2:] for id, found in choose(entries, ["AgeLinTS"]).items()}
     {'ctx-same': ['AgeLinTS', 'no context']}
     """
     found = {entry.id: policies(entry.problem, names) for entry in entries}
@@ -186,7 +188,7 @@ def play(
     runs: int | None = None,
     threads: int | None = None,
 ) -> Result:
-    """Play one problem of the gallery; its own horizon and runs unless given.
+    """Play one problem of the gallery, with its own horizon and runs unless others are given.
 
     Examples
     --------

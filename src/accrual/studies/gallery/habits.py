@@ -30,9 +30,9 @@ class Params(NamedTuple):
 
 class Stats(NamedTuple):
     pulls: Ints
-    counted: Floats  # arms: what was counted as a pull
-    total: Floats  # arms: the rewards of those, in caps
-    informed: Floats  # arms: groups that a decision has finished; until then nothing is known
+    counted: Floats  # arms: what was counted as pulls
+    total: Floats  # arms: the rewards of these pulls, in caps
+    informed: Floats  # arms: groups that decisions have finished; with none, nothing is known
 
 
 @njit
@@ -179,7 +179,7 @@ def piece_learned(
 
 @dataclass(frozen=True)
 class EarlyLinTS(LinearPolicy):
-    """LinTS that takes the pay of the window's first part for the whole reward: an attribution window.
+    """LinTS that takes the pay of the window's first part for the whole reward, as an attribution window does.
 
     Parameters
     ----------
@@ -211,12 +211,12 @@ class EarlyLinTS(LinearPolicy):
 
 @dataclass(frozen=True)
 class PiecesLinTS(LinearPolicy):
-    """LinTS that takes every part of the window that pays for a reward of its own.
+    """LinTS that counts every part of the window that pays as a reward of its own.
 
     Parameters
     ----------
     parts : int
-        Into how many equal parts the window is cut (fewer if it is short).
+        How many equal parts the window is cut into (fewer if it is short).
 
     Examples
     --------

@@ -20,7 +20,7 @@ from accrual.problems.spreads import parse
 from accrual.runs import rows
 from accrual.runs.cells import Cell, checkpoints, code_hash, cut, on_device, versions
 from accrual.runs.rows import FigureCurve
-from accrual.runs.runner import Executor, Local, Summary, alone, fill
+from accrual.runs.runner import Executor, Local, Summary, compute_missing, locked_folder
 from accrual.studies.paper import audit
 from accrual.studies.paper.music_sessions import spotify
 from accrual.studies.paper.settings import (
@@ -182,8 +182,8 @@ def run(options: PaperOptions) -> Summary:
         for name in dict.fromkeys(BLOCKS[block].problem for block in blocks)
     }
     plan = {block: _cut(BLOCKS[block], problems[BLOCKS[block].problem], options) for block in blocks}
-    with alone(options.out) as store:
-        summary = fill(
+    with locked_folder(options.out) as store:
+        summary = compute_missing(
             [cell for part in plan.values() for cell in part], store, options.executor, options.fresh
         )
         rows.write_curves(options.out / rows.CURVES, curves_of(options.settings, problems, options.horizon))
