@@ -254,7 +254,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(place, capsys):
 
 def test_two_at_once_in_one_folder_are_refused(tmp_path):
     with (
-        runner.alone(tmp_path),
+        runner.locked_folder(tmp_path),
         pytest.raises(ac.InputError, match="another accrual is at work"),
     ):
         reproduction.run(PaperOptions(tmp_path, ["audit/last"], **SMALL))

@@ -19,13 +19,13 @@ ROUNDING = 1e-12  # relative differences below this are none
 
 
 def behind(problem: Problem) -> tuple[Floats, Floats]:
-    """Gaps and caps of the arms that are worse than the best by more than rounding."""
+    """Return the gaps and caps of the arms that are worse than the best arm by more than rounding."""
     worse = problem.gaps > ROUNDING * problem.means.max()
     return problem.gaps[worse], np.array(problem.caps)[worse]
 
 
 def phi(problem: Problem, alpha: int) -> int:
-    """Return the rounds in a group, after checking that there is a whole number of them."""
+    """Return the rounds in a group; refuse an `alpha` that does not divide the window."""
     return divides("alpha", whole("alpha", alpha, 1), problem.window)
 
 

@@ -13,7 +13,7 @@ from accrual.core.errors import InputError, whole
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import Spread, SpreadLike, Uniform, as_spread
 
-_OVER = 1e-9  # so much more than its cap may a group's mean be, by rounding alone
+_OVER = 1e-9  # by rounding alone, a group's mean may exceed its cap by this share
 
 
 def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
@@ -42,8 +42,8 @@ def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLi
     343.06
     """
     phi(problem, alpha)
-    telling = int(np.count_nonzero(as_spread(spread).pmf(alpha)))
-    slope = _lai_robbins(problem) / telling
+    paying = int(np.count_nonzero(as_spread(spread).pmf(alpha)))
+    slope = _lai_robbins(problem) / paying
     return curve(horizon, lambda log: slope * log)
 
 
@@ -57,8 +57,8 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
 
         gap_i / min { sum_k kl(p_ik, q_k) : R sum_k spread(k) q_k >= mu* }
 
-    The minimum is over the ways in which arm i could be the best arm, and says how much a decision
-    tells against the one that is hardest to rule out. R is the greatest cap of all arms and p_ik is
+    The minimum is over the ways in which arm i could be the best arm. It is what a decision says against the
+    way that is hardest to rule out. R is the greatest cap of all arms and p_ik is
     the mean that the problem pays in group k of arm i, divided by ``spread(k) * R``. Laws other than
     scaled Bernoulli ones inside the same group caps do not change the minimum, so the bound also
     holds for policies uniformly efficient on all of them.
@@ -98,8 +98,8 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
     most = max(problem.caps)
     if problem.means.max() >= most:  # one unpaid group tells an arm from one that always pays
         gaps, chances = gaps[:0], chances[:0]
-    told = [_divergence(p, shares, gap / most) for p, gap in zip(chances, gaps, strict=True)]
-    slope = float((gaps / np.array(told)).sum())
+    divergences = [_divergence(p, shares, gap / most) for p, gap in zip(chances, gaps, strict=True)]
+    slope = float((gaps / np.array(divergences)).sum())
     return curve(horizon, lambda log: slope * log)
 
 
@@ -147,7 +147,7 @@ def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: 
 
 
 def theorem1_factor(alpha: int, spread: SpreadLike) -> float:
-    """Theorem 1's factor c = (2 E[Y] / (alpha + 1)) * alpha * IC; 1 for the even spread.
+    """Return Theorem 1's factor c = (2 E[Y] / (alpha + 1)) * alpha * IC; 1 for the even spread.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def theorem1_factor(alpha: int, spread: SpreadLike) -> float:
 
 
 def _lai_robbins(problem: Problem) -> float:
-    """Sum gap_i / KL_i, by which ln T is multiplied if a decision tells one observation."""
+    """Return the sum of gap_i / KL_i: the factor of ln T if a decision brings one observation."""
     gap, _ = behind(problem)
     most = max(problem.caps)
     best = min(float(problem.means.max()) / most, 1.0)
@@ -171,7 +171,7 @@ def _lai_robbins(problem: Problem) -> float:
 
 
 def _kl(p: Floats, q: float) -> Floats:
-    """KL of Bernoulli(p) from Bernoulli(q), for 0 <= p < q < 1.
+    """Return the KL divergence of Bernoulli(p) from Bernoulli(q), for 0 <= p < q < 1.
 
     By log1p of the distance: p ln(p / q) + ... would lose all digits where p is close to q.
     """
@@ -182,7 +182,7 @@ def _kl(p: Floats, q: float) -> Floats:
 
 
 def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Floats, Floats]:
-    """Chances of the worse arms, arms x groups, and the groups' shares; groups without one are left out."""
+    """Return the chances of the worse arms, arms x groups, and the shares, for groups that have a share."""
     phi(problem, alpha)
     most = max(problem.caps)
     shares = spread.pmf(alpha)

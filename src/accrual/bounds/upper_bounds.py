@@ -145,7 +145,7 @@ def upper_ageucb(
 
 
 def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLike, second: SpreadLike) -> Any:
-    """Tell whether Theorem 2 with the spread `first` is below Theorem 2 with `second`.
+    """Return whether Theorem 2 with the spread `first` is below Theorem 2 with `second`.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLi
 
 
 def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
-    """Tell whether `first` beats `second` on every problem and at every horizon beyond 1.
+    """Return whether `first` beats `second` on every problem and at every horizon beyond 1.
 
     Theorem 2 grows with E[Y] and with the coincidence, so it is enough, and needed, that neither
     is larger for `first` and one is smaller. The even spread has the least coincidence of all:
@@ -216,7 +216,7 @@ def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
 
 
 def _theorem2(problem: Problem, alpha: int, spread: SpreadLike) -> OfLog:
-    """Theorem 2 as a function of ln T."""
+    """Return Theorem 2's bound as a function of ln T."""
     law = as_spread(spread)
     owed = phi(problem, alpha) * law.mean(alpha)
     coincidence = law.coincidence(alpha)
@@ -233,6 +233,6 @@ def _theorem2(problem: Problem, alpha: int, spread: SpreadLike) -> OfLog:
 
 
 def _difference(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLike) -> OfLog:
-    """Theorem 2 with `first` less that with `second`, of ln T; negative only beyond rounding."""
+    """Return Theorem 2 with `first` less that with `second`, of ln T; negative only beyond rounding."""
     one, other = _theorem2(problem, alpha, first), _theorem2(problem, alpha, second)
     return lambda log: one(log) - (1.0 - ROUNDING) * other(log)

@@ -41,7 +41,7 @@ def invert(matrix: Floats) -> None:
 
 @njit_noinline
 def take_root(matrix: Floats, root: Floats) -> None:
-    """Write the lower Cholesky factor of `matrix` into `root`; `matrix` is used up."""
+    """Write the lower Cholesky factor of `matrix` into `root`; `matrix` is overwritten."""
     width = len(matrix)
     for k in range(width):
         row = matrix[k]

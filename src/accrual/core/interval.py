@@ -13,7 +13,7 @@ from accrual.core.number_text import figure
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval, whose ends are NaN where they are not known.
+    """An estimate with its 95 % interval; the ends are NaN if they are not known.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Interval:
         return figure(self.value) + between
 
     def between(self) -> str:
-        """Write the interval; a dash where it is not known."""
+        """Write the interval, or a dash if it is not known."""
         return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
 
     def more_or_less(self) -> str:
@@ -47,10 +47,10 @@ class Interval:
 
 
 def mean_interval(each: Floats, level: float = 0.975) -> Interval:
-    """Return the mean of scores with its interval: Student's, with the freedom that their variance has.
+    """Return the mean of scores with its Student interval, with degrees of freedom from the scores' kurtosis.
 
-    Scores are mostly alike, and large where a rare choice was made: their variance is then known less well
-    than their number suggests.
+    Most scores are alike, and a few are large because a rare choice was made. Their variance is then known
+    less well than their number suggests.
     """
     count, value = len(each), float(each.mean())
     away = each - value

@@ -211,7 +211,7 @@ def _by_context(id: str, title: str, stresses: str, problem: ContextualProblem, 
 
 
 def _visitors() -> ContextualProblem:
-    """Make four courses. Contexts say who is new, who is on a phone, and which of four countries they are from."""
+    """Make four courses for visitors: new or not, on a phone or not, from one of four countries."""
     contexts = Contexts(flags=[0.6, 0.5], levels=[[0.4, 0.3, 0.2, 0.1]])
     effects = [
         # constant, new, phone, four countries: the chance that a course is bought

@@ -1,6 +1,6 @@
 """A problem: arms with caps, what each group of a decision pays, and the window.
 
-Everything is checked when a `Problem` is made, so environments and engines need no checks of their own.
+A `Problem` checks everything when it is made, so engines need no checks of their own.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Problem:
         fields = {"caps": caps, "window": window, "groups": groups, "laws": laws, "arms": arms}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        self.group_means
+        _ = self.group_means  # the laws check their settings
 
     def __repr__(self) -> str:
         low, high, arms = self.means.min(), self.means.max(), len(self.caps)
@@ -100,7 +100,7 @@ class Problem:
         return f"Problem({count}, window {self.window:,} in {parts}, {means})"
 
     def _repr_html_(self) -> str:
-        """Return a table of the arms, the best first, as a notebook shows it."""
+        """Return a table of the arms, the best first, for notebooks."""
         best = sorted(range(len(self.caps)), key=lambda arm: -self.means[arm])
         cells = [
             (self.arms[arm], f"{self.caps[arm]:.4g}", f"{self.means[arm]:.4g}", repr(self.arm_laws[arm]))
@@ -138,7 +138,7 @@ class Problem:
         return np.asarray(self.means.max() - self.means)
 
     def regret(self, pulls: npt.ArrayLike) -> float:
-        """Return the regret of having made `pulls[i]` decisions of arm i, in true means."""
+        """Return the regret of `pulls[i]` decisions of each arm i, in true means."""
         try:
             counts = np.asarray(pulls, dtype=np.float64)
         except (TypeError, ValueError):
@@ -150,10 +150,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class ChangingProblem:
-    """Problems that follow one another: the same arms pay something else from given rounds on.
+    """Problems that follow one another: from given rounds on, the same arms pay something else.
 
-    A decision pays as the problem of its own round says. Regret is what the best arm of each decision's own
-    round would have paid more.
+    A decision pays as the problem of its own round says. Regret compares with the arm that is best in the
+    decision's own round.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class LawSuite(ABC):
 
     @abstractmethod
     def make_laws(self) -> Sequence[Law]:
-        """Return the laws under test: one law or several, of one class with various settings or of many."""
+        """Return the laws to test: one or more, of one class with various settings or of several classes."""
 
     def test_mean_pay_of_each_group(self) -> None:
         """Many draws have the mean that `Law.means` says, in each group and in total.
@@ -147,14 +147,14 @@ class LawSuite(ABC):
 
 @functools.cache
 def _numbers(decisions: int, groups: int) -> Floats:
-    """Return the random numbers of the first rounds of a run."""
+    """Return the random numbers of the first rounds of a run, decisions x groups."""
     numbers = np.array([draw(seed=5, run=2, round_=t, lanes=groups) for t in range(1, decisions + 1)])
     numbers.setflags(write=False)
     return numbers
 
 
 def fingerprint(laws: Sequence[Law], groups: int, device: str) -> Any:
-    """Return what the decisions of short runs pay, and how policies fare with them, in exact text."""
+    """Return what the decisions of short runs pay, and the regret of policies on them, as exact text."""
     problem = Problem([1.0] * len(laws), 2 * groups, groups, laws)
     horizon = len(laws) + _ROUNDS
     policies = [UCB1(), TPUCBFR(groups)]

@@ -232,8 +232,8 @@ class KernelPart(CPUDispatcher):
 
     numba makes machine code for every compiled function, and two more entry points: one to call it from
     Python and one to call it from C. A function within a kernel needs none of them, because its code is
-    linked into the kernel. For the live side of an Age policy, whose functions pass each other some hundred arrays,
-    they took three fifths of the time until the first decision.
+    linked into the kernel. For the live side of an Age policy, whose functions pass each other some hundred
+    arrays, they took three fifths of the time until the first decision.
 
     A call from Python compiles the function once more, with the entry point for Python.
     """

@@ -87,9 +87,9 @@ def policies(problem: AnyProblem, names: Sequence[str] = ()) -> dict[str, Policy
     """Return policies by label, ``row: variant`` where a row has several.
 
     "no delay" always comes first and, on a problem with contexts, "no context" always comes last. Policies
-    that cannot play the problem are left out. On a problem without contexts these are the policies that choose
-    by context. On a problem with contexts they are the policies that learn from single pieces, and the rows of
-    problems without contexts.
+    that cannot play the problem are left out. On a problem without contexts these are the policies that
+    choose by context. On a problem with contexts they are the policies that learn from single pieces, and the
+    rows of problems without contexts.
 
     Parameters
     ----------

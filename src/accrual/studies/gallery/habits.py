@@ -179,7 +179,7 @@ def piece_learned(
 
 @dataclass(frozen=True)
 class EarlyLinTS(LinearPolicy):
-    """LinTS that takes the pay of the window's first part for the whole reward, as an attribution window does.
+    """LinTS that takes the pay of the window's first part (an attribution window) for the whole reward.
 
     Parameters
     ----------

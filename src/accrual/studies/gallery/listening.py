@@ -73,7 +73,8 @@ class GaussianFilter:
     """Thompson sampling from a Gaussian filter of an arm's days (a `Player` of batches).
 
     Let L D L' be the noise covariance of a decision's days. Then day j of a decision brings one innovation,
-    which does not depend on earlier days. So it is enough to keep counts and sums of innovations, arms x days.
+    which does not depend on earlier days. So it is enough to keep counts and sums of innovations, arms x
+    days.
     """
 
     def __init__(self, history: ListeningHistory, service: Batches, key: tuple[int, int]) -> None:

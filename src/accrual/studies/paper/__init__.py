@@ -1,7 +1,7 @@
 """The paper: its settings, the runner, the checks and the report page (`accrual.paper`).
 
-`setting1`, `setting2` and `spotify` make the problems. `run` computes what `PaperOptions` say and leaves it in
-a folder; `build` writes the report page from that folder.
+`setting1`, `setting2` and `spotify` make the problems. `run` computes what `PaperOptions` say and leaves it
+in a folder; `build` writes the report page from that folder.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ class GroupKLUCB(Policy):
     """KL-UCB on groups with known caps and unknown chances, each group a chance of its own.
 
     An arm's index is the greatest mean total over all chances q_k that the finished groups do not contradict:
-    the sum of n_k kl(p_k, q_k) is at most ln t. The policy is uniformly efficient on every problem whose groups
-    are independent and capped by the spread (docs/bounds.md has the proof).
+    the sum of n_k kl(p_k, q_k) is at most ln t. The policy is uniformly efficient on every problem whose
+    groups are independent and capped by the spread (docs/bounds.md has the proof).
 
     Parameters
     ----------

@@ -4,11 +4,11 @@ A decision recommends a kind of playlist; its reward is what one logged session 
 of up to twenty songs is a group of four rounds and pays 1 for every quarter heard (`accrual.logs.convert`
 reads them). A session belongs to the kind of playlist of its first song (the data set's `context_type`).
 
-The data set itself, the Music Streaming Sessions Dataset, cannot be shipped. `write_sample` writes a synthetic
-sample with its columns, its session lengths and its four skip flags, and nothing else of it: how much is
-listened to decays over the positions of a session and differs between the six kinds of playlist by the numbers
-in `KINDS`. Every id in the sample says "synthetic". ``python -m accrual.studies.paper.music_sessions
-FILE.csv.gz`` writes one.
+The data set itself, the Music Streaming Sessions Dataset, cannot be shipped. `write_sample` writes a
+synthetic sample with its columns, its session lengths and its four skip flags, and nothing else of it: how
+much is listened to decays over the positions of a session and differs between the six kinds of playlist by
+the numbers in `KINDS`. Every id in the sample says "synthetic". ``python -m
+accrual.studies.paper.music_sessions FILE.csv.gz`` writes one.
 """
 
 from __future__ import annotations

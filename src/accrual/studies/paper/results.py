@@ -49,7 +49,7 @@ class LearnerRows:
         return float(np.interp(round_, self.rounds, self.mean))
 
     def growth(self) -> tuple[float, float]:
-        """Return how much regret grows per unit of ln t over the last tenfold of rounds, with its standard error.
+        """Return the growth of regret per unit of ln t over the last tenfold of rounds, and its error.
 
         The error is nan for a single run.
         """

@@ -173,7 +173,7 @@ def cut_block(block: PaperBlock, problem: Problem, horizon: int, runs: int) -> l
 def curves_of(
     settings: Sequence[PaperSetting], problems: Mapping[str, Problem], horizon: int
 ) -> list[FigureCurve]:
-    """Return the curves to draw beside the learners of `settings`: bounds over rounds, spreads over groups."""
+    """Return the curves that are drawn beside learners: bounds over rounds, and spreads over groups."""
     rounds = np.array([t for t in checkpoints(horizon) if t > 1], np.float64)
     curves = _spreads()
     for setting in settings:
