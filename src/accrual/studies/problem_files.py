@@ -154,7 +154,7 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
 
 
 def problem_of(name: str, value: Any) -> AnyProblem:
-    """Return the problem of a name or a table; with `features` or `contexts`, it is a problem with contexts."""
+    """Return the problem of a name or a table; with `features` or `contexts` it has contexts."""
     if isinstance(value, str):
         return named_problem(value)
     if isinstance(value, dict) and "features" in value:

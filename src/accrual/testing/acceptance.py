@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from accrual.core.features import feature_bytes
 from accrual.store.base import (
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -25,7 +23,6 @@ from accrual.store.base import (
 JAZZ, ROCK = AddArm("jazz", 1.0, 80.0), AddArm("rock", 2.0, 60.0)
 _SOUL = AddArm("soul", 3.0, 40.0)
 _KNOWN = AddArm("folk", 3.0, 40.0, about=bytes(8) + b"\xff" * 8)
-_NEW, _PLAN = feature_bytes("new", bool), feature_bytes("plän", ["free", "paid"])
 _STORED, _AGAIN = Status.STORED, Status.AGAIN
 _CONFLICT, _UNKNOWN = Answer(Status.CONFLICT), Answer(Status.UNKNOWN)
 _FUTURE, _EARLY = Answer(Status.FUTURE), Answer(Status.EARLY)
@@ -158,6 +155,30 @@ CASES: dict[str, Case] = {
             (CloseDecision(7), _UNKNOWN),
         ]),
     ]),
+    "an id that no column can hold is unknown, and the others are stored": Case(False, [
+        _one(0.0),
+        Append(0.0, [
+            (NewPiece(2**63, 0.5), _UNKNOWN),
+            (NewPiece(-(2**63) - 1, 0.5, age=0.0), _UNKNOWN),
+            (NewPiece(2**200, 0.5, key="k"), _UNKNOWN),
+            (NewPiece(0, 0.5), _stored(4, 0.0)),
+            (CloseDecision(2**63), _UNKNOWN),
+            (RetireArm(2**63), _UNKNOWN),
+            (decide(0, 2**63), _UNKNOWN),
+            (NewPiece(2**63 - 1, 0.5), _UNKNOWN),
+            (decide(0), _decided(5, 0.0, 1, 0)),
+        ]),
+    ]),
+    "0.0 and -0.0 are one number": Case(False, [
+        _one(0.0),
+        Append(0.0, [
+            (NewPiece(0, -0.0, age=-0.0, key="k"), _stored(4, 0.0)),
+            (NewPiece(0, 0.0, age=0.0, key="k"), _again(4, 0.0)),
+            (NewPiece(0, 0.0, age=0.0), _stored(5, 0.0)),
+            (NewPiece(0, -0.0, age=-0.0), _again(5, 0.0)),
+            (NewPiece(0, -0.0, when=-0.0), _again(5, 0.0)),
+        ]),
+    ]),
     "a stated age that the decision has not reached is refused until it has, but for the skew": Case(False, [
         _one(10.0),
         Append(12.0, [(NewPiece(0, 0.5, age=3.0, key="a"), _FUTURE), (NewPiece(0, 0.5, when=13.0), _FUTURE)]),
@@ -241,21 +262,5 @@ CASES: dict[str, Case] = {
             (JAZZ._replace(about=bytes(8)), _CONFLICT),
             (decide(2, 3), _decided(5, 1.0, 0, 2, 3)),
         ]),
-    ]),
-    "a feature is added once, and only as the next one": Case(False, [
-        Append(1.0, [
-            (AddFeature(1, _PLAN), _UNKNOWN),
-            (AddFeature(-1, _PLAN), _UNKNOWN),
-            (AddFeature(0, _NEW), _stored(3, 1.0)),
-            (AddFeature(0, _NEW), _again(3, 1.0)),
-            (AddFeature(0, _PLAN), _CONFLICT),
-        ]),
-        Append(2.0, [
-            (AddFeature(0, _PLAN), _CONFLICT),
-            (AddFeature(1, _PLAN), _stored(4, 2.0)),
-            (AddFeature(0, _NEW), _again(3, 1.0)),
-            (decide(0), _decided(5, 2.0, 0, 0)),
-        ]),
-        Append(3.0, [(AddFeature(1, _PLAN), _again(4, 2.0)), (AddFeature(3, _NEW), _UNKNOWN)]),
     ]),
 }  # fmt: skip

@@ -22,11 +22,9 @@ import numpy as np
 import pytest
 
 from accrual.core.errors import InputError
-from accrual.core.features import feature_bytes, padded
 from accrual.store.base import (
     ERASE_AT,
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -40,7 +38,7 @@ from accrual.store.base import (
 )
 from accrual.store.events import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
-from accrual.testing.acceptance import CASES, JAZZ, ROCK, Case, Append, decide
+from accrual.testing.acceptance import CASES, JAZZ, ROCK, Append, Case, decide
 
 
 def event_tuples(events: Events) -> list[Any]:
@@ -196,6 +194,12 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         answers = store.append(bandit, [again, plain._replace(propensities=(0.5,))], now=3.0)
         assert [answer.propensities for answer in answers] == [(0.95, 0.05), ()]
 
+    def test_keys_under_which_decisions_are_stored(self, store: Store) -> None:
+        bandit = _rounds(store)
+        store.append(bandit, [NewDecisions((0, 1), (80.0, 80.0), key="k"), NewPiece(0, 0.5, key="p")], 0.0)
+        assert store.used_keys(bandit, ["k", "p", "x"]) == {"k"}
+        assert store.used_keys(bandit, []) == set()
+
     def test_contexts_are_kept_with_their_decisions(self, store: Store) -> None:
         """Those of a batch in order; the same key with other contexts is a conflict, and stores nothing."""
         bandit = _rounds(store)
@@ -213,6 +217,22 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         assert row is not None
         assert row.context == contexts[1]
         assert store.contexts(bandit, 3, 9) == []
+
+    def test_a_key_is_for_the_same_contexts_or_for_none(self, store: Store) -> None:
+        """Stored with contexts and sent again without is a conflict, as is the other way round."""
+        bandit = _rounds(store)
+        personal = NewDecisions((0, 1), (80.0, 80.0), key="p", contexts=(bytes(8), b"\xff" * 8))
+        plain = NewDecisions((0,), (80.0,), key="q")
+        requests = [personal, personal._replace(contexts=None), plain, plain._replace(contexts=(bytes(8),))]
+        for first in (Status.STORED, Status.AGAIN):
+            answers = store.append(bandit, requests, 0.0)
+            wanted = [first, Status.CONFLICT] * 2
+            assert [answer.status for answer in answers] == wanted
+            assert [answer.contexts for answer in answers] == [personal.contexts, None, None, None]
+            # One at a time too: a store may do more for requests that bring contexts.
+            assert store.append(bandit, requests[1:2], 0.0)[0] == Answer(Status.CONFLICT)
+            assert store.append(bandit, requests[3:], 0.0)[0] == Answer(Status.CONFLICT)
+        assert store.contexts(bandit, 0, 9) == [*(personal.contexts or ()), None]
 
     # What becomes of requests.
 
@@ -266,26 +286,6 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         finally:
             store.close()
 
-    # Features.
-
-    def test_features_are_added(self, store: Store) -> None:
-        """As events that carry what was declared; a context from before has the new one missing."""
-        bandit = _rounds(store)
-        old = NewDecisions((0,), (80.0,), key="k", contexts=(bytes(8),))
-        new = [feature_bytes("new", bool), feature_bytes("plän", ["free", "\N{SNOWMAN}"])]
-        store.append(bandit, [old, AddFeature(0, new[0])], 0.0)
-        store.append(bandit, [AddFeature(1, new[1])], 0.0)
-        assert store.features(bandit) == new
-        assert event_tuples(store.read(bandit, 3, 10)) == [
-            (4, Kind.ADD_FEATURE, 1.0, -1, 0, 0.0, 0.0), (5, Kind.ADD_FEATURE, 1.0, -1, 1, 0.0, 0.0)
-        ]  # fmt: skip
-        for context, status in ((padded(bytes(8), 3), Status.AGAIN), (bytes(24), Status.CONFLICT)):
-            (again,) = store.append(bandit, [old._replace(contexts=(context,))], 0.0)
-            assert again.status is status
-        assert store.contexts(bandit, 0, 1) == [bytes(8)]
-        other = store.create("other", {}, [JAZZ], rounds=True, now=0.0).number
-        assert store.features(other) == []
-
     # Reading.
 
     def test_blocks_make_up_the_log(self, store: Store) -> None:
@@ -325,14 +325,42 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         again = store.append(bandit, [NewPiece(0, v, age=0.1 + 0.2, key=str(v)) for v in values], 2e9)
         assert {answer.status for answer in again} == {Status.AGAIN}
 
+    def test_minus_zero_is_stored_as_zero(self, tmp_path: Path) -> None:
+        """As value, as age and as time; in the log and in what is read when the store is opened again."""
+        store = self.open_store(tmp_path)
+        bandit = store.create("plays", {}, [JAZZ], rounds=False, now=-0.0).number
+        store.append(bandit, [decide(0), NewPiece(0, -0.0, age=-0.0), NewPiece(0, -0.0)], now=-0.0)
+        for _ in range(2):
+            events = store.read(bandit, 0, 10)
+            assert not any(np.signbit(column).any() for column in (events.at, events.value, events.age))
+            if self.durable:
+                store.close()
+                store = self.open_store(tmp_path)
+        store.close()
+
+    def test_nothing_has_an_id_that_no_column_can_hold(self, store: Store) -> None:
+        """Decisions, contexts and positions beyond 2**63 are not there, which is no error."""
+        bandit = _clocked(store, 0)
+        for number in (2**63 - 1, 2**63, 2**200):
+            assert store.decision(bandit, number) is None
+            assert store.contexts(bandit, number, 5) == []
+            assert len(store.read(bandit, number, 5).seq) == 0
+
+    def test_a_log_may_begin_before_1970(self, store: Store) -> None:
+        """The first event has the caller's time, whatever that is; those of a prior may lie so far back."""
+        bandit = store.create("plays", {}, [JAZZ], rounds=False, now=-1e9).number
+        (decided, piece) = store.append(bandit, [decide(0), NewPiece(0, 0.5)], now=-1e9 + 60.0)
+        assert (decided.at, piece.at, piece.age) == (-1e9 + 60.0, -1e9 + 60.0, 0.0)
+        assert store.read(bandit, 0, 10).at.tolist() == [-1e9, -1e9 + 60.0, -1e9 + 60.0]
+
     def test_waiting_ends_with_an_event(self, store: Store) -> None:
         """Or in time, without one."""
         bandit = _rounds(store)
-        assert store.wait(bandit, 1, timeout=0.0)
-        assert not store.wait(bandit, 2, timeout=0.05)
+        assert store.wait({bandit: 1}, timeout=0.0)
+        assert not store.wait({bandit: 2}, timeout=0.05)
         later = threading.Timer(0.1, store.append, (bandit, [decide(0)], 0.0))
         later.start()
-        assert store.wait(bandit, 2, timeout=30.0)
+        assert store.wait({bandit: 2}, timeout=30.0)
         later.join()
 
     # Snapshots.
@@ -374,6 +402,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             assert events == [row[1:] for row in event_tuples(plain.read(other, 0, 100_000))]
             assert len(events) > 200
             assert store.arms(mine) == plain.arms(other)
+            assert store.contexts(mine, 0, 10_000) == plain.contexts(other, 0, 10_000)
 
     def test_one_of_many_threads_is_first(self, store: Store) -> None:
         """Eight threads bring the same pieces and decisions: each is stored once, and all agree."""
@@ -408,7 +437,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
         bandit = _rounds(store)
         store.append(
             bandit,
-            [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1), _FEATURE],
+            [decide(0, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), RetireArm(1)],
             0.0,
         )
         store.save_snapshot(bandit, 3, "form", b"body")
@@ -419,7 +448,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             assert before == _all_of(store, bandit)
             assert store.load_snapshot(bandit, "form") == (3, b"body")
             answers = store.append(
-                bandit, [decide(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1), _FEATURE], 0.0
+                bandit, [decide(1, 1, key="k"), NewPiece(0, 0.5, key="k"), CloseDecision(1)], 0.0
             )
             assert {answer.status for answer in answers} == {Status.AGAIN}
             assert answers[0].arms == (0, 1)
@@ -434,12 +463,9 @@ def _answered(store: Store, bandit: int, append: Append, expected: list[Answer])
     return answers
 
 
-_FEATURE = AddFeature(0, feature_bytes("new", bool))
-
-
 def _all_of(store: Store, bandit: int) -> Any:
     events = event_tuples(store.read(bandit, 0, 100))
-    return store.find("plays"), store.arms(bandit), store.features(bandit), events
+    return store.find("plays"), store.arms(bandit), events
 
 
 def _rounds(store: Store) -> int:
@@ -461,18 +487,16 @@ def _random(dice: random.Random, now: float) -> StoreRequest:
     if kind < 0.2:
         arms = [dice.randrange(3) for _ in range(dice.choice([1, 1, 3]))]
         key = dice.choice([None, None, str(dice.randrange(30))])
-        return NewDecisions(
-            tuple(arms), tuple(dice.choice([20.0, 80.0]) for _ in arms), dice.randrange(9), key
-        )
+        contexts = dice.choice([None, None, tuple(bytes([dice.randrange(2)]) * 8 for _ in arms)])
+        windows = tuple(dice.choice([20.0, 80.0]) for _ in arms)
+        return NewDecisions(tuple(arms), windows, dice.randrange(9), key, contexts=contexts)
     if kind < 0.26:
         return CloseDecision(decision) if kind < 0.24 else RetireArm(dice.randrange(4))
-    if kind < 0.28:
-        return AddFeature(dice.randrange(4), feature_bytes(dice.choice("xyz"), bool))
     if kind < 0.32:
         about = dice.choice([None, None, bytes(8), bytes(16)])
         return AddArm(dice.choice("xyz"), dice.choice([1.0, 2.0]), 80.0, about)
-    value = dice.choice([0.0, 0.25, 0.5])
-    stated = dice.choice([0.0, 1.0, 2.0, 19.0, 20.0, 90.0])
+    value = dice.choice([0.0, -0.0, 0.25, 0.5])
+    stated = dice.choice([0.0, -0.0, 1.0, 2.0, 19.0, 20.0, 90.0])
     return dice.choice(
         [NewPiece(decision, value, key=key), NewPiece(decision, value, stated, None, key),
          NewPiece(decision, value, None, now - stated, key)]
