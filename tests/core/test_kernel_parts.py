@@ -71,5 +71,5 @@ def test_a_damaged_file_of_the_cache_is_a_miss_and_is_written_again(tmp_path, mo
 
 
 def test_a_part_travels_to_another_process_by_value():
-    copy = pickle.loads(pickle.dumps(normal))
+    copy = pickle.loads(pickle.dumps(normal))  # noqa: S301 (our own bytes)
     assert copy((1, 2), 3, 0) == normal((1, 2), 3, 0)
