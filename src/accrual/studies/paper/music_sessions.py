@@ -7,8 +7,7 @@ reads them). A session belongs to the kind of playlist of its first song (the da
 The data set itself, the Music Streaming Sessions Dataset, cannot be shipped. `write_sample` writes a
 synthetic sample with its columns, its session lengths and its four skip flags, and nothing else of it: how
 much is listened to decays over the positions of a session and differs between the six kinds of playlist by
-the numbers in `KINDS`. Every id in the sample says "synthetic". ``python -m
-accrual.studies.paper.music_sessions FILE.csv.gz`` writes one.
+the numbers in `KINDS`. Every id in the sample says "synthetic".
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -104,7 +102,7 @@ def _synthetic(column: str) -> Problem:
         return spotify(sample, column)
 
 
-def write_sample(path: Path, sessions: int = SESSIONS, seed: int = SEED) -> None:
+def write_sample(path: str | Path, sessions: int = SESSIONS, seed: int = SEED) -> None:
     """Write a sample of `sessions` sessions to `path` as gzipped CSV, the same bytes every time."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -143,7 +141,3 @@ def _session(rows: Any, head: tuple[str, str], u: list[list[float]], quarters: l
 
 def _flag(value: bool) -> str:
     return "true" if value else "false"
-
-
-if __name__ == "__main__":
-    write_sample(Path(sys.argv[1]))
