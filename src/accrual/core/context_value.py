@@ -145,9 +145,9 @@ def _cannot(observed: Observed, found: CrossFit, choice: Ints, effective: float)
     error = max(float(weight.std()), 1e-12) / math.sqrt(len(weight))
     if abs(float(weight.mean()) - 1.0) > _ASTRAY * error:
         return (
-            f"the propensities do not fit the log: of what a model would choose it should have chosen "
-            f"{len(weight):,}, by weight, and it chose {weight.sum():,.0f}; arms that are never shown to "
-            "some visitors look like this"
+            f"the propensities do not fit the log: weighted by them, the log made {weight.sum():,.0f} of the "
+            f"model's choices, and it should have made {len(weight):,}; this happens if an arm is never "
+            "shown to some users"
         )
     return ""
 

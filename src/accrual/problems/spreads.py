@@ -209,8 +209,8 @@ def regroup(pmf: npt.ArrayLike, groups: int) -> Pmf:
 class Uniform(Spread):
     """Every group pays the same share (the paper's alpha-smoothness).
 
-    `mean` and `coincidence` are given in closed form, so that a learner told this spread and one
-    told "alpha-smooth" compute the same floating-point numbers.
+    `mean` and `coincidence` have closed forms, so that a policy with this spread and one for alpha-smooth
+    rewards compute the same floating-point numbers.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class Summary:
     """What a run did."""
 
     cells: int
-    kept: int
+    reused: int  # cells that were on disk
     policy_rounds: int  # computed now
     seconds: float
 
@@ -140,9 +140,9 @@ def compute_missing(cells: Sequence[Cell], store: Path, executor: Executor, fres
     todo = [cell for cell in cells if not _stored(store, cell)]
     # The heavy cells first, so that at the end no thread works alone on one of them.
     todo.sort(key=lambda cell: -cell.work)
-    kept = done = len(cells) - len(todo)
+    reused = done = len(cells) - len(todo)
     try:
-        with CellProgress(todo, kept) as view, contextlib.closing(_started(executor, todo, store)) as work:
+        with CellProgress(todo, reused) as view, contextlib.closing(_started(executor, todo, store)) as work:
             for cell in work:
                 view.finished(cell)
                 done += 1
@@ -151,7 +151,7 @@ def compute_missing(cells: Sequence[Cell], store: Path, executor: Executor, fres
             f"cannot write {error.filename or store}: {error.strerror}; "
             f"{done} of {len(cells)} cells are done and kept: make room and run again"
         ) from error
-    return Summary(len(cells), kept, sum(cell.policy_rounds for cell in todo), time.monotonic() - started)
+    return Summary(len(cells), reused, sum(cell.policy_rounds for cell in todo), time.monotonic() - started)
 
 
 def compute(cell: Cell, store: Path) -> None:
@@ -194,18 +194,18 @@ class CellProgress:
     Speed is in millions of policy-rounds a second. Without a terminal, progress is plain lines.
     """
 
-    def __init__(self, cells: list[Cell], kept: int) -> None:
+    def __init__(self, cells: list[Cell], reused: int) -> None:
         self._left: dict[str, int] = {}
         for cell in cells:
             self._left[cell.block] = self._left.get(cell.block, 0) + 1
-        self._cells, self._kept, self._done = len(cells), kept, 0
+        self._cells, self._reused, self._done = len(cells), reused, 0
         self._work = sum(cell.work for cell in cells)
         self._rounds = 0
         self._started = time.monotonic()
         self._bar: Any = None
 
     def __enter__(self) -> CellProgress:
-        more = f", {self._kept} already done" if self._kept else ""
+        more = f", {self._reused} already done" if self._reused else ""
         _say(f"{self._cells} cells to compute{more}")
         if self._cells and sys.stderr.isatty():
             self._open()

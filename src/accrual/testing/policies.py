@@ -115,8 +115,8 @@ class PolicySuite(ABC):
     def test_arms_that_nothing_is_known_of_are_taken_in_turn(self) -> None:
         """While nothing has arrived of any arm, no arm is left out, in a million decisions.
 
-        Of any 16 decisions in a row each of four arms with the same cap gets one: a policy that is told
-        to expect more of some arms may give these more, and the others still have their turn.
+        Of any 16 decisions in a row, each of four arms with the same cap gets at least one. A policy that
+        expects more of some arms may choose these more often, and the others still have their turn.
         `accrual.policies.scalars.in_turn` is the index to return while nothing is known of an arm.
         """
         ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)

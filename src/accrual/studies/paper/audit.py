@@ -50,19 +50,19 @@ class Params(NamedTuple):
 
 class Stats(NamedTuple):
     pulls: Ints
-    count: Ints  # arms x groups: decisions that have finished the group
+    counts: Ints  # arms x groups: decisions that have finished the group
     paid: Floats  # arms x groups: what they paid in it, divided by its cap
-    chance: Floats  # arms x groups: paid / count, stored because dividing again takes longer
-    weight: Floats  # arms x groups: share / count, stored for the same reason
+    chance: Floats  # arms x groups: paid / counts, stored because dividing again takes longer
+    weight: Floats  # arms x groups: share / counts, stored for the same reason
 
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
     most = params.share[group] * params.cap[arm]
     if most > 0.0:
-        n = stats.count[arm, group] + 1
+        n = stats.counts[arm, group] + 1
         paid = stats.paid[arm, group] + (after - before) / most
-        stats.count[arm, group] = n
+        stats.counts[arm, group] = n
         stats.paid[arm, group] = paid
         stats.chance[arm, group] = min(max(paid / n, 0.0), 1.0)
         stats.weight[arm, group] = params.share[group] / n
@@ -78,7 +78,7 @@ def bought(params: Params, stats: Stats, arm: int, price: float) -> tuple[float,
     for group in range(params.last + 1):
         share = params.share[group]
         if share > 0.0:
-            n, p = stats.count[arm, group], stats.chance[arm, group]
+            n, p = stats.counts[arm, group], stats.chance[arm, group]
             pull = price * stats.weight[arm, group]
             root = math.sqrt((1.0 - pull) ** 2 + 4.0 * pull * p)
             q = 2.0 * p / (1.0 - pull + root) if pull < 1.0 else (pull - 1.0 + root) / (2.0 * pull)
@@ -99,7 +99,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     It is the least mean + (ln t - cost) / price over all prices. Each price gives at least the maximum,
     and near the best price the excess is of second order, so a price that is nearly right will do.
     """
-    if stats.count[arm, params.last] == 0:  # groups finish in order
+    if stats.counts[arm, params.last] == 0:  # groups finish in order
         return float(in_turn(stats.pulls[arm]))
     level = max(moment.log, _LEAST_LEVEL)
     variance = 0.0

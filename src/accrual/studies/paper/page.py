@@ -63,7 +63,7 @@ READINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         "UCB1 has no delay.",
-        "It is told a decision's whole reward at once. No learner can have that here; it is a yardstick. "
+        "It gets a decision's whole reward at once, which is impossible here; it is a yardstick. "
         "DelayedUCB1 uses the same index on the decisions whose window has closed, and tries arms without "
         "one first.",
     ),
