@@ -76,7 +76,6 @@ def costs() -> bool:
         "AgePrior, window 100": (short, ac.AgePrior()),
         "AgeIMED, window 100": (short, ac.AgeIMED()),
         "AgeTS, window 100": (short, ac.AgeTS()),
-        "AgeKL, window 100": (short, ac.AgeKL()),
         "AgeIMED, window 5000": (long, ac.AgeIMED()),
     }
     for problem, policy in jobs.values():

@@ -1,6 +1,6 @@
 """How often the 95 % intervals of `compare` and `replay` contain the truth, and how often the test is wrong.
 
-Logs of known problems are compared, and what AgeIMED and DelayedUCB1 lose per 1,000 decisions on the
+Logs of known problems are compared, and what AgePrior and DelayedUCB1 lose per 1,000 decisions on the
 true problem is found by simulation. Run with `make coverage`; `--logs 20` is quick.
 """
 
@@ -49,7 +49,7 @@ def fitted_to(truth: Problem, decisions: int, dice: np.random.Generator) -> Fitt
 
 def losses(logs: int) -> None:
     """Coverage of what is lost, case by case."""
-    policies: dict[str, ac.Policy] = {"AgeIMED": ac.AgeIMED(), "DelayedUCB1": ac.DelayedUCB1()}
+    policies: dict[str, ac.Policy] = {"AgePrior": ac.AgePrior(), "DelayedUCB1": ac.DelayedUCB1()}
     print("what is lost per 1,000: truth, mean of the estimates, coverage; arms differ: found")
     for name, (arms, decisions, chances) in CASES.items():
         names = [f"a{a}" for a in range(arms)]
@@ -119,6 +119,8 @@ def fixed_policies(logs: int) -> None:
     for name, chances in {
         "rates of 0.2, 0.35, 0.5": (0.2, 0.35, 0.5),
         "rates of 0.01, 0.02, 0.03": (0.01, 0.02, 0.03),
+        "rates of 0.93, 0.95, 0.97": (0.93, 0.95, 0.97),
+        "rates of 0.99": (0.99, 0.99, 0.99),
     }.items():
         true = 0.5 * chances[0] + 0.5 * chances[2]
         held: dict[str, int] = {}
@@ -151,7 +153,11 @@ def fixed_policies(logs: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--logs", type=int, default=100)
+    parser.add_argument("--only", choices=["fixed", "alarms", "losses"])
     given = parser.parse_args()
-    fixed_policies(given.logs)
-    false_alarms(2 * given.logs)
-    losses(given.logs)
+    if given.only in (None, "fixed"):
+        fixed_policies(given.logs)
+    if given.only in (None, "alarms"):
+        false_alarms(2 * given.logs)
+    if given.only in (None, "losses"):
+        losses(given.logs)

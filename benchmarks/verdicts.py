@@ -1,18 +1,21 @@
 """Verdicts: false winners, power, the coverage of the interval of `state()`, and plans compared with trials.
 
-Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, limit, coverage,
-fresh, plan, drift, guardrails, picture) may be named to run it alone.
+Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, limit, coverage, fresh, plan,
+drift, guardrails, adding, by_hand, swap, picture) may be named to run it alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
+import logging
 import os
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +33,10 @@ from accrual.engine.feed import RunFeed
 from accrual.engine.law_kernels import pack
 from accrual.evaluate.plan import even_shares, plan, trials
 from accrual.live import estimate as estimates
-from accrual.live.estimate import estimate
-from accrual.live.watch.evidence import ERROR, find_beaten, no_evidence, score
+from accrual.live.estimate import estimate, shared_spread
+from accrual.live.watch.evidence import bound_of, comparison_error, find_beaten, no_evidence, score
 from accrual.live.watch.guardrails import Guards, guard, no_guards
+from accrual.live.watch.sequences import estimates as differences
 from accrual.live.watch.verdicts import Pace, verdict
 from accrual.policies.floor import Shares, drawn, propensity
 from accrual.problems.laws import Law
@@ -94,7 +98,8 @@ def control(runs: int) -> None:
         for run in range(runs):
             edges = POLICIES[label].edges(WINDOW).astype(float)
             for chain, _ in looks(problem, POLICIES[label], range(50, HORIZON + 1, 50), run):
-                known = [estimate(chain.stats, edges, arm) for arm in range(2)]
+                shared = shared_spread(chain.stats, edges)
+                known = [estimate(chain.stats, shared, arm) for arm in range(2)]
                 a, b = (one.interval if one else (0.0, 1.0) for one in known)
                 if a[0] > b[1] or b[0] > a[1]:
                     hits += 1
@@ -156,7 +161,7 @@ FRESH: dict[str, tuple[int, list[Law]]] = {
 
 
 @kernel
-def _told(shares: Shares, means: Floats, bet: float, run: int, rounds: int) -> int:
+def _told(shares: Shares, means: Floats, bet: float, bound: float, run: int, rounds: int) -> int:
     """Play one test of a gambler with a single bet; return the decision after which it has won, or 0."""
     log, paid = 0.0, 0.5
     for i in range(rounds):
@@ -166,7 +171,7 @@ def _told(shares: Shares, means: Floats, bet: float, run: int, rounds: int) -> i
         s = (total - paid / (i + 1.0)) / chance
         paid += total
         log += np.log1p(bet * shares.least[0] * (s if arm == 0 else -s))
-        if log >= np.log(2 / ERROR):
+        if log >= bound:
             return i + 1
     return 0
 
@@ -178,7 +183,8 @@ def limit(runs: int) -> None:
     )
     shares = even_shares(2, 0.1)
     for bet in (0.4, 0.45, 0.5):
-        found = np.array([_told(shares, np.array([0.4, 0.3]), bet, run, 5600) for run in range(runs)])
+        bound = float(np.log(bound_of(2, comparison_error(0))))
+        found = np.array([_told(shares, np.array([0.4, 0.3]), bet, bound, run, 5600) for run in range(runs)])
         print(
             f"  bet {bet}: found {share(int((found > 0).sum()), runs)} within 6,000 rounds, "
             f"median round of these {np.median(found[found > 0]) + 400:,.0f}",
@@ -203,8 +209,9 @@ def coverage(runs: int, jobs: int, cases: dict[str, tuple[int, list[Law]]], seed
             edges = np.append(0.0, ac.AgeIMED().edges(problem.window))
             ages = np.linspace(0.0, problem.window, 21)
             for t, (chain, _) in enumerate(looks(problem, ac.AgeIMED(), rounds, run, seed)):
+                shared = shared_spread(chain.stats, edges[1:])
                 for arm in range(len(arrived)):
-                    known = estimate(chain.stats, edges[1:], arm)
+                    known = estimate(chain.stats, shared, arm)
                     if known is not None:  # what it estimates: what is paid by the greatest age reached
                         true = np.interp(edges[known.reached], ages, arrived[arm])
                         held[t, arm] = known.interval[0] <= true <= known.interval[1]
@@ -251,7 +258,7 @@ def drift(runs: int) -> None:
     hits = plain = 0
     for run in range(runs):
         dice = np.random.default_rng(run)
-        evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), np.full(2, 0.05), 0.05, 0)
+        evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), np.full(2, 0.05), comparison_error(0), 0)
         shares = even_shares(2, 0.1)
         sums, counts = np.zeros(2), np.zeros(2)
         for day in range(10):
@@ -309,18 +316,116 @@ def guardrails(runs: int) -> None:
         shares = even_shares(len(means), floor)
         found = np.zeros(runs, np.int64)
         for run in range(runs):
-            guards = no_guards([(0.0, 1.0)], [margin], shares.least, 0)
+            guards = no_guards([(0.0, 1.0)], [margin], shares.least, comparison_error(0), 0)
             found[run] = first_trip(guards, shares, np.array(means), (5, run), 300, rounds)
         hits = found > 0
         when = f", the median round of these {np.median(found[hits]):,.0f}" if hits.any() else ""
         print(f"  {means}, floor {floor}: {share(int(hits.sum()), runs)}{when}", flush=True)
 
 
+# The whole life of a bandit, live, in memory, with the default policy. Each returns whether something false
+# was ever said.
+
+LOOK = 200  # decisions between two looks
+
+
+def play(bandit: ac.Bandit, dice: np.random.Generator, means: dict[str, float], decisions: int) -> None:
+    for _ in range(decisions):
+        one = bandit.decide()
+        if dice.random() < means[one.arm]:
+            bandit.observe(one.id, 1.0, age=0)
+
+
+def adding_life(comparisons: int, decisions: int, run: int) -> bool:
+    """Two equal arms, of which the older is retired by hand and another added, again and again."""
+    dice = np.random.default_rng([1, run])
+    bandit = ac.Bandit(["0", "1"], window=10, floor=0.4, seed=run)
+    means = {str(arm): 0.3 for arm in range(comparisons + 2)}
+    for number in range(comparisons):
+        if number:
+            bandit.retire_arm(bandit.arms[0])
+            bandit.add_arm(str(number + 1))
+        play(bandit, dice, means, decisions)
+        if bandit.state().verdict.winner is not None:
+            return True
+    return False
+
+
+def by_hand_life(arms: int, decisions: int, run: int) -> bool:
+    """Equal arms, of which the two that seem most different are kept by hand, half-way."""
+    dice = np.random.default_rng([2, run])
+    bandit = ac.Bandit([str(arm) for arm in range(arms)], window=10, floor=0.5, seed=run)
+    means = {str(arm): 0.3 for arm in range(arms)}
+    play(bandit, dice, means, decisions)
+    difference, errors = differences(bandit._follower.ledger.evidence)
+    away = difference / np.where(errors > 0.0, errors, np.inf)
+    kept = {str(arm) for arm in np.unravel_index(int(np.argmax(away)), away.shape)}
+    for name in means.keys() - kept:
+        bandit.retire_arm(name)
+    false = bandit.state().verdict.winner is not None
+    play(bandit, dice, means, decisions)
+    return false or bandit.state().verdict.winner is not None
+
+
+def swap_life(every: int, decisions: int, run: int) -> bool:
+    """Two arms that change places every so many decisions.
+
+    It is false that an arm paid more on average over a range of decisions in which it did not, and that an
+    arm wins that was itself shown to pay less.
+    """
+    logging.getLogger("accrual.live").setLevel(logging.ERROR)  # the alarm is raised, as it should be
+    dice = np.random.default_rng([3, run])
+    bandit = ac.Bandit(["a", "b"], window=10, floor=0.2, seed=run)
+    more = np.where(np.arange(decisions) // every % 2 == 0, 0.2, -0.2)
+    sums = np.append(0.0, more.cumsum())  # of a less b
+    step = min(LOOK, every)
+    for start in range(0, decisions, step):
+        low, high = (0.3, 0.5) if more[start] < 0.0 else (0.5, 0.3)
+        play(bandit, dice, {"a": low, "b": high}, min(step, decisions - start))
+        found = bandit.state().verdict
+        for pair_ in found.pairs:
+            sign = 1.0 if pair_.first == "a" else -1.0
+            for span, direction in ((pair_.ahead, sign), (pair_.behind, -sign)):
+                if span is not None and direction * (sums[span[1] + 1] - sums[span[0]]) <= 0.0:
+                    return True
+            if found.winner is not None and pair_.behind is not None:
+                return True
+    return False
+
+
+def lives(title: str, life: Callable[[int], bool], runs: int, jobs: int) -> None:
+    """Live many lives, in processes of their own, and say in how many something false was ever said."""
+    print(f"  {title}: ", end="", flush=True)
+    false = [life(0)]  # compiles, and keeps what it has compiled for the others
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for wrong in pool.map(life, range(1, runs), chunksize=max(runs // (8 * jobs), 1)):
+            false.append(wrong)
+            if len(false) % max(runs // 10, 1) == 0:
+                print(f"{len(false)} ", end="", flush=True)
+    print(f"runs; false {share(sum(false), len(false))}", flush=True)
+
+
+def adding(runs: int, jobs: int, comparisons: int, decisions: int) -> None:
+    title = f"{comparisons} comparisons of two equal arms one after the other, {decisions:,} decisions each"
+    lives(title, functools.partial(adding_life, comparisons, decisions), runs, jobs)
+
+
+def by_hand(runs: int, jobs: int, decisions: int) -> None:
+    title = f"ten equal arms, the two most separated kept by hand after {decisions:,} of {2 * decisions:,}"
+    lives(title, functools.partial(by_hand_life, 10, decisions), runs, jobs)
+
+
+def swap(runs: int, jobs: int, decisions: int) -> None:
+    for every in (decisions // 4, decisions // 40):
+        title = f"0.5 and 0.3 that change places every {every:,} of {decisions:,} decisions"
+        lives(title, functools.partial(swap_life, every, decisions), runs, jobs)
+
+
 def picture() -> None:
     """Draw one test: how much more an arm that pays 0.40 pays than one that pays 0.30, as decisions close."""
     dice = np.random.default_rng(6)
     shares = even_shares(2, 0.2)
-    evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), shares.least, 0.05, 0)
+    evidence = no_evidence(np.tile([0.0, 1.0], (2, 1)), shares.least, comparison_error(0), 0)
     arms = np.where(dice.random(4000) < 0.2, dice.integers(2, size=4000), 1)
     for arm in arms.tolist():
         score(evidence, arm, float(dice.random() < (0.3, 0.4)[arm]), propensity(shares, 1, arm))
@@ -352,12 +457,20 @@ def main() -> None:
         "plan",
         "drift",
         "guardrails",
+        "adding",
+        "by_hand",
+        "swap",
         "picture",
     )
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"any of {', '.join(parts)}; all unless given")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--comparisons", type=int, default=60, help="of adding")
+    parser.add_argument(
+        "--decisions", type=int, help="of adding in a comparison (1000 unless given), of by_hand before arms "
+        "retire (4000), of swap in all (16000)",
+    )  # fmt: skip
     given = parser.parse_args()
     for part in given.parts or parts:
         began = time.perf_counter()
@@ -380,6 +493,12 @@ def main() -> None:
             drift(max(given.runs // 5, 1))
         elif part == "guardrails":
             guardrails(given.runs)
+        elif part == "adding":
+            adding(given.runs, given.jobs, given.comparisons, given.decisions or 1000)
+        elif part == "by_hand":
+            by_hand(given.runs, given.jobs, given.decisions or 4000)
+        elif part == "swap":
+            swap(given.runs, given.jobs, given.decisions or 16_000)
         elif part == "picture":
             picture()
         else:

@@ -3,7 +3,7 @@
 A shop sends mails of three kinds. A voucher is good for 5 days, so nothing comes after that; the
 others may bring orders for 30 days. Some customers unsubscribe, which closes their decision early:
 nothing more is taken for it. The ledger learns from every order as it comes in, and a decision is
-finished when its own window is over, whether it was closed before or not.
+finished when the window of its mail is over, whether it was closed before or not.
 
 Run it: python examples/own_windows.py
 """

@@ -42,18 +42,9 @@ def cli(
     return call
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave AgeKL to `make proof`: it is AgeIMED but for its index, and takes as long to compile."""
-    for item in items:
-        if "AgeKL" in item.nodeid:
-            item.add_marker(pytest.mark.slow)
-
-
 # They compile the same kernels of the same policies: by one process after the other, each is compiled once.
 TOGETHER = (
     ("tests/live/test_bandit.py", "tests/live/test_ledger.py", "tests/policies/test_policies.py"),
-    ("tests/live/test_added_features.py", "tests/live/test_contexts.py"),
     (
         "tests/policies/test_age_prior.py",
         "tests/policies/test_age_prior_proof.py",

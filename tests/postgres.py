@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 
 from accrual.store.events import TABLES
-from accrual.store.migrate import upgrade
+from accrual.store.migrate import make_tables
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains of a missing XDG_RUNTIME_DIR
@@ -54,7 +54,7 @@ class Server:
         name = f"s{uuid.uuid4().hex[:12]}"
         self.execute(f"CREATE SCHEMA {name}")
         url = f"{self._uri}&search_path={name}"
-        upgrade(url)
+        make_tables(url)
         return url
 
     def empty(self, url: str) -> None:

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 
 import accrual as ac
 from accrual import BernoulliLaw, InputError, Problem, UniformLaw, bounds
+from accrual.live.ledger import Ledger
 
 REST = 1 + math.pi**2 / 3
 E2 = math.exp(2)  # a horizon with ln T = 2
@@ -116,6 +117,59 @@ def test_ageucb_stays_below_its_bound():
         high = regret.mean(axis=0) + 3 * regret.std(axis=0) / 40**0.5
         bound = bounds.upper_ageucb(problem, result.rounds, 5, "uniform", independent)
         assert (high <= bound).all(), (high, bound)
+
+
+def test_closings_that_depend_on_pieces_need_independent_false():
+    """Half the decisions of the best arm pay nothing at first and are closed, the others pay all.
+
+    The figures are those of docs/proofs.md.
+    """
+    groups = 100
+    laws = [
+        ac.EmpiricalLaw([[1 / groups] * groups, [0.0] * groups]),
+        ac.EmpiricalLaw([[0.4 / groups] * groups]),
+    ]
+    problem = Problem([1.0, 1.0], groups, groups, laws)
+    policies = [ac.AgeUCB(alpha=groups, independent=independent) for independent in (True, False)]
+    wrong, right = ac.simulate(problem, policies, 20_000, 40, seed=5).final_regret
+    bound, wide = (bounds.upper_ageucb(problem, 20_000, groups, "uniform", way) for way in (True, False))
+    assert (round(bound), round(wide)) == (16, 605)
+    assert (round(wrong.mean()), round(wrong.std() / 40**0.5), round(right.mean())) == (266, 104, 96)
+    assert wrong.mean() - 2 * wrong.std() / 40**0.5 > bound
+    assert right.max() < wide
+
+
+def test_ageucb_stays_below_its_bound_with_windows_of_decisions():
+    """Every decision is watched for 40 rounds of 200 or for all, by a coin: its total is what came by then.
+
+    Arm 0 pays 0.8 by then, evenly, or 0.16; arm 1 pays 0.1 at once. The means are 0.48 and 0.1.
+    """
+    window, horizon = 200, 1500
+    problem = Problem([1.0, 1.0], window, 5, [BernoulliLaw(0.48), BernoulliLaw(0.1)])
+    bound = bounds.upper_ageucb(problem, horizon, 5, "uniform", independent=False)
+    for run in range(3):
+        dice = np.random.default_rng(run)
+        ledger = Ledger(ac.AgeUCB(alpha=5, independent=False), [1.0, 1.0], window)
+        due: dict[int, list[tuple[int, float, int]]] = {}
+        for now in range(horizon):
+            own = (40, window)[dice.integers(2)]
+            (decision,) = ledger.decide(now, window=own)
+            if decision.arm == 0:
+                for age in range(0, own, 40):
+                    due.setdefault(now + age, []).append((decision.id, 0.16, age))
+            else:
+                due.setdefault(now, []).append((decision.id, 0.1, 0))
+            for piece in due.pop(now, []):
+                assert ledger.observe(*piece)
+        assert 0.38 * ledger.stats.pulls[1] <= bound < 0.38 * horizon
+
+
+def test_ageucb_leaves_an_arm_alone_whose_cap_is_below_the_best_mean():
+    """Caps 1 and 0.01: the small arm is tried once, and not for the whole of a first group."""
+    problem = Problem([1.0, 0.01], 1000, 1, [BernoulliLaw(0.9), BernoulliLaw(0.5)])
+    result = ac.simulate(problem, [ac.AgeUCB(alpha=1)], 2000, 20, seed=5)
+    bound = bounds.upper_ageucb(problem, 2000, 1)
+    assert result.final_regret.max() <= bound < 20, (result.final_regret, bound)
 
 
 def test_the_bounds_of_ucb1():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +227,90 @@ def test_nobody_there():
     assert (raised.value.status, raised.value.kind) == (0, "unreachable")
 
 
+NOT_SENT: list[Callable[[Client], object]] = [
+    lambda client: client.decide(5),  # type: ignore[arg-type]
+    lambda client: client.decide("\ud800"),
+    lambda client: client.decide("x" * 100_000),
+    lambda client: client.decide("b", context={"n": object()}),  # type: ignore[dict-item]
+    lambda client: client.decide_many("b", 2, context=5),  # type: ignore[arg-type]
+    lambda client: client.create("b", 5, 10),  # type: ignore[arg-type]
+    lambda client: client.create("b", ["a"], 10, floor=float("nan")),
+    lambda client: client.create("b", ["a"], 10, features=["country"]),
+    lambda client: client.create("b", ["a"], 10, prior={"a": {1, 2}}),
+    lambda client: client.observe_many("b", [1]),  # type: ignore[list-item]
+    lambda client: client.observe_many("b", None),  # type: ignore[arg-type]
+    lambda client: client.add_arm("b", b"name"),  # type: ignore[arg-type]
+    lambda client: Client(5),  # type: ignore[arg-type]
+    lambda client: Client("localhost"),
+    lambda client: Client("http://local host"),
+    lambda client: Client("http://[::1"),
+    lambda client: Client("http://localhost", key="a\nb"),
+    lambda client: Client("http://localhost", key="é"),
+    lambda client: Client("http://localhost", timeout="soon"),  # type: ignore[arg-type]
+    lambda client: Client("http://localhost", attempts=0),
+    lambda client: AsyncClient("localhost"),
+]
+
+
+def test_a_client_that_has_been_closed():
+    client = Client("http://127.0.0.1:9", attempts=1)
+    client.close()
+    with pytest.raises(InputError, match="closed"):
+        client.names()
+
+
+@pytest.mark.parametrize("call", NOT_SENT)
+def test_whatever_cannot_be_sent_is_an_error_of_the_client(call):
+    """Errors of httpx, json and Python itself came through."""
+    with Client("http://127.0.0.1:9", attempts=1) as client, pytest.raises(InputError):
+        call(client)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "kind"),
+    [
+        (200, "", b"<html>", "unreadable"),
+        (200, "", b"[]", "unreadable"),
+        (200, "", b'{"decisions": [5]}', "unreadable"),
+        (200, "", b'{"decisions": [{"id": 0}]}', "unreadable"),
+        (200, "", b"[" * 100_000, "unreadable"),
+        (200, "Content-Encoding: gzip\r\n", b"not gzip", "unreachable"),
+        (500, "", b"[" * 100_000, "unreadable"),
+        (307, "Location: /elsewhere\r\n", b"", "redirected"),
+    ],
+)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_whatever_is_answered_is_a_result_or_an_error_of_the_client(
+    status, headers, body, kind, asynchronous
+):
+    """An answer of something else, such as a proxy's page, was an error of Python's own."""
+    head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(head.encode() + body)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        def ask() -> None:
+            with Client(url, attempts=1) as client:
+                client.decide("b")
+
+        async def ask_asynchronously() -> None:
+            async with AsyncClient(url, attempts=1) as client:
+                await client.decide("b")
+
+        with pytest.raises(ServiceError) as raised:
+            asyncio.run(ask_asynchronously()) if asynchronous else ask()
+        thread.join()
+    assert raised.value.kind == kind
+
+
 def test_what_a_service_asks_for_is_waited_for():
     assert pause(1, "3") == 3.0
     assert pause(1, "3600") == 30.0
@@ -258,17 +344,8 @@ def test_contexts(service):
         with pytest.raises(ServiceError, match="list of 2 contexts"):
             client.decide_many("by-context", 2, context=[context])
         assert client.explain("by-context", first.id).context == {**context, "visits": 3.0}
-        for _ in range(2):  # the same again is no error
-            client.add_feature("by-context", "country", ["de", "us"])
-        last = client.decide("by-context", context={**context, "country": "us"})
-        assert client.explain("by-context", last.id).context["country"] == "us"
-        assert client.decide("by-context", key="k", context=context) == first  # whose context lacks it
-        (event,) = [one for one in client.events("by-context").events if one.kind == "add_feature"]
-        assert (event.feature, event.declaration) == ("country", ["de", "us"])
-        with pytest.raises(ServiceError, match="which cannot be changed"):
-            client.add_feature("by-context", "country", bool)
         with pytest.raises(InputError, match="a feature must be"):
-            client.add_feature("by-context", "x", int)
+            client.create("wrong", ["a"], 20, features={"x": int})
         with pytest.raises(ServiceError, match="must be levels"):
             client.create("wrong", ["a"], 20, features={"plan": [1.0, "x"]})
         worth = client.context_worth("by-context")

@@ -90,7 +90,7 @@ def test_all_that_it_can_do(service):
             "node", "--test", "build/client.test.js", ACCRUAL_URL=service.url, ACCRUAL_LOSSY_URL=bad_line
         )
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^\S+ pass 7$", done.stdout, re.M), done.stdout
+    assert re.search(r"^\S+ pass 8$", done.stdout, re.M), done.stdout
     decisions, values = counts(service, "lossy")
     assert decisions == 20
     assert values == Counter([i / 100 for i in range(20)]) + Counter({1.0: 20})

@@ -59,39 +59,13 @@ def policies(arms):
     }
 
 
-def contextual_problems():
-    """Every kind of feature with pay in pieces; and no features but numbers, with pay all at once."""
-    contexts = ac.Contexts(numbers=1, flags=[0.4], levels=[[0.5, 0.3, 0.2]])
-    effects = [[0.6, 0.1, 0.2, 0.1, 0.0, -0.1], [0.5, 0.0, 0.0, 0.3, 0.1, 0.0]]
-    speeds = [[-0.5, 0.2, 0.0, 0.0, 0.3, 0.0], [0.5, 0.0, 0.2, 0.0, 0.0, 0.0]]
-    return {
-        "contexts": ac.ContextualProblem(contexts, effects, 12, speeds),
-        "numbers alone": ac.ContextualProblem(
-            ac.Contexts(numbers=2), [[0.0, 0.1, 0.2], [0.1, 0.3, 0.0]], 12, link="logistic", pay="once"
-        ),
-    }
-
-
-def contextual_policies(arms):
-    """Every policy that chooses by contexts, waiting and not, and one that does not."""
-    learners = [
-        ac.AgeLinTS(), ac.AgeLinTS(buckets=1), ac.AgeLinTS(immediate=True), ac.LinTS(), ac.LinUCB(alpha=0.3),
-        ac.LinUCB(immediate=True), ac.AgeTS(buckets=3),
-    ]  # fmt: skip
-    return {policy.label: policy for policy in learners}
-
-
-def fingerprint(device, names=("every law", "one law", "first", "contexts", "numbers alone")):
+def fingerprint(device, names=("every law", "one law", "first")):
     """Regret at some rounds and decisions of each arm, in text that keeps every bit."""
     found = {}
-    contextual = contextual_problems()
     for name in names:
-        problem, learners = (
-            (problems() | contextual)[name],
-            contextual_policies if name in contextual else policies,
-        )
+        problem = problems()[name]
         result = ac.simulate(
-            problem, learners(len(problem.caps)), ROUNDS, range(5, 7), seed=2, device=device, checkpoints=7
+            problem, policies(len(problem.caps)), ROUNDS, range(5, 7), seed=2, device=device, checkpoints=7
         )
         found[name] = {
             label: [regret.tobytes().hex(), pulls.tolist()]
@@ -108,11 +82,9 @@ SIMULATE = """
 import json, sys
 import test_cuda
 from accrual.engine import cuda
-from accrual.engine import cuda_contextual as contextual
 
 sys.setswitchinterval(1e-4)
 cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2
-contextual._GRID, contextual._BLOCK = 1, 2
 found = {"plain": test_cuda.fingerprint("cpu"), "alone": test_cuda.fingerprint("cuda", ["every law"])}
 cuda._WARP, cuda._THREADS, cuda._TEAM_LEAST, cuda._WIDE_MOST = 8, 0, 2, 0
 found["teams"] = test_cuda.fingerprint("cuda", ["one law"])
@@ -121,9 +93,6 @@ found["many to a block"] = test_cuda.fingerprint("cuda")
 cuda._SPAN_LEAST, cuda._SPAN_MOST, cuda._NEAR_MOST = 3, 7, 0
 sizes = cuda._sizes
 cuda._sizes = lambda *given: sizes(*given)._replace(runs=1)
-contextual._SPAN_LEAST, contextual._SPAN_MOST, contextual._LANES = 3, 7, 3
-others = contextual._sizes
-contextual._sizes = lambda *given: others(*given)._replace(runs=1)
 found["in parts"] = test_cuda.fingerprint("cuda")
 print(json.dumps(found))
 """

@@ -9,6 +9,8 @@ import pytest
 
 import accrual as ac
 from accrual.engine.recording import record
+from accrual.runs.cells import on_device
+from accrual.studies.gallery import cut_entry
 
 
 def test_setting_1_at_a_fifth_of_the_runs():
@@ -283,6 +285,19 @@ def test_what_cannot_change_says_so(problems, changes, says):
         ac.ChangingProblem(problems, changes)
 
 
-def test_a_changing_problem_is_not_for_a_gpu():
+def test_what_is_not_for_a_gpu():
     with pytest.raises(ac.InputError, match="that changes is played on the CPU"):
         ac.simulate(ac.ChangingProblem([coins(0.1, 0.2)], []), [ac.UCB1()], 9, device="cuda")
+    problem = ac.gallery.ENTRIES["ctx-same"].problem
+    with pytest.raises(ac.InputError, match="with contexts is played on the CPU"):
+        ac.simulate(problem, [ac.AgeLinTS()], 9, device="cuda")
+
+
+def test_cells_with_contexts_are_for_the_cpu():
+    """A sweep on a GPU is refused before it begins; the gallery plays them on the CPU."""
+    entry = ac.gallery.ENTRIES["ctx-same"]
+    compared = {"AgeLinTS": ac.AgeLinTS()}
+    cells = cut_entry(entry, compared, device="cuda")
+    assert {cell.device for cell in cells} == {"cpu"}
+    with pytest.raises(ac.InputError, match="with contexts is played on the CPU"):
+        on_device(cells, "cuda")

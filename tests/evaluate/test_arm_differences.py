@@ -120,7 +120,7 @@ def test_many_arms_alike_have_little_to_lose():
     fitted = alike()
     means = [arm.mean.value for arm in fitted.known if arm.mean]
     assert max(means) > 1.5
-    found = ac.compare(fitted, ["AgeIMED"], runs=16, horizon=1000)
+    found = ac.compare(fitted, ["AgePrior"], runs=16, horizon=1000)
     (line,) = found.lines
     assert line.lost.value < 60
     assert line.lost.low == 0.0
@@ -170,24 +170,24 @@ def test_what_waiting_costs_is_one_learner_and_never_above_100_percent():
         decisions, pd.DataFrame({"decision": paying, "value": 1.0, "age": age}), end=count + 60
     ) as log:
         fitted = ac.fit_log(log, window=60, groups=10)
-    found = ac.compare(fitted, ["AgeIMED"], runs=40, horizon=1200)
+    found = ac.compare(fitted, ["AgePrior"], runs=40, horizon=1200)
     at_once, _, totals = found.waiting.costs
     assert at_once.lost.value < totals.lost.value
     assert found.waiting.saved is None or found.waiting.saved.high <= 100.0
-    short = ac.compare(fitted, ["AgeIMED"], runs=8, horizon=600, rate=1 / 60)
+    short = ac.compare(fitted, ["AgePrior"], runs=8, horizon=600, rate=1 / 60)
     assert len({cost.lost.value for cost in short.waiting.costs}) == 1
     assert short.waiting.saved is None
     assert "cannot be told from chance" in short.summary()
 
 
 def test_what_is_found_can_be_read_in_python(tmp_path):
-    found = ac.compare(alike(), ["AgeIMED"], runs=2, horizon=400)
-    assert list(found.table().index) == ["AgeIMED"]
+    found = ac.compare(alike(), ["AgePrior"], runs=2, horizon=400)
+    assert list(found.table().index) == ["AgePrior"]
     assert "<table>" in found._repr_html_()
     found.plot(tmp_path / "regret.png")
     assert (tmp_path / "regret.png").stat().st_size > 1000
     setup = found.setup
     with pytest.raises(ac.InputError, match="policy AgeTS is given twice"):
         ac.compare(setup.fitted, ["AgeTS", ac.AgeTS()], runs=2, horizon=400)
-    again = make_comparison(setup, found.result, {"AgeIMED": ac.AgeIMED()})
+    again = make_comparison(setup, found.result, {"AgePrior": ac.AgePrior()})
     assert again.summary() == found.summary()

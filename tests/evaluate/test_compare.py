@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,16 +20,19 @@ from accrual.core.jit.compiler import njit
 from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
 from accrual.evaluate.compare import result as comparison_result
+from accrual.evaluate.compare import result as comparison_text
 from accrual.evaluate.compare import setup as comparison_setup
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
 from accrual.logs.log import open_log
 from accrual.policies.base import Functions
+from accrual.policies.catalog import DEFAULT
 from accrual.policies.ucb1 import DelayedUCB1
 from accrual.problems.laws import LeavingLaw, LumpLaw
 from accrual.problems.problem import Problem
 from accrual.runs.cells import gather_results
 from accrual.runs.runner import Local, run_cells
+from accrual.studies.demo import Demo
 
 COLUMNS = ["--column=arm=course", "--column=value=minutes"]
 
@@ -154,7 +158,7 @@ def regrets(
     truth: Problem, setup: comparison_setup.ComparisonSetup, horizon: int = 4000
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Labels, and mean regrets on the truth and on the fit."""
-    policies = {**comparison_setup.comparison_policies(setup), "waiting": ac.AgeIMED(buckets=1)}
+    policies = {**comparison_setup.comparison_policies(setup), "waiting": ac.AgePrior(buckets=1)}
     true = {
         label: ac.TPUCBFRG(truth.groups, list(setup.fitted.spread.value)) if "fitted" in label else policy
         for label, policy in policies.items()
@@ -187,7 +191,7 @@ def test_a_problem_without_its_delays_would_not_pass():
     labels, true, found = regrets(
         truth, comparison_setup.set_up(fitted_to(truth, 6000), rate=1 / 60), horizon=200
     )
-    pieces, totals = labels.index("AgeIMED"), labels.index("waiting")
+    pieces, totals = labels.index("AgePrior"), labels.index("waiting")
     assert found[totals] == found[pieces]
     assert true[totals] > 1.3 * found[totals]
 
@@ -198,7 +202,7 @@ def test_a_problem_without_its_delays_would_not_pass():
 def test_lines_and_costs_by_hand(tmp_path):
     setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
     compared = comparison_setup.comparison_policies(setup, ["DelayedUCB1"])
-    assert list(compared) == ["AgeIMED", "DelayedUCB1"]
+    assert list(compared) == ["AgePrior", "DelayedUCB1"]
     cells = comparison_setup.comparison_cells(setup, compared, 1500, 6, seed=2)
     run_cells(cells, tmp_path, Local(1))
     result = gather_results(cells, tmp_path)
@@ -239,11 +243,29 @@ def test_an_interval_by_hand():
     assert (mostly.low, mostly.high) == pytest.approx((0.0, 2 + half / 1.959964 * 0.674490), rel=1e-5)
 
 
+def test_the_default_is_that_of_a_bandit():
+    assert comparison_setup.BASELINE == comparison_setup.USUAL[0] == DEFAULT.label
+    assert inspect.signature(ac.replay).parameters["policy"].default == DEFAULT
+    assert Demo().regret._oracle.policy == DEFAULT
+
+
+def test_a_range_of_losses_is_not_called_95_percent():
+    setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
+    compared = comparison_setup.comparison_policies(setup, ["DelayedUCB1"])
+    result = simulate(setup.problem, {**compared, comparison_setup.WAITING: ac.AgePrior(buckets=1),
+                      comparison_setup.AT_ONCE: ac.AgePrior(buckets=1)}, 500, runs=4)  # fmt: skip
+    said = comparison_result.make_comparison(setup, result, compared).summary().splitlines()
+    headline = next(line for line in said if "loses least" in line)
+    assert "(range " in headline
+    assert "95 %" not in headline
+    assert said[said.index(headline) + 1] == comparison_text.RANGES
+
+
 def test_names_and_policies_that_do_not_fit():
     setup = comparison_setup.set_up(fitted_to(problem_of("uniform"), 2000))
     assert "TPUCBFRG(10, fitted)" in comparison_setup.comparison_policies(setup)
-    assert list(comparison_setup.comparison_policies(setup, ["TPUCBFR(20)", "AgeIMED"]))[:2] == [
-        "AgeIMED",
+    assert list(comparison_setup.comparison_policies(setup, ["TPUCBFR(20)", "AgePrior"]))[:2] == [
+        "AgePrior",
         "TPUCBFR(20)",
     ]
     with pytest.raises(ac.InputError, match="twice"):
@@ -297,7 +319,7 @@ def test_straight_from_the_log_as_from_the_fit(course, tmp_path, capsys):
     assert "http://" not in page.replace("http://www.w3.org", "")
     with open(tmp_path / "a" / "comparison.csv") as file:
         rows = list(csv.DictReader(file))
-    assert {row["policy"] for row in rows} >= {"AgeIMED", "AgeTS", "DelayedUCB1"}
+    assert {row["policy"] for row in rows} >= {"AgePrior", "AgeIMED", "AgeTS", "DelayedUCB1"}
 
 
 def test_the_same_bytes_again_and_nothing_computed_twice(course, tmp_path, capsys):

@@ -262,7 +262,7 @@ def test_a_log_is_walked_through_as_it_was_written():
         (["--uniform", "--method=magic"], "unknown method 'magic'"),
         (["--uniform", "--policy=AgeIMED", "--policy=AgeIMED"], "policy AgeIMED is given twice"),
         (["--uniform", "--policy=TPUCBFR(7)"], "alpha must divide the window"),
-        (["--uniform", "--window=290d"], "too little to judge AgeIMED by"),
+        (["--uniform", "--window=290d"], "too little to judge AgePrior by"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path, capsys, more, message):

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -901,11 +902,11 @@ def test_a_forked_child_refuses_a_bandit_of_its_parent(tmp_path, where):
             lambda: bandit.submit([Decide()]),
             lambda: bandit.close_decision(0),
             bandit.state,
-            lambda: bandit.explain(0),
-            bandit.follow,
-            lambda: bandit.behind,
             lambda: bandit.arms,
+            bandit.catch_up,
         ]
+        if where == "sqlite":
+            calls += [lambda: bandit.explain(0), lambda: bandit.behind, lambda: bandit.add_arm("new")]
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
@@ -923,7 +924,7 @@ def test_a_forked_child_refuses_a_bandit_of_its_parent(tmp_path, where):
             lines = file.read().splitlines()
         assert os.waitpid(child, 0)[1] == 0
         assert len(lines) == len(calls)
-        assert all("opened before this process was forked" in line for line in lines)
+        assert all(re.search("opened before (this process was forked|a fork)", line) for line in lines)
         assert bandit.decide().id == 1
         assert isinstance(bandit, ac.Bandit)
 

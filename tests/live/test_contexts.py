@@ -10,6 +10,7 @@ from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
 from accrual.store.admin.exports import export
+from accrual.store.events import Kind, columns
 
 FEATURES = Features({"plan": ["free", "paid"], "new": bool, "visits": (0, 10)})
 
@@ -178,3 +179,27 @@ def test_contexts_are_exported(tmp_path):
     assert table["context_plan"] == ["free", None]
     assert table["context_new"] == [True, None]
     assert table["context_visits"] == [12.0, None]
+
+
+def test_a_stretch_of_a_log_must_fit_what_is_told_of_it():
+    """As many contexts as decisions, with as many numbers as features."""
+    ledger = Ledger(ac.LinTS(), [1.0], 20, features=Features({"plan": ["free", "paid"]}))
+    rows = [(i + 3, Kind.DECISION, float(i + 1), -1, 0, 0.0, 20.0, 0.0, i + 2) for i in range(2)]
+    one, two = columns(rows[:1]), columns(rows)
+    for attempt, words in [
+        (
+            lambda: ledger.extend(one, [[1.0], [0.0]]),
+            r"1 decisions need contexts of 1 num.*\(2, 1\)",
+        ),
+        (lambda: ledger.extend(one, [[1.0, 0.0]]), r"contexts of 1 numbers each, not \(1, 2\)"),
+        (lambda: ledger.extend(one, [[]]), r"contexts of 1 numbers each, not \(1, 0\)"),
+        (lambda: Ledger(ac.LinTS(), [1.0], 20).extend(one, [[1.0]]), "no features are declared"),
+        (lambda: Ledger(ac.AgeIMED(), [1.0], 20).extend(one, [[1.0]]), "no features are declared"),
+        (lambda: Ledger(ac.AgeIMED(), [1.0], 20).make_one(1.0, contexts=[[1.0]]), "no features are declared"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            attempt()
+    assert ledger.decisions == 0
+    ledger.extend(two, [[1.0], [np.nan]])
+    assert ledger.visitors.oddities.tolist() == [[0, 1, 0]]
+    assert ledger.pending_decisions.contexts[:2].tolist() == [[1, 0, 1], [1, 0, 0]]

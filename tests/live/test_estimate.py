@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from accrual.live.estimate import estimate
+from accrual.live.estimate import estimate, shared_spread
 
 EDGES = np.array([1.0, 4.0, 9.0, 16.0, 25.0])
 EVEN = np.diff(EDGES, prepend=0.0) / 25.0
@@ -20,7 +20,8 @@ def cells(seen, mean_pay):
 
 
 def spread(seen, mean_pay, arm):
-    known = estimate(cells(seen, mean_pay), EDGES, arm)
+    known_cells = cells(seen, mean_pay)
+    known = estimate(known_cells, shared_spread(known_cells, EDGES), arm)
     assert known is not None
     return known.spread
 

@@ -26,7 +26,7 @@ REFUNDS = {"refunds": ac.Guardrail(margin=0.02, action="retire")}
 
 def test_the_wealth_against_the_margin_by_hand():
     """The wealth of each bet is at least what the bound says, and by no more than a thousandth."""
-    guards = no_guards([(0.0, 1.0)], [0.02], np.full(2, 0.05), 0)
+    guards = no_guards([(0.0, 1.0)], [0.02], np.full(2, 0.05), 0.05, 0)
     dice = np.random.default_rng(0)
     logs, h, paid = np.zeros(len(BETS)), 0.5, 0.5
     playing = np.ones(2, bool)
@@ -51,7 +51,7 @@ def trips(means, runs, rounds, margin=0.02, floor=0.3):
     return np.array(
         [
             first_trip(
-                no_guards([(0.0, 1.0)], [margin], shares.least, 0),
+                no_guards([(0.0, 1.0)], [margin], shares.least, 0.05, 0),
                 shares, np.array(means), (3, run), 200, rounds,
             )
             for run in range(runs)
@@ -87,7 +87,7 @@ def play(bandit, decisions, seed=0, refund=None):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_an_arm_that_is_worse_is_retired_and_a_refold_agrees(tmp_path, kind, caplog):
     store = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().database()
-    migrate.upgrade(store)
+    migrate.make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
         with caplog.at_level(logging.WARNING, "accrual.live"):
             play(bandit, 500)
@@ -97,7 +97,11 @@ def test_an_arm_that_is_worse_is_retired_and_a_refold_agrees(tmp_path, kind, cap
         before = {name: array.copy() for name, array in learned(ledger).items()}
         position = bandit._follower.position
         events = bandit._store.read(1, 0, 10_000)
-    assert "Worse on refunds: b (retired), by more than 0.02" in found.sentence
+    assert found.arms[1].span is not None
+    assert (
+        f"b (retired) from decision 0 to {found.arms[1].span[1]}, on average by more than 0.02"
+        in found.sentence
+    )
     assert [(arm.worse, arm.retired) for arm in found.arms] == [(False, False), (True, True)]
     assert found.outcome == "worse_arms"
     (line,) = [record for record in caplog.records if record.name == "accrual.live"]
@@ -141,7 +145,7 @@ def test_a_flag_does_not_retire_and_another_guardrail_may():
     play(bandit, 500)
     refunds, complaints = bandit.state().guardrails
     assert bandit.arms == ["a", "b"]
-    assert "Worse on refunds: b, by" in refunds.sentence
+    assert "Worse on refunds: b from decision 0 to" in refunds.sentence
     assert complaints.sentence == "No arm is known to be worse on complaints."
     assert complaints.outcome == "none_worse"
     bandit.add_arm("c")  # a new comparison, in which what was found stays found
@@ -205,7 +209,7 @@ def test_a_retirement_that_cannot_be_stored_is_said_and_comes_with_a_later_commi
     tmp_path, caplog, monkeypatch
 ):
     store = f"sqlite:///{tmp_path}/plays.db"
-    migrate.upgrade(store)
+    migrate.make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
         append, failed = bandit._store.append, list[int]()
 

@@ -143,7 +143,7 @@ def play(bandit, decisions, seed=0):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_refold_gives_the_same_verdict_to_the_bit(tmp_path, kind):
     store = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().database()
-    migrate.upgrade(store)
+    migrate.make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.2, seed=3) as bandit:
         made = play(bandit, 700)
         before = bandit.state().verdict

@@ -67,13 +67,11 @@ def test_orphans_that_differ_by_spaces_or_capitals():
     assert "50 of 400 pieces have no decision in the log" in odd(decisions, pieces)
 
 
-def test_uneven_propensities_are_said():
+def test_uneven_propensities_are_not_odd():
     dice = np.random.default_rng(1)
     decisions, pieces = log_of()
-    decisions["propensity"] = 0.5
-    assert odd(decisions, pieces) == ""
     decisions["propensity"] = dice.uniform(0.1, 0.9, len(decisions))
-    assert "plain averages, not weighted" in odd(decisions, pieces)
+    assert odd(decisions, pieces) == ""
 
 
 def test_pieces_that_mostly_repeat_others():
@@ -131,7 +129,7 @@ def test_bad_rows_are_skipped_counted_and_listed(tmp_path, monkeypatch, capsys):
     decisions, pieces = log_of()
     decisions, pieces = decisions.astype(str), pieces.astype(str)
     decisions.loc[3, "at"] = "soon"
-    pieces.loc[[7, 9], "value"] = ["much", ""]
+    pieces.loc[[7, 9], "value"] = [" =much()", ""]
     pieces.loc[11, "at"] = "2020-01-01"
     decisions.to_csv(tmp_path / "d.csv", index=False)
     pieces.to_csv(tmp_path / "p.csv", index=False)
@@ -144,7 +142,8 @@ def test_bad_rows_are_skipped_counted_and_listed(tmp_path, monkeypatch, capsys):
     with open(tmp_path / "bad-rows.csv", newline="") as file:
         listed = [(row["row"], row["role"], row["value"]) for row in csv.DictReader(file)]
     assert listed == [
-        ("4", "at", "soon"), ("8", "value", "much"), ("10", "value", ""), ("12", "piece_at", "2020-01-01"),
+        ("4", "at", "soon"), ("8", "value", "' =much()"), ("10", "value", ""),
+        ("12", "piece_at", "2020-01-01"),
     ]  # fmt: skip
     with open_log(paths[0], paths[1], bad_rows="skip") as log:
         assert (log.counts.decisions, log.counts.pieces, log.counts.orphans) == (399, 396, 1)

@@ -75,6 +75,44 @@ def test_an_unseen_late_age_makes_an_estimate_less_sure():
     assert weights[0] > weights[1] > weights[2] > 0.0
 
 
+def half_closed(kappa: float):
+    """400 decisions that have begun, of which 200 have closed and the others are on their way."""
+    policy = AgePrior(buckets=20)
+    params = policy.params(np.ones(2), 400)
+    stats = policy.stats(params)
+    buckets = len(params.spread)
+    stats.seen[0] = np.linspace(400, 200, buckets)
+    stats.spread[:] = stats.spread2[:] = 1.0 / buckets
+    stats.late[:] = 2.0 * (np.arange(buckets) + 0.5) / buckets - 1.0
+    sh = stats.shared
+    sh[[model.REACH, model.PART, model.READY]] = buckets, 1.0, 1.0
+    sh[[model.KAPPA, model.SIGMA2, model.BETWEEN, model.TILT, model.LEVEL]] = kappa, 0.01, 0.01, 0.01, 0.5
+    return params, stats
+
+
+@pytest.mark.parametrize("kappa", [5.0, 500.0, 1e4])
+def test_the_weight_is_that_of_the_errors_of_the_models_own_draws(kappa):
+    """The model is drawn 4,000 times: `own` is off with variance SIGMA2 / weight, to 7 % (three errors)."""
+    params, stats = half_closed(kappa)
+    dice = np.random.default_rng(9)
+    sh, p, z, n = stats.shared, stats.spread, stats.late, stats.seen[0]
+    off = []
+    for _ in range(4000):
+        tilt = dice.normal(0.0, math.sqrt(sh[model.TILT]))
+        means = p * (0.5 + tilt * z) + dice.normal(0.0, np.sqrt(p * sh[model.SIGMA2] / kappa))
+        stats.paid[0] = n * means + dice.normal(0.0, np.sqrt(n * p * sh[model.SIGMA2]))
+        model.estimate(params, stats, 0)
+        off.append(stats.own[0] - means.sum())
+    assert sh[model.SIGMA2] / np.mean(np.square(off)) == pytest.approx(stats.weight[0], rel=0.07)
+
+
+def test_an_arm_does_not_stand_on_more_full_decisions_than_it_has_had():
+    params, stats = half_closed(1e4)
+    stats.paid[0] = 0.5 * stats.seen[0] * stats.spread
+    model.estimate(params, stats, 0)
+    assert stats.weight[0] == pytest.approx(287.8, abs=0.1)  # 443 if what is filled in counted as news
+
+
 def test_the_prior_moves_an_estimate_by_a_few_standard_errors_at_most():
     params, stats = two_buckets([[(0.9, 1.9), (1.0, 2.0)] * 20, *[[(0.1, 0.4), (0.0, 0.3)] * 5] * 6])
     learning.refresh(params, stats)

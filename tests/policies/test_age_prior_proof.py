@@ -11,6 +11,7 @@ from accrual.policies.age_prior import model
 from accrual.policies.age_prior.model import estimate
 from accrual.policies.age_prior.policy import AgePrior, _cost
 from accrual.policies.base import Moment
+from accrual.policies.scalars import kl
 
 
 def spreads(dice: np.random.Generator, count: int) -> list[npt.NDArray[np.float64]]:
@@ -77,6 +78,16 @@ def test_lemma_1():
         needed.append(abs(stats.own[0] - totals.mean()) * len(totals) / window)
         assert stats.weight[0] > 0.0
     assert 0.1 < max(needed) < 100.0
+
+
+def test_lemma_3():
+    """One decision of a coin says kl against a higher mean, to rounding: no other part is greater."""
+    dice = np.random.default_rng(3)
+    for mean in [*dice.uniform(0.001, 0.999, 500), *np.geomspace(1e-6, 0.33, 100)]:
+        for gap in (1.0 - mean) * dice.uniform(1e-3, 0.999, 10):
+            divergence = kl(mean, mean + gap)
+            assert _cost(gap, mean, mean * (1.0 - mean)) == pytest.approx(divergence, rel=1e-7)
+            assert -math.log(1.0 - gap / (1.0 - mean)) >= divergence
 
 
 def test_two_facts_about_the_index():

@@ -92,7 +92,7 @@ def test_spreads_by_hand(clusters, spreads):
     np.testing.assert_allclose(filled(clusters, [0.75, 0.25]).spread, spreads)
 
 
-@pytest.mark.parametrize("kind", [ac.AgeIMED, ac.AgeTS, ac.AgeKL])
+@pytest.mark.parametrize("kind", [ac.AgeIMED, ac.AgeTS])
 def test_one_cluster_is_none_to_the_bit(kind):
     problem = ac.paper.setting1()
     assert_same(record(problem, kind(clusters=(0,) * 10), 4000), record(problem, kind(), 4000))

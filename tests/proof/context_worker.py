@@ -9,7 +9,6 @@ import accrual as ac
 
 NAME = "visitors"
 FEATURES = {"plan": ["free", "paid"], "new": bool, "visits": (0, 10)}
-ADDED = ("phone", "mail", "app")  # by the workers, one each, while others decide
 
 
 def open_bandit(url: str) -> ac.Bandit:
@@ -28,12 +27,8 @@ def main(url: str, number: str) -> None:
     """Write a line after every decision that was acknowledged: its id, its arm and its plan."""
     chance = random.Random(number)
     bandit = open_bandit(url)
-    bandit.add_feature(ADDED[int(number) % 3], bool)
     while True:
         context = visitor(chance)
-        if bandit.features is not None:
-            told = [name for name in ADDED if name in bandit.features.kinds]
-            context |= {name: chance.random() < 0.5 for name in told}
         decision = bandit.decide(context=context)
         print(decision.id, decision.arm, context["plan"], flush=True)
         if chance.random() < (0.7 if (context["plan"] == "free") == (decision.arm == "a") else 0.3):

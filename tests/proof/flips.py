@@ -109,7 +109,7 @@ def outcome(folder: Path, made: Made) -> str:
 
 
 def _found(folder: Path, made: Made) -> str:
-    sys.stderr = open(os.devnull, "w")
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (the process ends)
     try:
         shown = look(folder, -1)
     except (InputError, StoreError) as error:

@@ -8,7 +8,6 @@ from typing import Any
 
 from accrual.store.base import (
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -64,7 +63,6 @@ class Model:
             return self._pay(item, time, skew)
         if isinstance(item, AddArm):
             return self._add_arm(item, time)
-        assert not isinstance(item, AddFeature)  # no test of this model adds any
         return self._end(item, time)
 
     def _add_arm(self, item: AddArm, time: float) -> Answer:

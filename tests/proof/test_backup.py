@@ -56,7 +56,7 @@ def test_a_backup_is_the_database_at_one_moment(kind, times, apart, tmp_path, sa
     before: list[int] = []
     places: list[int] = []
     for i in range(times):
-        assert bandit._store.wait(1, (before[-1] if before else 0) + apart, timeout=60.0)
+        assert bandit._store.wait({1: (before[-1] if before else 0) + apart}, timeout=60.0)
         before.append(bandit._store.head(1))  # acknowledged by now, so it must be in the backup
         backup(url, tmp_path / f"{i}.backup")
         places.append(bandit._store.head(1))

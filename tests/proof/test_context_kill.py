@@ -1,4 +1,4 @@
-"""Workers that decide by contexts, and add features, are killed: what is left is what the log says."""
+"""Workers that decide by contexts are killed: what is left is what the log says."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def test_what_is_left_is_what_the_log_says(database, workers, tmp_path, say):
         with context_worker.open_bandit(url) as bandit:
             features = bandit.features
             assert features is not None
-            assert set(features.kinds) == {*context_worker.FEATURES, *context_worker.ADDED}
             contexts = [features.stored(one) for one in visitors]
             for ledger in (bandit._follower.ledger, refold(bandit)):
                 arrays = learned(ledger)

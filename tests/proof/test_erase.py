@@ -15,7 +15,7 @@ from accrual.store.admin.readers import open_reader
 from accrual.store.admin.verification import verify
 from accrual.store.backends import open_store
 from accrual.store.base import ARCHIVED, ERASE_AT, NewDecisions, NewPiece
-from accrual.store.migrate import upgrade
+from accrual.store.migrate import make_tables
 
 ERASE = """
 import sys, time
@@ -51,7 +51,7 @@ def filled(store, name):
 def test_kills_while_a_bandit_is_erased(tmp_path, kind, kills):
     url = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else server().tables()
     if kind == "sqlite":
-        upgrade(url)
+        make_tables(url)
     store = open_store(url)
     filled(store, "kept")
     kept, ends = log_of(store, "kept"), []

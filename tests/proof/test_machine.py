@@ -30,7 +30,7 @@ from accrual.live.verify import learned, same_bits
 from accrual.store.admin.backups import backup, restore
 from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, RetireArm, StoreRequest
 from accrual.store.events import Events, Kind
-from accrual.store.migrate import upgrade
+from accrual.store.migrate import make_tables
 
 WINDOW = 6
 POLICIES = [
@@ -178,7 +178,7 @@ class BanditMachine(RuleBasedStateMachine):
                 backup(self.url, f"{folder}/backup.db")
                 self.elsewhere()
                 restore(self.url, f"{folder}/backup.db")
-            upgrade(self.url)
+            make_tables(self.url)
         self.bandit = ac.Bandit.open(self.url, self.name, **self.options)
         self.same_as_refolded()
 
@@ -227,7 +227,7 @@ class BanditMachine(RuleBasedStateMachine):
 def tables() -> bytes:
     """A database that holds nothing yet: to copy one is quicker than to make one."""
     with tempfile.TemporaryDirectory() as folder:
-        upgrade(f"sqlite:///{folder}/plays.db")
+        make_tables(f"sqlite:///{folder}/plays.db")
         return Path(folder, "plays.db").read_bytes()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import resource
 import sqlite3
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -23,8 +25,10 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.live.ledger import Ledger
-from accrual.service import app, bandit_pool
+from accrual.service import app, bandit_pool, json_input, traffic_routes
 from accrual.service import keys as keyring
+from accrual.service import server as json_logs
+from accrual.service.refusals import Refusal
 from accrual.service.server import _need_descriptors
 from accrual.store.backends import open_store
 from accrual.store.base import StoreError
@@ -137,6 +141,17 @@ def test_two_authorizations_are_refused(shared):
         b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n"
     )
     assert got.startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [b"Host:\r\nHost: localhost", b"Host: localhost\r\nHost: localhost", b"Host: localhost\r\nHost:"],
+)
+def test_two_hosts_are_refused(shared, headers):
+    """An empty one first was not counted, so that a proxy and the service could go by different ones."""
+    got = shared.raw(b"GET /v1/bandits HTTP/1.1\r\nConnection: close\r\n" + headers + b"\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 400")
+    assert b"two Host headers" in got
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +295,77 @@ def test_a_whole_number_may_have_a_point(shared):
         assert problem(answer) == "invalid"
 
 
+# Bodies that are not valid.
+
+
+@pytest.mark.parametrize(
+    ("start", "part"),
+    [(b"[", b"[],"), (b"[", b"1.0,"), (b'[{"decision":0.0,"value":1},', b"[],"), (b'{"a":[', b"{},")],
+)
+def test_a_large_body_is_not_made_into_objects_before_it_is_refused(start, part):
+    """A megabyte of lists stalled the service for up to two seconds while each became an object."""
+    read = json_input.json_reader(traffic_routes.Pieces)
+    body = start + part * 260_000 + b"0]" + b"}" * start.startswith(b"{")
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refusal) as raised:
+            read(body)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert raised.value.kind == "invalid"
+    assert most < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("field", "body"),
+    [
+        ("value", b'{"decision": 0, "value": 1e400}'),
+        ("decision", b'{"decision": 1e400, "value": 1}'),
+        ("[1].value", b'[{"decision": 0, "value": 1}, {"decision": 0, "value": -1e999}]'),
+        ("decision", b'{"decision": 1e300, "value": 1}'),
+    ],
+)
+def test_a_number_out_of_range_is_named(shared, field, body):
+    """The detail said where a number was out of range as "[...]"."""
+    answer = shared.http.post("/v1/bandits/plays/pieces", content=body, headers=JSON)
+    assert problem(answer) == "invalid"
+    assert answer.json()["detail"].startswith(field)
+
+
 # What is logged and shown.
+
+
+def test_requests_that_make_no_sense_do_not_fill_the_log(tmp_path):
+    """Each left a traceback in the log, without a key."""
+    wrong = b"POST / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\nTransfer-Encoding: identity\r\n\r\n"
+    with Process(tmp_path) as process:
+        service = process.ready()
+        for line in (wrong, b"GET http://[ HTTP/1.1\r\n\r\n", b"\x00\r\n\r\n"):
+            for _ in range(150):
+                service.raw(line)
+        assert len((tmp_path / "log").read_text().splitlines()) < 120
+
+
+def test_warnings_of_one_text_are_counted_and_not_all_written(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    few = json_logs.FewOfEach()
+
+    def passes(text: str, level: int = logging.ERROR) -> logging.LogRecord | None:
+        record = logging.makeLogRecord({"msg": text, "levelno": level})
+        return record if few.filter(record) else None
+
+    assert sum(passes("the store failed") is not None for _ in range(250)) == 100
+    assert passes("another text") is not None
+    assert all(passes("answered", logging.INFO) for _ in range(250))
+    now[0] += 60.0
+    first = passes("the store failed")
+    assert first is not None
+    assert first.__dict__["left_out"] == 150
+    second = passes("the store failed")
+    assert second is not None
+    assert "left_out" not in second.__dict__
 
 
 def test_warnings_are_logged_as_json():

@@ -1,10 +1,11 @@
 """What is written to a connection in one turn of the loop goes out at once, in order, and none is lost."""
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
-from accrual.service.protocol import _TOGETHER, JoiningTransport
+from accrual.service.protocol import _TOGETHER, LimitedProtocol, LimitedTransport, Limits
 
 
 class Wire:
@@ -13,6 +14,7 @@ class Wire:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
         self.closed = False
+        self.aborted = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         assert not self.closed
@@ -23,6 +25,7 @@ class Wire:
 
     def abort(self) -> None:
         self.closed = True
+        self.aborted.set()
 
     def is_closing(self) -> bool:
         return self.closed
@@ -37,7 +40,9 @@ def run(wire, turns):
     """Call each of `turns` in a turn of its own."""
 
     async def all_of_them() -> None:
-        transport = JoiningTransport(wire, asyncio.get_running_loop(), 10.0)
+        limited = LimitedProtocol(Limits(10.0, 1000, 10, 10), asyncio.get_running_loop())
+        limited.transport = wire
+        transport = LimitedTransport(limited, wire)
         for turn in turns:
             turn(transport)
             await asyncio.sleep(0)
@@ -89,3 +94,16 @@ def test_all_else_is_the_transport_itself(wire):
     wire.close()
     run(wire, [lambda transport: asked.append(transport.is_closing())])
     assert asked == [False, True]
+
+
+def test_an_end_that_takes_some_of_the_last_answer_is_cut_off_all_the_same(wire):
+    async def close_and_go_on() -> None:
+        limited = LimitedProtocol(Limits(0.01, 1000, 10, 10), asyncio.get_running_loop())
+        limited.transport = wire
+        limited.server = Mock()
+        limited.pause_writing()
+        limited.close()
+        limited.resume_writing()
+        await asyncio.wait_for(wire.aborted.wait(), 30)
+
+    asyncio.run(close_and_go_on())

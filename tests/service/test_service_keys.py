@@ -57,7 +57,6 @@ def test_scopes_hold_on_every_route(tmp_path, capsys):
             ("POST", "/v1/bandits", made_of, "admin"),
             ("POST", f"{at}/arms", {"name": "folk"}, "admin"),
             ("POST", f"{at}/arms/retire", {"name": "folk"}, "admin"),
-            ("POST", f"{at}/features", {"name": "new", "declaration": "bool"}, "admin"),
             ("POST", f"{at}/archive", None, "admin"),
             ("DELETE", at, None, "admin"),
             ("POST", f"{at}/restore", None, "admin"),
@@ -152,7 +151,7 @@ def test_what_keys_refuses(tmp_path, capsys, words, says):
 
 def test_digests_are_compared_in_constant_time(tmp_path, monkeypatch):
     """Also for an id that there is not."""
-    migrate.upgrade(url(tmp_path))
+    migrate.make_tables(url(tmp_path))
     table = open_keys(url(tmp_path))
     row, text = new_key("a", ["read"], time.time())
     table.add(row)

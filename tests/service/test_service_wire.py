@@ -3,17 +3,22 @@ and clients that do not read."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import re
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from typing import Any
 
 import pytest
-from tests.serving import BODY, Service, problem, serving
+from tests.serving import BODY, Service, problem, serving, wait_until
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from accrual.service import app, messages
 from accrual.service.protocol import HEAD_MOST
 
 OFFERS = {
@@ -137,6 +142,13 @@ def test_what_is_no_request_is_refused_after_those_before_it(service, head):
     assert [status for status, _ in got] == [200, 400]
 
 
+def test_an_offer_with_a_body_that_cannot_be_framed(service):
+    """It was an error that nobody caught: a traceback in the log, and no answer."""
+    head = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: identity\r\n"
+    got = answers(service.raw(head + OFFERS["curl"] + b"\r\nabc"))
+    assert [status for status, _ in got] == [400]
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_that_offers_http_2(service):
     body = json.dumps({"n": 2, "key": "from curl"})
@@ -188,6 +200,101 @@ def test_a_client_that_has_sent_all_still_gets_the_answer(service):
         while part := connection.recv(65536):
             got += part
     assert [status for status, _ in answers(got)] == [200]
+
+
+# Requests one behind the other.
+
+
+def test_requests_wait_in_bytes_and_are_answered_in_order(service):
+    """A request behind another is not even parsed before that one is answered; bodies end where they end."""
+    one = request(b'{"key": "%d"}')
+    chunked = request(more=b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n")
+    chunks = b"8\r\n\r\n\r\n    \r\n2\r\n{}\r\n0\r\n\r\n"  # what ends a body stands in it too
+    sent = b"".join(one % i + chunked + chunks + request() for i in range(10, 60)) + LAST
+    for parts in ([sent], [sent[i : i + 7] for i in range(0, len(sent), 7)]):
+        with service.connect() as connection:
+            for part in parts:
+                connection.sendall(part)
+            got = b""
+            while part := connection.recv(65536):
+                got += part
+        found = answers(got)
+        assert [status for status, _ in found] == [200] * 151
+        assert [document["again"] for _, document in found[:150]] == [parts != [sent], False, False] * 50
+
+
+def test_a_connection_has_one_request_at_a_time(tmp_path, monkeypatch):
+    """256 KB became 6,393 requests in memory, 112 MB 6.7 GB, while nobody had a key."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    async def slow(*_: object) -> object:
+        begun.set()
+        await asyncio.to_thread(go_on.wait, 60)
+        return messages.HealthOut("alive")
+
+    monkeypatch.setattr(app._Service, "health", slow)
+    asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(tmp_path) as service, service.connect() as connection:
+        before = cycles()
+        try:
+            connection.sendall(asked * 6_000)
+            assert begun.wait(20)
+            assert service.get("/v1/openapi.json").status_code == 200  # what has come has been read
+            assert cycles() - before <= 3
+            connection.settimeout(0.5)
+            with pytest.raises(TimeoutError):  # it is not read on
+                connection.sendall(asked * 1_000_000)
+        finally:
+            go_on.set()
+            connection.close()
+        wait_until(lambda: cycles() - before <= 3, 20)
+
+
+def cycles() -> int:
+    """How many requests uvicorn has in memory."""
+    gc.collect()
+    return sum(isinstance(one, RequestResponseCycle) for one in gc.get_objects())
+
+
+# Bodies.
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"POST"])
+@pytest.mark.parametrize("path", [b"/healthz", b"/v1/bandits", b"/nowhere"])
+def test_a_large_body_is_refused_whatever_the_method(service, method, path):
+    """`GET /healthz` with 1.5 GB was answered with 200, and all of it read."""
+    got = service.raw(
+        method + b" " + path + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1500000000\r\n\r\n"
+    )
+    assert got[9:12] == b"413"
+    assert b"connection: close" in got
+    if method != b"HEAD":
+        assert answers(got)[0][1]["type"].endswith(":too-large")
+
+
+@pytest.mark.parametrize("host", [b"localhost", b"elsewhere"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_endless_body_behind_an_answer_is_cut_off(service, host, chunked):
+    """A request for another host is answered at once; its body was then read for ever."""
+    framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: 1000000000"
+    with service.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: " + host + b"\r\n" + framing + b"\r\n\r\n")
+        part = b"10000\r\n" + bytes(65536) + b"\r\n" if chunked else bytes(65536)
+        with pytest.raises(ConnectionError):
+            connection.sendall(part * 1_500)
+
+
+def test_who_is_still_sending_gets_the_refusal(service):
+    """The connection was closed with bytes to read, so the system cut it off and the answer was lost."""
+    with service.connect() as connection:
+        head = request(b" " * 2_000_000)[:-2_000_000]
+        connection.sendall(head)
+        for _ in range(5):
+            time.sleep(0.05)
+            connection.sendall(b" " * 10_000)
+        got = connection.recv(65536)
+        assert got[9:12] == b"413"
+        assert connection.recv(65536) == b""
 
 
 # Connections.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 import struct
-import subprocess
-import sys
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +14,7 @@ from tests.postgres import server
 import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
-from accrual.core.features import Features, feature_bytes
+from accrual.core.features import Features
 from accrual.logs.log import open_log
 from accrual.store import checksums, migrate
 from accrual.store.address import parse
@@ -27,25 +23,8 @@ from accrual.store.admin.exports import export
 from accrual.store.admin.readers import open_reader
 from accrual.store.admin.verification import _CHECKS, verify
 from accrual.store.backends import open_store
-from accrual.store.base import AddArm, AddFeature, CloseDecision, NewDecisions, NewPiece, RetireArm
+from accrual.store.base import AddArm, CloseDecision, NewDecisions, NewPiece, RetireArm
 from accrual.store.events import TABLES, select_all
-
-VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
-
-# A released revision never changes: databases were made by it. A new one gets a row here.
-FROZEN = {
-    "0001_append.sql": "aa46273dcb1cccb8fea8fe27e4dd42bd2c078523ba513c43e0d9a8f510c08c74",
-    "0001_first.py": "3512f416684735becdf80fb331c7816b6cd3728e7d2230212d02547113a072d4",
-    "0002_keys.py": "7df00630e84b4a8217f99fdfaeda2734f70996b99218a51c037db44f6a31bff5",
-    "0003_key_order.py": "0c311958ed367ba1903635b196c8a4533f3c7a62c7a1e81795bb981018152fdd",
-    "0004_salt.py": "32bbc27ae472ed0af185983a1be1b345d7e6a20132d1ccfd0f29f3d06332d1aa",
-    "0005_checksums.py": "3a4deaeb6a2cc52e71c9dd504e4a3d78b3f2c285c80c03394444935d322154b5",
-    "0006_propensity.py": "fe0a40905a46492533c9cc699633019a215962498da847a8e9abd7def005162c",
-    "0007_contexts.py": "0dc7252c44ec014a37c892ddbb2f6fdb0f9edf682b340cd8883818bcf4bc0d7b",
-    "0008_streams.py": "c26f23a185904d15fe00957989ab5f002f17cd282495096ae3a27ec4ef5c3bd2",
-    "0009_features.py": "d17e0a55e45a5ef763bbbb289b63d6bf23a2615431d40969fb861bdfb46a9c5a",
-    "0010_about_arms.py": "0dd0ce01968dd70ca768bd75d62d65cdb296c5a464e0d554af930014bcc2254d",
-}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -61,7 +40,7 @@ def other(url, tmp_path):
 
 def fill(url, events=5000):
     """A bandit in rounds, and one with a clock."""
-    migrate.upgrade(url)
+    migrate.make_tables(url)
     with ac.Bandit(["a", "b"], window=50, groups=10, policy="AgeIMED", store=url, name="rounds") as bandit:
         for _ in range(events // 500):
             made = bandit.decide(n=250)
@@ -78,7 +57,6 @@ def fill(url, events=5000):
             NewDecisions((0, 1), (60.0, 60.0), contexts=(bytes(8), bytes(8))),
             NewPiece(0, 0.5, age=0.0),
             CloseDecision(1),
-            AddFeature(0, feature_bytes("new", bool)),
             AddArm("late", 1.0, 60.0, bytes(16)),
         ],
         1e9 + 0.5,
@@ -95,18 +73,8 @@ def contents(url):
         }
 
 
-@pytest.mark.parametrize("file", sorted(os.listdir(VERSIONS)))
-def test_a_released_revision_never_changes(file):
-    if file != "__pycache__":
-        assert hashlib.sha256((VERSIONS / file).read_bytes()).hexdigest() == FROZEN[file]
-
-
-def test_the_revisions_are_those_there_are():
-    assert list(migrate.REVISIONS) == sorted(name[:4] for name in FROZEN if name.endswith(".py"))
-
-
 def test_copies_know_all_columns(url):
-    migrate.upgrade(url)
+    migrate.make_tables(url)
     for table, row in TABLES.items():
         with open_reader(url) as reader:
             if url.startswith("sqlite"):
@@ -118,45 +86,24 @@ def test_copies_know_all_columns(url):
         assert tuple(found) == row._fields
 
 
-def test_opening_says_what_is_missing(url):
+def test_opening_says_what_is_missing(url, tmp_path):
     if not url.startswith("sqlite"):
         with pytest.raises(InputError, match="accrual db init"):
             open_store(url)
-    migrate.upgrade(url)
-    for version, word in (("0001", "accrual db upgrade"), ("9999", "newer accrual")):
-        if url.startswith("sqlite"):
-            with closing(sqlite3.connect(parse(url).place)) as connection:
-                connection.execute("UPDATE accrual_version SET version_num = ?", [version])
-                connection.commit()
-        else:
-            server().execute(f"UPDATE accrual_version SET version_num = '{version}'", url)
-        with pytest.raises(InputError, match=word):
-            open_store(url)
-    with pytest.raises(InputError, match="newer accrual"):
-        migrate.upgrade(url)
-
-
-def test_upgrade_goes_from_each_revision_and_keeps_all(url, tmp_path, monkeypatch):
-    monkeypatch.setattr(migrate, "NEEDED", "0001")
-    statements = migrate.missing
-    monkeypatch.setattr(
-        migrate, "missing", lambda kind, found, address: statements(kind, found, address, "0001")
-    )
-    migrate.upgrade(url)
-    monkeypatch.undo()
-    assert migrate.current(url) == "0001"
-    assert migrate.upgrade(url) == migrate.NEEDED == migrate.current(url)
-    fill(url, 500)
-
-
-def test_opening_does_without_alembic(tmp_path):
-    url = f"sqlite:///{tmp_path}/plays.db"
-    migrate.upgrade(url)
-    code = (
-        "import sys; from accrual.store.backends import open_store; open_store(sys.argv[1]).close(); "
-        "sys.exit(any(name.split('.')[0] in ('alembic', 'sqlalchemy') for name in sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code, url], check=False).returncode == 0
+    migrate.make_tables(url)
+    migrate.make_tables(url)  # a second time changes nothing
+    assert migrate.current(url) == migrate.NEEDED
+    statement = "UPDATE accrual_version SET version_num = '0010'"
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(parse(url).place)) as connection:
+            connection.execute(statement)
+            connection.commit()
+    else:
+        server().execute(statement, url)
+    for refused in (open_store, migrate.make_tables, lambda url: backup(url, tmp_path / "backup.db")):
+        with pytest.raises(InputError, match=r"tables of schema version '0010', made by another accrual"):
+            refused(url)
+    assert run(["db", "init", url]) == 2
 
 
 def test_a_backup_restored_is_the_same(url, tmp_path):
@@ -182,7 +129,6 @@ def test_a_backup_is_taken_while_another_writes(tmp_path):
         bandit.decide(n=10)
         assert run(["db", "backup", url, str(tmp_path / "backup.db")]) == 0
         assert run(["db", "verify", url]) == 0
-        assert run(["db", "upgrade", url]) == 2  # that one needs to be alone
     store = open_store(f"sqlite:///{tmp_path}/backup.db")
     assert store.names() == ["bandit"]
     store.close()
@@ -201,7 +147,6 @@ DAMAGE = [
     ("UPDATE piece SET decision = 99999 WHERE bandit = 1 AND seq = 260", "pieces of no decision"),
     ("UPDATE change SET subject = 88888 WHERE bandit = 2 AND kind = 2", "closings of no decision"),
     ("DELETE FROM change WHERE bandit = 2 AND kind = 3", "arms without an event"),
-    ("UPDATE change SET subject = 7 WHERE bandit = 2 AND kind = 5", "features without a declaration"),
     ("UPDATE piece SET late = NOT late WHERE bandit = 1 AND seq = 260", "pieces whose lateness is wrong"),
     ("UPDATE piece SET age = age + 1 WHERE bandit = 1 AND seq = 260", "pieces whose age"),
     (
@@ -288,7 +233,7 @@ def test_arms_are_exported_with_what_is_known_about_them(url, tmp_path):
     features = Features({"mood": ["calm", "loud"], "live": bool, "length": (0, 9)})
     known: list[dict[str, Any]] = [{"mood": "loud", "live": True, "length": 4}, {"mood": "odd"}]
     about = [struct.pack("<3d", *features.stored(one)) for one in known]
-    migrate.upgrade(url)
+    migrate.make_tables(url)
     store = open_store(url)
     arms = [AddArm("ü", 1.5, 60.0, about[0]), AddArm("b", 2.0, 50.0)]
     number = store.create(
@@ -315,7 +260,6 @@ def test_wrong_commands_get_one_line(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/plays.db"
     for arguments, word in (
         (["inti", url], "Did you mean 'init'"),
-        (["upgrade", url], "accrual db init"),
         (["verify", url], "accrual db init"),
         (["backup", url], "Missing argument 'FILE'"),
         (["backup", url, f"{tmp_path}/b.db"], "accrual db init"),

@@ -22,7 +22,7 @@ DECISION = DecisionRow(
     bandit=1, id=4, seq=9, arm=2, at=3.5, window=80.0, seen=8, key=None, part=0,
     salt=77, propensity=0.25, context=None,
 )  # fmt: skip
-ADDED = ChangeRow(bandit=1, seq=10, kind=Kind.ADD_ARM, subject=0, at=4.0, declared=None)
+ADDED = ChangeRow(bandit=1, seq=10, kind=Kind.ADD_ARM, subject=0, at=4.0)
 ARM = StoredArm("jazz", 1.5, 60.0, False)
 
 

@@ -62,7 +62,7 @@ def test_another_worker_is_told(pair, monkeypatch):
     monkeypatch.setattr(pool, "_LOOK", 60.0)  # so nobody finds out by looking
     one, two, bandit = pair
     timer = after(0.5, one, bandit)
-    assert two.wait(bandit, 1, timeout=30.0)
+    assert two.wait({bandit: 1}, timeout=30.0)
     timer.join()
 
 
@@ -70,7 +70,7 @@ def test_another_worker_finds_out_if_it_is_not_told(pair, monkeypatch):
     monkeypatch.setattr(pool.Notifications, "_wake", lambda *_: None)
     one, two, bandit = pair
     timer = after(0.2, one, bandit)
-    assert two.wait(bandit, 1, timeout=30.0)
+    assert two.wait({bandit: 1}, timeout=30.0)
     timer.join()
 
 
@@ -130,7 +130,7 @@ def test_waiting_for_events_ends_when_the_store_is_closed():
 
     def wait():
         try:
-            store.wait(bandit, store.head(bandit), 60.0)
+            store.wait({bandit: store.head(bandit)}, 60.0)
         except StoreError as error:
             told.append(type(error))
 

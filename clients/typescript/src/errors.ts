@@ -7,11 +7,15 @@ export const PROBLEM_KINDS = [
   "host", "invalid", "future", "early", "rate", "head", "internal", "busy", "store", "stopping",
 ] as const;
 
-/** A word of the service; `unreachable` where there was no answer; `unreadable` where it was no problem document. */
+/**
+ * A word of the service; `unreachable` where there was no answer; `unreadable` where it was none of the service;
+ * `redirected` where another address was named, which is not followed.
+ */
 export type ErrorKind =
   | (typeof PROBLEM_KINDS)[number]
   | "unreachable"
   | "unreadable"
+  | "redirected"
   | (string & {}); // a newer service may know more words
 
 /** The service refused, or could not be reached. */

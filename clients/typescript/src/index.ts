@@ -112,6 +112,7 @@ export class Client {
           method,
           headers: json === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" },
           ...(json === undefined ? {} : { body: json }),
+          redirect: "manual", // another address is not given what was meant for this one
           signal: AbortSignal.timeout(this.#timeout),
         });
         status = answer.status;
@@ -125,7 +126,15 @@ export class Client {
         continue;
       }
       if (status >= 200 && status < 300) {
-        return JSON.parse(text) as T;
+        try {
+          return JSON.parse(text) as T;
+        } catch (error) {
+          const detail = "the answer is not one of accrual's service; is this its address?";
+          throw new ServiceError(status, "unreadable", detail, { cause: error });
+        }
+      }
+      if (status < 400) { // 0 in a page, which is not told
+        throw new ServiceError(status, "redirected", "the service is at another address, which is not followed");
       }
       if (!AGAIN.has(status) || attempt >= this.#attempts) {
         throw readProblem(status, text);

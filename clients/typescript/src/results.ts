@@ -68,18 +68,20 @@ export interface ArmState {
 
 /** What may be said of the arms in play, however often one looks. */
 export interface Verdict {
-  /** The arm that pays more than every other one in play. */
+  /** The arm that was shown to pay more than every other one in play. */
   readonly winner: string | null;
-  /** The chance that a winner that is named is ever a false one. */
+  /** The chance that a false winner is ever named, in the whole life of a bandit. */
   readonly error: number;
   /** Arms that may still be the best. */
   readonly contenders: readonly string[];
-  /** Arms of which it is known that another one pays at least as much. */
+  /** Arms of which it was shown that another one pays more. */
   readonly retirable: readonly string[];
+  /** Arms that have changed places: shown to pay more than another, and later less. */
+  readonly changed: readonly string[];
   /** About what a decision would lose on average, were the arm ahead taken for good now. */
   readonly loss_if_stopped: number | null;
-  /** About how many decisions more it takes. */
-  readonly decisions_to_go: number | null;
+  /** A guess of how many decisions more must close, from and to; to is null where it may be never. */
+  readonly decisions_to_go: readonly [number, number | null] | null;
   /** The answer to "may I stop?" in words. */
   readonly sentence: string;
 }
@@ -97,6 +99,8 @@ export interface GuardedArm {
   readonly excess_least: number | null;
   /** Whether it was shown to have more by more than the margin. */
   readonly worse: boolean;
+  /** The decisions over which that was shown, from and to. */
+  readonly span: readonly [number, number] | null;
   readonly retired: boolean;
 }
 

@@ -3,6 +3,7 @@
 // there.
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { test } from "node:test";
 
@@ -112,4 +113,23 @@ test("nobody there", async () => {
   const hasty = new Client(`http://127.0.0.1:${port}`, { attempts: 2, timeout: 50 });
   await refused(hasty.state("web"), 0, "unreachable", /timeout/);
   silent.close();
+});
+
+test("another address is not followed, and a page is no answer", async () => {
+  const bodies: string[] = [];
+  const other = createHttpServer((request, response) => {
+    request.on("data", (part: Buffer) => bodies.push(part.toString())).on("end", () => response.end("<html>"));
+  }).listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const here = createHttpServer((_, response) => {
+    response.writeHead(307, { Location: `${elsewhere}/taken` }).end();
+  }).listen(0, "127.0.0.1");
+  await once(here, "listening");
+  const moved = new Client(`http://127.0.0.1:${(here.address() as AddressInfo).port}`);
+  await refused(moved.observe("web", { decision: 0, value: 1 }), 307, "redirected", /another address/);
+  assert.deepEqual(bodies, []);
+  await refused(new Client(elsewhere).state("web"), 200, "unreadable", /not one of accrual's service/);
+  here.close();
+  other.close();
 });

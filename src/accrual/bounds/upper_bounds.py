@@ -111,10 +111,11 @@ def upper_ageucb(
     spread: SpreadLike = "uniform",
     independent: bool = True,
 ) -> Curve:
-    """Return the upper bound of AgeUCB with ``proved=True``; docs/bounds.md has the proof.
+    """Return the upper bound of AgeUCB with ``proved=True``; docs/proofs.md has the proof.
 
-    It holds where decisions are independent, no total exceeds its arm's cap and group k never pays more than
-    ``spread(k) * cap``. The groups of one decision may depend on each other with ``independent=False``.
+    It holds where decisions are independent, no total exceeds its arm's cap, group k never pays more than
+    ``spread(k) * cap``, and there is no floor. The groups of one decision may depend on each other with
+    ``independent=False``, as they do where decisions are closed early or have windows of their own.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def main() -> int:
         return 0
     signal.signal(signal.SIGINT, _interrupt)
     if sys.stdout is None:  # the caller has closed it
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the process ends)
     else:
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(_Stdout(1, "w", closefd=False)),

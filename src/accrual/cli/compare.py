@@ -163,7 +163,7 @@ def _by_context(
 
 
 def _show(comparison: Comparison, all_arms: bool) -> None:
-    from accrual.evaluate.compare import BASELINE
+    from accrual.evaluate.compare import BASELINE, RANGE
 
     shown = comparison.arms if all_arms else comparison.arms[:ARMS_SHOWN]
     count = len(comparison.arms)
@@ -185,7 +185,7 @@ def _show(comparison: Comparison, all_arms: bool) -> None:
         title,
     )
     show_table(
-        ["policy", "lost per 1000", "95 %", "best arm", "vs AgeIMED", "95 %"],
+        ["policy", "lost per 1000", RANGE, "best arm", f"vs {BASELINE}", RANGE],
         [
             [
                 line.policy,
@@ -199,7 +199,7 @@ def _show(comparison: Comparison, all_arms: bool) -> None:
         "what policies lose",
     )
     show_table(
-        ["what is seen", "lost per 1000", "95 %", "vs at once", "95 %"],
+        ["what is seen", "lost per 1000", RANGE, "vs at once", RANGE],
         [
             [
                 cost.way,

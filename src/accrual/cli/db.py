@@ -21,13 +21,13 @@ NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file t
 @app.command()
 def init(url: Url) -> None:
     """Make the tables."""
-    _upgrade("init", url)
+    from accrual.store.address import parse
+    from accrual.store.migrate import NEEDED, current, make_tables
 
-
-@app.command("upgrade")
-def upgrade_(url: Url) -> None:
-    """Bring older tables up to date."""
-    _upgrade("upgrade", url)
+    found = current(url)
+    make_tables(url)
+    done = "" if found is None else ", nothing to do"
+    typer.echo(f"{parse(url)}: schema version {NEEDED}{done}")
 
 
 @app.command("backup")
@@ -103,24 +103,6 @@ def verify_(url: Url) -> int:
     The exit code is 1 if something is wrong.
     """
     return _verify(url)
-
-
-def _upgrade(action: str, url: str) -> None:
-    from accrual.store.address import parse
-    from accrual.store.backends import backend_of
-    from accrual.store.migrate import NEEDED, current, upgrade
-
-    found = current(url)
-    if action == "upgrade" and found is None:
-        raise InputError(f"{parse(url)} has no tables of accrual; make them: accrual db init {parse(url)}")
-    if action == "init" and found is not None and found != NEEDED:
-        raise InputError(
-            f"{parse(url)} has tables of schema version {found}; accrual db upgrade brings them to {NEEDED}"
-        )
-    with backend_of(parse(url)).exclusive(parse(url)):
-        upgrade(url)
-    was = "" if found in (None, NEEDED) else f" (was {found})"
-    typer.echo(f"{parse(url)}: schema version {NEEDED}{was}" + (", nothing to do" if found == NEEDED else ""))
 
 
 def _moment(text: str) -> float:

@@ -94,7 +94,7 @@ def show(fitted: Fitted, arms: int) -> None:
     """Print what a fit found: the conclusions, then the tables."""
     from accrual.logs import fitted as summary
 
-    for line in (*summary.odd_lines(fitted), *summary.conclusions(fitted), ""):
+    for line in (*summary.top_lines(fitted), *summary.conclusions(fitted), ""):
         say(line)
     _show_arms(fitted, arms)
     _show_spread(fitted)

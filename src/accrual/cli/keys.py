@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.core.durations import parse_duration
+from accrual.core.durations import UNITS, parse_duration
 from accrual.core.errors import InputError, need
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def rotate(
     store: Store = None,
 ) -> None:
     """Print a key that takes the place of another."""
-    seconds = parse_duration(grace, "--grace", least=0.0)
+    seconds = parse_duration(grace, "--grace", least=0.0, most=100 * UNITS["y"])
     with _table(store) as table:
         from accrual.service.keys import new_key
 

@@ -18,7 +18,7 @@ from accrual.core.number_text import figure
 def replay(
     source: LogOptions,
     policy: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A policy, such as AgeIMED; may be repeated.")
+        list[str] | None, typer.Option(metavar="TEXT", help="A policy, such as AgePrior; may be repeated.")
     ] = None,
     always: Annotated[
         list[str] | None,
@@ -44,12 +44,13 @@ def replay(
     """Judge policies by a log collected at random."""
     from accrual.evaluate.evaluate import named
     from accrual.evaluate.replay import ReplayResult, from_log, judge_all
+    from accrual.policies.catalog import DEFAULT
 
     if source.log.suffix == ".json":
         raise InputError(f"{source.log}: a replay needs the log itself, not what a fit wrote")
     with source.opened() as log:
         logged = from_log(log, source.fit(log), source.uniform)
-    given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or ["AgeIMED"]
+    given = [*(policy or ()), *(f"always {arm}" for arm in always or ()), *(shares or ())] or [DEFAULT.label]
     lines = judge_all(logged, named(given, logged), method, seed)  # type: ignore[arg-type]  # it names the right ones itself
     result = ReplayResult(logged, lines, method)
     for line in [*result.summary().splitlines(), ""]:

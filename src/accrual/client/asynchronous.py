@@ -9,8 +9,8 @@ from typing import Any, TypeVar, Unpack
 import httpx
 
 from . import calls
-from .calls import Call, Piece, PieceOptions
-from .errors import ServiceError, error_of
+from .calls import Call, Piece, PieceOptions, options
+from .errors import InputError, ServiceError, error_of, whole
 from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
 from .retry import AGAIN, pause
 
@@ -43,9 +43,8 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, attempts: int = 5) -> None:
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout)
-        self._attempts = attempts
+        self._http = httpx.AsyncClient(**options(url, key, timeout))
+        self._attempts = whole("attempts", attempts, 1)
 
     async def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
@@ -111,10 +110,6 @@ class AsyncClient:
         """Never choose an arm again."""
         await self._send(calls.retire_arm(bandit, name))
 
-    async def add_feature(self, bandit: str, name: str, declaration: Any) -> None:
-        """Add a feature: a list of levels, `bool`, or a range, as in `features` when a bandit is made."""
-        await self._send(calls.add_feature(bandit, name, declaration))
-
     async def close_decision(self, bandit: str, decision: int) -> None:
         """Refuse further pieces of a decision."""
         await self._send(calls.close(bandit, decision))
@@ -146,12 +141,15 @@ class AsyncClient:
         await self.close()
 
     async def _send(self, call: Call[T]) -> T:
+        request = call.request()
         attempt = 0
         while True:
+            if self._http.is_closed:
+                raise InputError("this client has been closed")
             attempt += 1
             try:
-                answer = await self._http.request(call.method, call.path, json=call.body)
-            except httpx.TransportError as error:
+                answer = await self._http.request(**request)
+            except httpx.RequestError as error:
                 if attempt >= self._attempts:
                     raise ServiceError(
                         0, "unreachable", f"no answer: {error or type(error).__name__}"
@@ -159,7 +157,7 @@ class AsyncClient:
                 await asyncio.sleep(pause(attempt, None))
                 continue
             if answer.is_success:
-                return call.read(answer.json() if answer.content else None)
+                return call.read(answer.status_code, answer.content)
             if answer.status_code not in AGAIN or attempt >= self._attempts:
                 raise error_of(answer.status_code, answer.content)
             await asyncio.sleep(pause(attempt, answer.headers.get("retry-after")))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypedDict, TypeVar
 from urllib.parse import quote
 
-from .errors import InputError, whole
+import httpx
+
+from .errors import InputError, ServiceError, whole
 from .results import (
     BanditInfo,
     BanditState,
@@ -26,6 +31,8 @@ from .results import (
 )
 
 T = TypeVar("T")
+P = ParamSpec("P")
+_ERRORS = (TypeError, ValueError, AttributeError, LookupError, RecursionError)  # of data of the wrong shape
 Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit, or of its arms
 BATCH_MOST = 1_000  # decisions or pieces in one request
 
@@ -56,9 +63,71 @@ class Call(NamedTuple, Generic[T]):
     method: str
     path: str
     body: Any
-    read: Callable[[Any], T]
+    make: Callable[[Any], T]  # makes the result from the answer
+
+    def request(self) -> dict[str, Any]:
+        """Return what httpx is to send, or raise an `InputError` if JSON cannot say it."""
+        try:
+            request: dict[str, Any] = {"method": self.method, "url": httpx.URL(self.path)}
+        except httpx.InvalidURL as error:
+            raise InputError(f"this cannot be sent: {error}") from error
+        if self.body is not None:
+            try:
+                request["content"] = json.dumps(self.body, allow_nan=False).encode()
+            except _ERRORS as error:
+                raise InputError(f"this cannot be sent as JSON: {error}") from error
+            request["headers"] = {"Content-Type": "application/json"}
+        return request
+
+    def read(self, status: int, answer: bytes) -> T:
+        """Return what the service answered, or raise a `ServiceError` if this is no answer of a service."""
+        try:
+            return self.make(json.loads(answer) if answer else None)
+        except _ERRORS as error:
+            detail = "the answer is not one of accrual's service; is this its address?"
+            raise ServiceError(status, "unreadable", detail) from error
 
 
+def _checked(make: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
+    """Let a function that makes a call raise an `InputError` for whatever it cannot make one of."""
+
+    @functools.wraps(make)
+    def checked(*given: P.args, **named: P.kwargs) -> Call[T]:
+        try:
+            return make(*given, **named)
+        except InputError:
+            raise
+        except _ERRORS as error:
+            raise InputError(f"{make.__name__}: this cannot be sent: {error}") from error
+
+    return checked
+
+
+def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
+    """Return the options of an httpx client, or raise an `InputError` that says which makes no sense.
+
+    Examples
+    --------
+    >>> options("localhost", None, 10.0)
+    Traceback (most recent call last):
+    accrual.client.errors.InputError: url must be an address such as http://127.0.0.1:8000, not 'localhost'
+    """
+    try:
+        parts = httpx.URL(url)
+        good = parts.scheme in ("http", "https") and bool(parts.host) and not re.search(r"[\s%]", parts.host)
+    except (httpx.InvalidURL, *_ERRORS):
+        good = False
+    if not good:
+        raise InputError(f"url must be an address such as http://127.0.0.1:8000, not {url!r}")
+    if key is not None and not (isinstance(key, str) and re.fullmatch(r"[!-~]+", key)):
+        raise InputError("key must be as `accrual keys create` printed it")
+    if _number("timeout", timeout) <= 0.0:
+        raise InputError(f"timeout must be more than 0 seconds, not {timeout!r}")
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return {"base_url": url, "headers": headers, "timeout": timeout}
+
+
+@_checked
 def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
            settings: Mapping[str, Any]) -> Call[BanditInfo]:  # fmt: skip
     """Make a bandit; the same request again is no error."""
@@ -86,27 +155,32 @@ def _arms(arms: Sequence[str] | Mapping[str, float], about: Mapping[str, Context
     return [{"name": name, **given.get(name, {}), **known.get(name, {})} for name in arms]
 
 
+@_checked
 def names() -> Call[list[str]]:
     """List the names of all bandits."""
     return Call("GET", "/v1/bandits", None, lambda found: [bandit["name"] for bandit in found["bandits"]])
 
 
+@_checked
 def archive(bandit: str) -> Call[BanditInfo]:
     """Stop serving a bandit; all that it has is kept."""
     return Call("POST", _of(bandit, "archive"), None, lambda found: build(BanditInfo, found))
 
 
+@_checked
 def restore(bandit: str) -> Call[BanditInfo]:
     """Serve a bandit again that was archived or deleted."""
     return Call("POST", _of(bandit, "restore"), None, lambda found: build(BanditInfo, found))
 
 
+@_checked
 def delete(bandit: str, grace: str) -> Call[BanditInfo]:
     """Archive a bandit and erase it for good after `grace`."""
     address = f"/v1/bandits/{quote(bandit, safe='')}?grace={quote(grace, safe='')}"
     return Call("DELETE", address, None, lambda found: build(BanditInfo, found))
 
 
+@_checked
 def decide(
     bandit: str, n: int, key: str | None, context: Context | Sequence[Context] | None = None
 ) -> Call[list[Decision]]:
@@ -122,11 +196,13 @@ def _decisions(found: Any) -> list[Decision]:
     return [build(Decision, decision) for decision in found["decisions"]]
 
 
+@_checked
 def observe(bandit: str, piece: Piece) -> Call[PieceResult]:
     """Send a piece."""
     return Call("POST", _of(bandit, "pieces"), _piece(piece), _result)
 
 
+@_checked
 def observe_many(bandit: str, pieces: Sequence[Piece]) -> Call[list[PieceResult]]:
     """Send up to 1,000 pieces."""
     body = [_piece(piece) for piece in pieces]
@@ -188,6 +264,7 @@ def _result(found: Any) -> PieceResult:
     return build(PieceResult, found)
 
 
+@_checked
 def add_arm(
     bandit: str, name: str, cap: float, window: float | None, about: Context | None = None
 ) -> Call[None]:
@@ -200,15 +277,10 @@ def add_arm(
     return Call("POST", _of(bandit, "arms"), body, _nothing)
 
 
+@_checked
 def retire_arm(bandit: str, name: str) -> Call[None]:
     """Never choose an arm again."""
     return Call("POST", _of(bandit, "arms/retire"), {"name": name}, _nothing)
-
-
-def add_feature(bandit: str, name: str, declaration: Any) -> Call[None]:
-    """Add a feature; the same request again is no error."""
-    body = {"name": name, "declaration": _declaration(declaration)}
-    return Call("POST", _of(bandit, "features"), body, _nothing)
 
 
 def _declaration(kind: Any) -> Any:
@@ -220,21 +292,25 @@ def _declaration(kind: Any) -> Any:
     raise InputError(f"a feature must be ['de', 'us'], bool or (0, 50), for example, not {kind!r}")
 
 
+@_checked
 def close(bandit: str, decision: int) -> Call[None]:
     """Refuse further pieces of a decision."""
     return Call("POST", _of(bandit, f"decisions/{whole('decision', decision, 0)}/close"), None, _nothing)
 
 
+@_checked
 def state(bandit: str) -> Call[BanditState]:
     """Show what is known of every arm."""
     return Call("GET", _of(bandit, "state"), None, build_state)
 
 
+@_checked
 def context_worth(bandit: str) -> Call[ContextWorth]:
     """Show what contexts are worth: reward per decision with and without."""
     return Call("GET", _of(bandit, "contexts"), None, build_context_worth)
 
 
+@_checked
 def explain(bandit: str, decision: int) -> Call[Explanation]:
     """Explain why a decision fell as it did."""
     return Call(
@@ -242,6 +318,7 @@ def explain(bandit: str, decision: int) -> Call[Explanation]:
     )
 
 
+@_checked
 def events(bandit: str, after: int, limit: int) -> Call[EventPage]:
     """Read some of the log, in order."""
     query = f"after={whole('after', after, 0)}&limit={whole('limit', limit, 1)}"

@@ -18,7 +18,8 @@ class ServiceError(Exception):
     status : int
         The HTTP status; 0 where there was no answer.
     kind : str
-        What was wrong, in a word, as in the service's table of problems.
+        What was wrong, in a word, as in the service's table of problems; `unreachable` where there was no
+        answer, `unreadable` where it was none of the service, `redirected` where another address was named.
     """
 
     def __init__(self, status: int, kind: str, detail: str) -> None:
@@ -29,11 +30,14 @@ class ServiceError(Exception):
 
 def error_of(status: int, body: bytes) -> ServiceError:
     """Make the error that a problem document describes."""
+    if 300 <= status < 400:
+        detail = "the service is at another address, which is not followed"
+        return ServiceError(status, "redirected", detail)
     try:
         problem: Any = json.loads(body)
         kind = str(problem["type"]).rpartition(":")[2]
         return ServiceError(status, kind, str(problem["detail"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ServiceError(status, "unreadable", "the answer is not a problem document")
 
 

@@ -78,18 +78,21 @@ class Pair(NamedTuple):
     difference: float
     interval: tuple[float, float]  # holds at all times together
     sequence: list[tuple[int, float, float]]  # the interval after so many closed decisions
+    ahead: tuple[int, int] | None  # the decisions over which the first was shown to pay more on average
+    behind: tuple[int, int] | None  # those over which the second was
 
 
 class Verdict(NamedTuple):
     """What may be said of the arms in play, however often one looks."""
 
-    winner: str | None  # the arm that pays more than every other one in play
-    error: float  # the chance that a winner that is named is ever a false one
+    winner: str | None  # the arm that was shown to pay more than every other one in play
+    error: float  # the chance that a false winner is ever named, in the whole life of a bandit
     contenders: list[str]  # arms that may still be the best
-    retirable: list[str]  # arms of which it is known that another pays at least as much
+    retirable: list[str]  # arms of which it was shown that another pays more
+    changed: list[str]  # arms that have changed places: shown to pay more than another, and later less
     loss_if_stopped: float | None  # about what a decision would lose, were the leader taken now
-    decisions_to_go: int | None
-    time_to_go: float | None  # in rounds or seconds
+    decisions_to_go: tuple[int, int | None] | None  # a guess: how many more must close, from and to
+    time_to_go: tuple[float, float | None] | None  # in rounds or seconds
     reason: str  # why no verdict can be given; empty where one can
     sentence: str
     leader: str | None  # the arm with the largest estimate: not for stopping
@@ -110,6 +113,7 @@ class GuardedArm(NamedTuple):
     excess: float | None  # estimated: how much more than the best other arm in play
     excess_least: float | None  # the same at the least, however often one looks
     worse: bool  # whether it was shown to have more by more than the margin
+    span: tuple[int, int] | None  # the decisions over which that was shown
     retired: bool
 
 
@@ -243,7 +247,7 @@ class Event(NamedTuple):
     """A row of the log; None where a kind of event has no such field."""
 
     seq: int
-    kind: str  # decision, piece, close, add_arm, retire_arm or add_feature
+    kind: str  # decision, piece, close, add_arm or retire_arm
     at: float
     decision: int | None = None
     arm: str | None = None
@@ -254,8 +258,6 @@ class Event(NamedTuple):
     propensity: float | None = None
     cap: float | None = None
     about: Mapping[str, Any] | None = None  # what is known about an arm that was added
-    feature: str | None = None  # the name of a feature that was added, and ...
-    declaration: str | list[str] | list[float] | None = None  # ... what it may be: "bool", levels or a range
     context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
     imported: bool | None = None  # True where a decision or piece comes from an old log
 
@@ -286,7 +288,7 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
             for arm in answer["arms"]]  # fmt: skip
     features = [build(Feature, {**feature, "levels": [build(Level, level) for level in feature["levels"]]})
                 for feature in answer["features"]]  # fmt: skip
-    guardrails = [build(Guardrail, {**rail, "arms": [build(GuardedArm, arm) for arm in rail["arms"]]})
+    guardrails = [build(Guardrail, {**rail, "arms": [_guarded(arm) for arm in rail["arms"]]})
                   for rail in answer["guardrails"]]  # fmt: skip
     alarm = answer["alarm"]
     changed = build(Alarm, {**alarm, "arms": [build(ChangedArm, arm) for arm in alarm["arms"]]})
@@ -313,14 +315,20 @@ def build_events(answer: Mapping[str, Any]) -> EventPage:
     return build(EventPage, {**answer, "events": [build(Event, event) for event in answer["events"]]})
 
 
+def _guarded(arm: Mapping[str, Any]) -> GuardedArm:
+    return build(GuardedArm, {**arm, "span": arm["span"] and tuple(arm["span"])})
+
+
 def _verdict(answer: Mapping[str, Any]) -> Verdict:
     pairs = [
         build(
             Pair,
             pair
-            | {"interval": tuple(pair["interval"]), "sequence": [tuple(one) for one in pair["sequence"]]},
+            | {"interval": tuple(pair["interval"]), "sequence": [tuple(one) for one in pair["sequence"]]}
+            | {name: pair[name] and tuple(pair[name]) for name in ("ahead", "behind")},
         )
         for pair in answer["pairs"]
     ]
     intervals = {name: tuple(ends) for name, ends in answer["intervals"].items()}
-    return build(Verdict, {**answer, "pairs": pairs, "intervals": intervals})
+    to_go = {name: answer[name] and tuple(answer[name]) for name in ("decisions_to_go", "time_to_go")}
+    return build(Verdict, {**answer, **to_go, "pairs": pairs, "intervals": intervals})

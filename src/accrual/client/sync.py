@@ -9,8 +9,8 @@ from typing import Any, TypeVar, Unpack
 import httpx
 
 from . import calls
-from .calls import Call, Piece, PieceOptions
-from .errors import ServiceError, error_of
+from .calls import Call, Piece, PieceOptions, options
+from .errors import InputError, ServiceError, error_of, whole
 from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
 from .retry import AGAIN, pause
 
@@ -39,9 +39,8 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, attempts: int = 5) -> None:
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
-        self._attempts = attempts
+        self._http = httpx.Client(**options(url, key, timeout))
+        self._attempts = whole("attempts", attempts, 1)
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
@@ -105,10 +104,6 @@ class Client:
         """Never choose an arm again."""
         self._send(calls.retire_arm(bandit, name))
 
-    def add_feature(self, bandit: str, name: str, declaration: Any) -> None:
-        """Add a feature: a list of levels, `bool`, or a range, as in `features` when a bandit is made."""
-        self._send(calls.add_feature(bandit, name, declaration))
-
     def close_decision(self, bandit: str, decision: int) -> None:
         """Refuse further pieces of a decision."""
         self._send(calls.close(bandit, decision))
@@ -140,12 +135,15 @@ class Client:
         self.close()
 
     def _send(self, call: Call[T]) -> T:
+        request = call.request()
         attempt = 0
         while True:
+            if self._http.is_closed:
+                raise InputError("this client has been closed")
             attempt += 1
             try:
-                answer = self._http.request(call.method, call.path, json=call.body)
-            except httpx.TransportError as error:
+                answer = self._http.request(**request)
+            except httpx.RequestError as error:
                 if attempt >= self._attempts:
                     raise ServiceError(
                         0, "unreachable", f"no answer: {error or type(error).__name__}"
@@ -153,7 +151,7 @@ class Client:
                 time.sleep(pause(attempt, None))
                 continue
             if answer.is_success:
-                return call.read(answer.json() if answer.content else None)
+                return call.read(answer.status_code, answer.content)
             if answer.status_code not in AGAIN or attempt >= self._attempts:
                 raise error_of(answer.status_code, answer.content)
             time.sleep(pause(attempt, answer.headers.get("retry-after")))

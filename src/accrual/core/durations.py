@@ -15,7 +15,9 @@ _WORDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}  # the unit
 _TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdwy])\s*")
 
 
-def parse_duration(given: str | timedelta, name: str = "window", least: float | None = None) -> float:
+def parse_duration(
+    given: str | timedelta, name: str = "window", least: float | None = None, most: float = math.inf
+) -> float:
     """Read a length of time as seconds.
 
     Parameters
@@ -26,27 +28,31 @@ def parse_duration(given: str | timedelta, name: str = "window", least: float | 
         The name that errors use for it.
     least : float, optional
         The shortest that is accepted, in seconds; anything above 0 unless given.
+    most : float, optional
+        The longest that is accepted, in seconds.
 
     Examples
     --------
     >>> parse_duration("36h"), parse_duration("1.5d"), parse_duration("2w"), parse_duration("1y")
     (129600.0, 129600.0, 1209600.0, 31536000.0)
     """
+    shown = str(given) if isinstance(given, timedelta) else repr(given)
     if isinstance(given, timedelta):
         seconds = given.total_seconds()
     else:
         found = _TEXT.fullmatch(given)
         seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
     if not (math.isfinite(seconds) and (seconds > 0.0 if least is None else seconds >= least)):
-        shown = str(given) if isinstance(given, timedelta) else repr(given)
         raise InputError(
             f"{name} must be a time such as 60d, 12h or 30m (units: s, m, h, d, w, y), not {shown}"
         )
+    if seconds > most:
+        raise InputError(f"{name} must be at most {exact_duration(most)}, not {shown}")
     return seconds
 
 
-def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "window") -> float:
-    """Read a length in a log's unit of time: seconds where it has timestamps, else its own numbers.
+def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
+    """Read a window in a log's unit of time: seconds where it has timestamps, else its own numbers.
 
     Examples
     --------
@@ -55,7 +61,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "
     >>> parse_length(50, timestamps=False)
     50.0
     """
-    bad = f"{name} must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
+    bad = f"window must be a positive number, or with timestamps such as 30d or 12h; not {str(given)!r}"
     text = given if isinstance(given, timedelta) else str(given).strip()
     try:
         value = math.nan if isinstance(text, timedelta) else float(text)
@@ -63,19 +69,19 @@ def parse_length(given: float | str | timedelta, timestamps: bool, name: str = "
         value = math.nan
     if math.isnan(value) and text != "nan":
         try:
-            value = parse_duration(text, name)
+            value = parse_duration(text)
         except InputError:
             raise InputError(bad) from None
         if not timestamps:
             raise InputError(
-                f"{name} {text!r} has a unit, but the log's times are plain numbers: give a number"
+                f"window {text!r} has a unit, but the log's times are plain numbers: give a number"
             )
     if not 0.0 < value < math.inf:
         raise InputError(bad)
     return value
 
 
-def unit_seconds(unit: str, what: str = "unit of age") -> float:
+def unit_seconds(unit: str) -> float:
     """Return the seconds in a unit by its letter.
 
     Examples
@@ -84,7 +90,7 @@ def unit_seconds(unit: str, what: str = "unit of age") -> float:
     604800.0
     """
     if unit not in UNITS:
-        raise unknown(what, unit, UNITS)
+        raise unknown("unit of age", unit, UNITS)
     return UNITS[unit]
 
 

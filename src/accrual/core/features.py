@@ -16,13 +16,10 @@ nothing, None, NaN     NaN; counted as missing        0 for every level; the mid
 =====================  =============================  ================================================
 
 Anything else is refused: a feature that was not declared, a value of another type, an infinite number.
-
-A feature that is added later is the last one, and it is missing in contexts that were stored before.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -39,8 +36,6 @@ VALUE_MOST = 1e50
 UNKNOWN, MISSING, BEYOND = range(3)  # what is counted for each feature
 ODDITIES = ("unknown", "missing", "out of range")
 CONSTANT = "always"
-_NUMBER = 8  # bytes of a stored number
-_MISSING = struct.pack("<d", math.nan)
 
 
 class Encoding(NamedTuple):
@@ -112,18 +107,6 @@ class Features:
         """How many numbers a policy gets for a context, including the constant."""
         return len(self.columns)
 
-    def with_feature(self, name: str, kind: Any) -> Features:
-        """Return these features and one more, which is the last; refuse one that is not valid.
-
-        Examples
-        --------
-        >>> Features({"new": bool}).with_feature("plan", ["free", "paid"]).columns
-        ('always', 'new', 'plan=free', 'plan=paid')
-        """
-        if name in self.kinds:
-            raise InputError(f"there is a feature {name!r} already; give the new one another name")
-        return Features({**self.kinds, name: kind})
-
     def written(self) -> dict[str, Any]:
         """Return what `read` takes, in JSON's types."""
         return {name: "bool" if kind is bool else list(kind) for name, kind in self.kinds.items()}
@@ -161,7 +144,7 @@ class Features:
         if kind is bool and (given is bool or given is np.bool_):
             return 1.0 if value else 0.0
         if (given is float or given is int) and type(kind) is tuple and -VALUE_MOST <= value <= VALUE_MOST:
-            return float(value)
+            return float(value) + 0.0  # 0.0 for -0.0: they are one number
         if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
             return math.nan
         if kind is bool:
@@ -170,7 +153,7 @@ class Features:
             if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
                 raise InputError(f"the feature {name!r} must be a number, not {value!r}")
             if -VALUE_MOST <= value <= VALUE_MOST:
-                return float(value)
+                return float(value) + 0.0
             raise InputError(
                 f"the feature {name!r} must be a number of at most {VALUE_MOST:g} in size, not {value!r}"
             )
@@ -192,48 +175,13 @@ class Features:
 
     def read_back_bytes(self, stored: bytes) -> dict[str, Any]:
         """Do what `read_back` does for a context as a store keeps it: 8 bytes per number, little-endian."""
-        return self.read_back(struct.unpack(f"<{len(self)}d", padded(stored, len(self))))
+        return self.read_back(struct.unpack(f"<{len(self)}d", stored))
 
     def seen(self, stored: Sequence[float] | Floats) -> Floats:
         """Return the numbers that a policy gets for a stored context."""
         x = np.zeros(self.width)
         encode(self.encoding, np.array(stored, np.float64), x)
         return x
-
-
-def padded(stored: bytes, features: int) -> bytes:
-    """Return a context as a store keeps it, with missing values for the last features that it lacks.
-
-    Examples
-    --------
-    >>> len(padded(bytes(8), 3)), padded(bytes(8), 1) == bytes(8)
-    (24, True)
-    """
-    return stored + _MISSING * (features - len(stored) // _NUMBER)
-
-
-def feature_bytes(name: str, kind: Any) -> bytes:
-    """Return an added feature as a store keeps it: JSON of its name and what it may be.
-
-    Examples
-    --------
-    >>> feature_bytes("visits", (0, 50)), feature_of(feature_bytes("visits", (0, 50)))
-    (b'{"visits": [0.0, 50.0]}', ('visits', (0.0, 50.0)))
-    """
-    return json.dumps(Features({name: kind}).written()).encode()
-
-
-def feature_of(declared: bytes) -> tuple[str, Any]:
-    """Return the name of a feature and what it may be, from the result of `feature_bytes`."""
-    ((name, kind),) = Features.read(json.loads(declared)).kinds.items()
-    return name, kind
-
-
-def all_features(founding: Features, added: Sequence[bytes]) -> Features:
-    """Return the features that a bandit was made with, followed by those that were added later."""
-    for declared in added:
-        founding = founding.with_feature(*feature_of(declared))
-    return founding
 
 
 _HINT = "for example {'country': ['de', 'us'], 'new': bool, 'visits': (0, 50)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +17,17 @@ try:
 except ImportError:  # such as on Windows, where files are not locked: start each program only once there
     fcntl = None  # type: ignore[assignment]
 
+# Text that spreadsheets take for a formula, also behind spaces, behind controls and in full-width letters.
+_FORMULA = re.compile(r"[\s\x00-\x1f\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], private: bool = False) -> Iterator[Path]:
     """Yield a path to write to; if the block ends without an error, that file replaces `path`.
 
     The temporary file lies beside `path`, because a rename is atomic only within one file system. It keeps
-    the ending of `path`, which decides a picture's format. After an error, it is deleted.
+    the ending of `path`, which decides a picture's format. After an error, it is deleted. With `private`, the
+    temporary file exists already, and only its owner may read and write it.
 
     Examples
     --------
@@ -39,6 +44,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     # Two machines that share the folder may have the same process number.
     partial = target.with_name(f".{target.stem}.{os.urandom(8).hex()}.part{target.suffix}")
     try:
+        if private:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield partial
         partial.replace(target)
     finally:
@@ -48,7 +55,27 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def write_csv(path: str | os.PathLike[str], rows: Iterable[Iterable[Any]]) -> None:
     """Write rows, the head first, as a CSV file; it appears whole or not at all."""
     with replacing(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+        csv.writer(file, lineterminator="\n").writerows([csv_cell(value) for value in row] for row in rows)
+
+
+def csv_cell(value: Any) -> Any:
+    """Return a value for a cell of a CSV file: text that a spreadsheet would run gets an apostrophe.
+
+    Examples
+    --------
+    >>> csv_cell("jazz"), csv_cell(" =1+1"), csv_cell("-0.5"), csv_cell(-0.5)
+    ('jazz', "' =1+1", '-0.5', -0.5)
+    """
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\r", "\n")  # Python writes a lone \r without quotes, and readers begin a row there
+    if not _FORMULA.match(value):
+        return value
+    try:
+        float(value)
+        return value
+    except ValueError:
+        return f"'{value}"
 
 
 def try_lock(descriptor: int) -> bool:

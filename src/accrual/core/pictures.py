@@ -33,7 +33,6 @@ _LINES: dict[str, dict[str, Any]] = {
     "GroupKLUCB": {"color": "#0072B2", "linewidth": 2.2},
     "AgeIMED": {"color": "#0072B2", "linewidth": 2.4},
     "AgeTS": {"color": "#D55E00"},
-    "AgeKL": {"color": "#009E73"},
     "AgeUCB": {"color": "#CC79A7"},
     "TPUCBFRG": {"color": "#117733"},
     "KLUCB": {"color": "#999933"},

@@ -20,7 +20,16 @@ from accrual.core.errors import InputError, whole
 from accrual.core.jit import kernel
 from accrual.core.random import REWARDS, uniforms
 from accrual.engine.law_kernels import LawArrays, PackedLaws, pack
-from accrual.policies.base import Feedback, Function, Functions, Moment, Policy, no_refresh
+from accrual.policies.base import (
+    Feedback,
+    Function,
+    Functions,
+    Moment,
+    Policy,
+    check_indices,
+    mark_lost,
+    no_refresh,
+)
 from accrual.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -80,6 +89,7 @@ class PolicyPlayer:
         choosing = self._params._replace(cap=np.where(playing, self._params.cap, 0.0))
         chosen = np.zeros(batch, np.int64)
         self._choose(self._params, choosing, self.stats, playing, self._made, self._key, chosen)
+        check_indices(self._policy.label, self.stats.pulls)
         self._made += batch
         return chosen
 
@@ -120,6 +130,9 @@ def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]
                 for k in range(count):
                     if playing[k]:
                         value = index(choosing, stats, k, moment)
+                        if np.isnan(value):
+                            mark_lost(stats, k, round_)
+                            return
                         if choice < 0 or value > best:
                             best = value
                             choice = k

@@ -25,7 +25,16 @@ from accrual.engine.context_draws import (
     power_of,
 )
 from accrual.engine.fast_loop import Checkpoints
-from accrual.policies.base import Feedback, Function, Functions, Moment, Policy, no_refresh
+from accrual.policies.base import (
+    Feedback,
+    Function,
+    Functions,
+    Moment,
+    Policy,
+    check_indices,
+    mark_lost,
+    no_refresh,
+)
 from accrual.policies.contexts import params_of, with_contexts
 from accrual.problems.contexts import ContextualProblem
 
@@ -93,6 +102,7 @@ class ContextualChain:
             plan.params, self.stats, plan.world, plan.reader, self.memory, visits, span, marks,
         )  # fmt: skip
         self._loop = machine_code(self._loop)
+        check_indices(plan.policy.label, self.stats.pulls)
         self._last = length
         return self.memory.arms[window : window + length]
 
@@ -175,6 +185,9 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
                     if value > best:
                         best = value
                         choice = k
+                    elif np.isnan(value):
+                        mark_lost(stats, k, start + i)
+                        return
             stats.pulls[choice] += 1
             memory.arms[row] = choice
             memory.regret[0] += visits.best[i] - visits.means[i, choice]

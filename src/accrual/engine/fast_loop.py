@@ -20,7 +20,16 @@ from accrual.core.progress import Progress
 from accrual.core.random import floor_coin
 from accrual.engine.feed import Feed, RunFeed
 from accrual.engine.law_kernels import PackedLaws
-from accrual.policies.base import Feedback, Function, Functions, Moment, Policy, no_refresh
+from accrual.policies.base import (
+    Feedback,
+    Function,
+    Functions,
+    Moment,
+    Policy,
+    check_indices,
+    mark_lost,
+    no_refresh,
+)
 from accrual.policies.floor import Shares, drawn, shares_of
 from accrual.problems.problem import Problem
 
@@ -115,6 +124,7 @@ class Chain:
             (start, length, *self._key), marks,
         )  # fmt: skip
         self._loop = machine_code(self._loop)
+        check_indices(plan.policy.label, self.stats.pulls)
         self._last = length
         return arms[window : window + length]
 
@@ -170,11 +180,18 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
                 if choice >= count:
                     choice = 0
                     best = -np.inf
+                    lost = 0
                     moment = Moment(start + i, feed.log[i], seed, run)
                     survey(params, stats, moment)
                     for k in range(count):
                         values[k] = index(params, stats, k, moment)
                         best = max(best, values[k])
+                        lost += values[k] != values[k]
+                    if lost > 0:
+                        for k in range(count):
+                            if np.isnan(values[k]):
+                                mark_lost(stats, k, start + i)
+                        return
                     # Looking for the best afterwards keeps guesses about it out of the loop above.
                     while choice < count - 1 and values[choice] != best:
                         choice += 1

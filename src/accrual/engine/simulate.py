@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 DEVICES = ("cpu", "cuda")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study)
     problem: Problem | ChangingProblem | ContextualProblem,
     policies: Policies,
     horizon: int,
@@ -58,6 +58,7 @@ def simulate(
     device : {"cpu", "cuda"}
         "cuda" plays all runs at once on one NVIDIA GPU (``pip install 'accrual[cuda]'``). The draws
         are the same; a GPU rounds some sums differently, so single runs may differ in the end.
+        Problems with contexts and problems that change are played on the CPU only.
     checkpoints : int or sequence of int
         At how many rounds, evenly spaced, to record the regret, or at which (`log_rounds` makes
         a good list for a log axis). Memory grows with this, not with the horizon.
@@ -91,12 +92,7 @@ def simulate(
         if isinstance(problem, ContextualProblem):
             visited = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
             job = context_loop.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
-            if device == "cuda":
-                from accrual.engine.cuda import play as play_contexts
-
-                regret, pulls = play_contexts(job, shown)
-            else:
-                regret, pulls = fast_loop.play(job, context_loop.ContextualRun, workers, shown)
+            regret, pulls = fast_loop.play(job, context_loop.ContextualRun, workers, shown)
         elif isinstance(problem, ChangingProblem):
             _refuse_contextual(labelled)
             work = changing_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
@@ -154,14 +150,21 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
 
 def _check_problem(problem: Any, device: str) -> None:
     """Refuse what is no problem, saying what would be one, and a device that cannot play it."""
-    if device not in DEVICES:
-        raise unknown("device", device, DEVICES)
-    if isinstance(problem, ChangingProblem) and device == "cuda":
-        raise InputError("a problem that changes is played on the CPU; leave out device='cuda'")
+    check_device(problem, device)
     if isinstance(problem, type) or not hasattr(problem, "caps"):
         shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
         hint = "; its method to_problem makes one" if hasattr(problem, "to_problem") else ""
         raise InputError(f"problem must be a Problem, such as ac.paper.setting1(), not {shown}{hint}")
+
+
+def check_device(problem: Any, device: str) -> None:
+    """Refuse a device that does not exist, or that cannot play `problem`."""
+    if device not in DEVICES:
+        raise unknown("device", device, DEVICES)
+    if device == "cuda" and isinstance(problem, ContextualProblem):
+        raise InputError("a problem with contexts is played on the CPU, not on device 'cuda'")
+    if device == "cuda" and isinstance(problem, ChangingProblem):
+        raise InputError("a problem that changes is played on the CPU, not on device 'cuda'")
 
 
 def _runs(runs: int | range) -> range:

@@ -26,7 +26,7 @@ from accrual.logs.fitted import Fitted
 from accrual.logs.log import open_log
 from accrual.logs.tables import Log
 from accrual.policies.base import Policy
-from accrual.policies.catalog import parse
+from accrual.policies.catalog import DEFAULT, parse
 from accrual.runs.cells import gather_results
 from accrual.runs.runner import Local, run_cells
 
@@ -49,7 +49,8 @@ def compare(
         What was fitted, the ``problem.json`` that has it, or a log: one table, a pair of decisions and
         pieces, or what `accrual.open_log` gives.
     policies : sequence of str or Policy
-        AgeIMED, AgeTS, TPUCBFRG with the fitted spread and DelayedUCB1 unless given.
+        AgePrior, AgeIMED, AgeTS, TPUCBFRG with the fitted spread and DelayedUCB1 unless given. AgePrior, a
+        bandit's default, is always there.
     runs : int
         Every two share means of the arms, drawn from what the log leaves possible.
     horizon : int, optional
@@ -72,7 +73,7 @@ def compare(
     >>> found.setup.possible.signal.found
     False
     >>> list(found.table().index)
-    ['AgeIMED', 'DelayedUCB1']
+    ['AgePrior', 'DelayedUCB1']
     """
     setup = set_up(_fitted(source), rate, seed)
     compared = comparison_policies(setup, policies)
@@ -129,7 +130,7 @@ def compare_by_context(
 
 def replay(
     log: Source,
-    policy: str | Policy | Mapping[str, float] | Sequence[str | Policy | Mapping[str, float]] = "AgeIMED",
+    policy: str | Policy | Mapping[str, float] | Sequence[str | Policy | Mapping[str, float]] = DEFAULT,
     uniform: bool = False,
     method: Method = "rejection",
     window: float | str | None = None,
@@ -144,8 +145,8 @@ def replay(
     log : path, data frame, pair of them, or Log
         One table, a pair of decisions and pieces, or what `accrual.open_log` gives.
     policy : str, Policy, mapping, or a list of them
-        One that learns, such as ``"AgeIMED"``; or a fixed one: ``"always jazz"``, or the share of each arm,
-        ``{"jazz": 0.7, "rock": 0.3}``.
+        One that learns, such as ``"AgePrior"``, the default; or a fixed one: ``"always jazz"``, or the
+        share of each arm, ``{"jazz": 0.7, "rock": 0.3}``.
     uniform : bool
         Whether every arm had the same chance; otherwise the log must have propensities.
     method : {"rejection", "weighting", "doubly robust"}

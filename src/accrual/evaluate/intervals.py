@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from accrual.core.interval import Interval
+from accrual.core.interval import Interval, confined
 
 _LOW, _HIGH = 0.025, 0.975
 Z = float(special.ndtri(_HIGH))
@@ -21,7 +21,8 @@ def within(
 
     The standard error is read as a number of equal payments that would be as uncertain; the interval
     is the one that Jeffreys' prior gives for so many: gamma without an upper end, beta with one.
-    With many payments that is the normal interval.
+    With many payments that is the normal interval. An estimate that lies beyond what is possible has the
+    possible part of its normal interval.
 
     Parameters
     ----------
@@ -56,8 +57,9 @@ def within(
         return Interval(value, least + float(min(low, inner)), least + float(max(high, inner)))
     width = most - least
     share = min(max((value - least) / width, 0.0), 1.0)
-    varied = 0.0 < share < 1.0 and error > 0.0
-    payments = min(share * (1.0 - share) / (error / width) ** 2, 1e12) if varied else min(size, 1e12)
+    if error > 0.0 and not least < value < most:
+        return confined(Interval(value, value - Z * error, value + Z * error), least, most, size)
+    payments = min(share * (1.0 - share) / (error / width) ** 2 if error > 0.0 else size, 1e12)
     a, b = payments * share + 0.5, payments * (1.0 - share) + 0.5
     low, high = special.betaincinv(a, b, [_LOW, _HIGH])
     low = 0.0 if share == 0.0 else min(float(low), share)

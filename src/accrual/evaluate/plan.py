@@ -23,7 +23,16 @@ from accrual.core.random import floor_coin, pair
 from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
 from accrual.engine.feed import RunFeed
 from accrual.engine.law_kernels import PackedLaws, pack
-from accrual.live.watch import BETS, ERROR, WEIGHTS, Evidence, find_beaten, no_evidence, score
+from accrual.live.watch import (
+    BETS,
+    WEIGHTS,
+    Evidence,
+    bound_of,
+    comparison_error,
+    find_beaten,
+    no_evidence,
+    score,
+)
 from accrual.logs.fitted import Fitted
 from accrual.policies.base import Policy
 from accrual.policies.floor import Shares, drawn, propensity, shares_of
@@ -76,7 +85,7 @@ def trials(
     horizon: int,
     runs: int = 100,
     seed: int = 0,
-    error: float = 0.05,
+    error: float = comparison_error(0),
     jobs: int | None = None,
 ) -> Trials:
     """Play `problem` with a floor on traffic, and look for a verdict in every round.
@@ -89,7 +98,8 @@ def trials(
         The share of decisions whose arm is drawn at random.
     horizon, runs, seed : int
     error : float
-        The chance of a false winner that is accepted.
+        The chance of a false winner that is accepted: what the first comparison of a bandit may
+        spend, unless given.
     jobs : int, optional
         Threads; all cores unless given.
 
@@ -346,14 +356,10 @@ def _line(tables: Floats, cap: float, arms: int, floor: float, difference: float
     """Play tests with one floor until each has a verdict or is too long."""
     shares = even_shares(arms, floor)
     cost = 1000.0 * floor * (arms - 1) / arms * difference
-    unit = float(shares.least.min()) / cap
+    unit, bound = float(shares.least.min()) / cap, bound_of(arms, comparison_error(0))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         named = np.array(
-            list(
-                pool.map(
-                    lambda run: _test(shares, tables, (unit, arms / ERROR, 0.5 * cap), run), range(_RUNS)
-                )
-            )
+            list(pool.map(lambda run: _test(shares, tables, (unit, bound, 0.5 * cap), run), range(runs)))
         )
     half, most = (
         float(np.quantile(np.where(named > 0, named, np.inf), q, method="higher")) for q in (0.5, 0.8)

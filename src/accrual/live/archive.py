@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from accrual.core.durations import exact_duration, parse_duration
+import math
+
+from accrual.core.durations import UNITS, exact_duration, parse_duration
 from accrual.core.errors import InputError, unknown
+from accrual.live.clock import SteadyClock
 from accrual.store.base import ARCHIVED, ERASE_AT, BanditRow, Store, StoreDamaged, may_be_erased
 
 GRACE = "7d"  # unless another is given
 GRACE_LEAST = 3600.0  # seconds: long enough for every worker to notice, and for a person
+GRACE_MOST = 100 * UNITS["y"]  # seconds: what is to be kept for longer is archived
 
 
 def archive(store: Store, name: str) -> BanditRow:
     """Put a bandit away: nobody can open it until it is restored, and all that it has stays.
+
+    A bandit that was to be erased is kept too.
 
     Examples
     --------
@@ -28,9 +34,9 @@ def archive(store: Store, name: str) -> BanditRow:
     ['jazz', 'rock']
     """
     row = _found(store, name)
-    if ARCHIVED in row.config:
+    if ARCHIVED in row.config and ERASE_AT not in row.config:
         return row
-    return store.amend(row.number, {ARCHIVED: store.clock()})
+    return store.amend(row.number, {ARCHIVED: row.config.get(ARCHIVED, store.clock()), ERASE_AT: None})
 
 
 def restore(store: Store, name: str) -> BanditRow:
@@ -38,20 +44,37 @@ def restore(store: Store, name: str) -> BanditRow:
     return store.amend(_found(store, name).number, {ARCHIVED: None, ERASE_AT: None})
 
 
-def delete(store: Store, name: str, grace: str = GRACE) -> BanditRow:
-    """Archive a bandit, and have it erased for good once a time such as ``"7d"`` has passed."""
+def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | None = None) -> BanditRow:
+    """Archive a bandit, and have it erased for good once a time such as ``"7d"`` has passed.
+
+    Parameters
+    ----------
+    store : Store
+    name : str
+    grace : str
+    clock : SteadyClock, optional
+        That of a process that lives on: while its time has leapt, a `StoreError` is raised.
+    """
     row = _found(store, name)
-    seconds = parse_duration(grace, "grace")
+    seconds = parse_duration(grace, "grace", most=GRACE_MOST)
     if seconds < GRACE_LEAST:
         raise InputError(f"grace must be at least {exact_duration(GRACE_LEAST)}, not {grace!r}")
-    now = store.clock()
+    now = store.clock() if clock is None else clock(-math.inf)
     return store.amend(row.number, {ARCHIVED: row.config.get(ARCHIVED, now), ERASE_AT: now + seconds})
 
 
-def erase_due(store: Store) -> list[str]:
-    """Erase the deleted bandits whose time has come; return their names."""
+def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
+    """Erase the deleted bandits whose time has come; return their names.
+
+    Parameters
+    ----------
+    store : Store
+    clock : SteadyClock, optional
+        That of a process that lives on: while its time has leapt, a `StoreError` is raised and nothing is
+        erased.
+    """
     erased = []
-    now = store.clock()
+    now = store.clock() if clock is None else clock(-math.inf)
     for name in store.names():
         try:
             row = store.find(name)

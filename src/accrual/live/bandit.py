@@ -7,16 +7,17 @@ import secrets
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, Protocol, Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.features import Features
 from accrual.core.random import RUN_MOST
-from accrual.live.added_features import add_feature
 from accrual.live.archive import refuse_archived
+from accrual.live.clock import clock_of
 from accrual.live.commit import ArmWatch, Ask, Commits, Decide, salt_of
 from accrual.live.config import (
     Config,
@@ -34,8 +35,7 @@ from accrual.live.config import (
 from accrual.live.context_worth import ContextWorth, context_worth
 from accrual.live.contexts import about_bytes, stored_contexts
 from accrual.live.explain import Explanation, decision_to_explain, explain
-from accrual.live.fork import refuse_in_children
-from accrual.live.ledger import Decision
+from accrual.live.ledger import ArmNames, Decision
 from accrual.live.log_follower import LogFollower
 from accrual.live.prior import imported
 from accrual.live.request_checks import (
@@ -47,7 +47,7 @@ from accrual.live.request_checks import (
     is_finite,
     refuse_decisions_after_arms,
 )
-from accrual.live.state import BanditState, Observer
+from accrual.live.state import BanditState, LedgerView, Observer, view_of
 from accrual.policies.base import Policy
 from accrual.store.backends import open_store
 from accrual.store.base import (
@@ -90,6 +90,27 @@ def _opened(store: str | Store | None) -> tuple[Store, bool]:
     return store, False
 
 
+def given_config(
+    arms: Sequence[str] | Mapping[str, float],
+    window: int | str | timedelta,
+    groups: int | None,
+    policy: Policy | str | None,
+    name: str,
+    options: Options,
+) -> Config:
+    """Return the configuration that a user gives, if a bandit can have it."""
+    only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
+    check_times(options)
+    seed = options.get("seed", secrets.randbelow(RUN_MOST))
+    given = checked(
+        arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
+        options.get("features"),
+    )  # fmt: skip
+    given = with_guardrails(with_limits(given, options, name), options.get("guardrails"))
+    name_of("a bandit", name)
+    return with_about(given, options)
+
+
 def found_or_created(store: Store, name: str, given: Config, options: Options) -> tuple[BanditRow, Config]:
     """Return the bandit of this name, made if there is none, and its configuration.
 
@@ -102,6 +123,12 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
         if "prior" in options:
             now, given, history = imported(options["prior"], given, now)
         row = _created(store, name, given, now, history)
+    return row, stored_config(store, row, given, options)
+
+
+def stored_config(store: Store, row: BanditRow, given: Config, options: Options) -> Config:
+    """Return the configuration of a bandit in the store; complain if it was made with another than given."""
+    name = row.name
     refuse_archived(row)
     if "prior" in options and not (row.config.get("imported") or row.config.get("old_arms")):
         raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
@@ -113,9 +140,9 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
             for arm in store.arms(row.number)
             if not arm.retired
         ]
-        compare(name, given, row.config, playing, store.features(row.number))
+        compare(name, given, row.config, playing)
         given = with_limits(read(row.config, given.policy, name), options, name)
-    return row, given
+    return given
 
 
 def _first_time(clock: Callable[[], float]) -> float:
@@ -137,87 +164,9 @@ def _created(store: Store, name: str, given: Config, now: float, history: Sequen
         return row
 
 
-# The time of day, unless the clock has leapt: then nothing is stored.
-#
-# Time in a log never goes back. Were one event stored with a time a year ahead, all that came after it would
-# have that time too, for a year.
+# Keeping up with other workers: one thread for each store folds what they write, as they write it.
 
-LEAP = 3600.0  # seconds: a clock may be put right by as much while it is in use
-
-
-def _elapsed() -> float:
-    """Return seconds since some moment, which cannot be set; on Linux they go on while the machine sleeps."""
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)
-
-
-class SteadyClock:
-    """Gives the time, or a `StoreError` while it differs by more than an hour from what has elapsed.
-
-    Parameters
-    ----------
-    source : callable
-        Gives the time in seconds since 1970.
-    elapsed : callable
-        Gives the seconds since some moment.
-
-    Examples
-    --------
-    >>> now = [1000.0, 1001.0, 31_537_001.0, 1003.0]
-    >>> clock = SteadyClock(lambda: now.pop(0), elapsed=lambda: 0.0)
-    >>> clock(0.0), clock(0.0)
-    (1000.0, 1001.0)
-    >>> clock(0.0)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    accrual.store.base.StoreError: the clock has leapt ahead by 365 days, 0:00:00; ...
-    >>> clock(0.0)  # it was put right
-    1003.0
-    """
-
-    def __init__(self, source: Callable[[], float], elapsed: Callable[[], float] = _elapsed) -> None:
-        self._source = source
-        self._elapsed = elapsed
-        self._last: tuple[float, float] | None = None
-        self._lock = threading.Lock()
-
-    def __call__(self, last: float) -> float:
-        """Return the time; `last` is that of the log's last event."""
-        with self._lock:
-            now, elapsed = float(self._source()), self._elapsed()
-            before, then = self._last or (now, elapsed)
-            leap = now - before - (elapsed - then)
-            if abs(leap) > LEAP:
-                way = "ahead" if leap > 0 else "back"
-                raise StoreError(
-                    f"the clock has leapt {way} by {_span(leap)}; nothing is stored until it is put right, "
-                    "or, if it is right now, this process is started again"
-                )
-            if last - now > LEAP:
-                raise StoreError(
-                    f"the last event of the log is {_span(last - now)} ahead of the clock, so one of them is "
-                    "wrong; put the clock right, or go back to before that event: accrual db recover --until"
-                )
-            self._last = (now, elapsed)
-            return now
-
-
-def _span(seconds: float) -> timedelta:
-    return timedelta(seconds=round(abs(seconds)))
-
-
-def clock_of(store: Store, rounds: bool, own: Callable[[], float] | None) -> Callable[[float], float]:
-    """Return a bandit's clock, which is told the time of the last event: a user's own, or else the store's.
-
-    One that counts rounds has none: its log gives the time.
-    """
-    if rounds:
-        return lambda last: 0.0
-    return SteadyClock(store.clock) if own is None else lambda last: own()
-
-
-# Keeping up with other workers: a thread that folds what they write, as they write it.
-
-_WAIT = 0.3  # seconds that it waits for events at a time; it stops within as many
+_WAIT = 0.5  # seconds that it waits for events at a time
 
 log = logging.getLogger("accrual.live")
 
@@ -229,59 +178,142 @@ class Staleness(NamedTuple):
     seconds: float  # since all that was in the log had been folded; 0 if all is
 
 
-class CatchUpThread:
-    """Folds a bandit's log as it grows, until it is stopped.
+class Folding(Protocol):
+    """A bandit, as far as following its log goes."""
+
+    @property
+    def position(self) -> int:
+        """How far its log has been folded."""
+
+    def catch_up(self) -> int:
+        """Fold the rest."""
+
+
+class Followed:
+    """A bandit whose log is followed. It does not keep the bandit in memory.
 
     Parameters
     ----------
-    store : Store
-    bandit : int
-        Its number in the store.
-    position : callable
-        Gives how far the log has been folded.
-    catch_up : callable
-        Folds the rest.
+    number : int
+        The bandit's number in the store.
+    bandit : Folding
     """
 
-    def __init__(
-        self, store: Store, bandit: int, position: Callable[[], int], catch_up: Callable[[], int]
-    ) -> None:
+    def __init__(self, number: int, bandit: Folding) -> None:
+        self.number = number
+        self.bandit = weakref.ref(bandit)
+        self.abreast = time.monotonic()  # when all that was in the log had last been folded
+
+    def position(self) -> int:
+        bandit = self.bandit()
+        return 0 if bandit is None else bandit.position
+
+    def catch_up(self) -> None:
+        bandit = self.bandit()
+        if bandit is not None:
+            looked = time.monotonic()
+            bandit.catch_up()  # which ends when there is no more
+            self.abreast = looked
+
+
+class CatchUpThread:
+    """Folds the logs of all followed bandits of a store as they grow: one thread, one query for all.
+
+    It begins with the first bandit and ends with the last. Get it by `follow`.
+    """
+
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._bandit = bandit
-        self._position = position
-        self._catch_up = catch_up
-        self._abreast = time.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"follow-{bandit}", daemon=True)
-        self._thread.start()
+        self._followed: set[Followed] = set()
+        self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
 
-    def _follow(self) -> None:
-        while not self._stop.is_set():
+    def _run(self) -> None:
+        while True:
+            with _CHANGING:
+                self._followed = {one for one in self._followed if one.bandit() is not None}
+                if not self._followed:
+                    _THREADS.pop(self._store, None)
+                    return
+                followed = list(self._followed)
             try:
-                if self._store.wait(self._bandit, self._position(), _WAIT):
-                    looked = time.monotonic()
-                    self._catch_up()  # which ends when there is no more
-                    self._abreast = looked
-                else:
-                    self._abreast = time.monotonic()
+                self._look(followed)
             except StoreClosed:
+                with _CHANGING:
+                    _THREADS.pop(self._store, None)
                 return
+            except StoreError:  # as below
+                time.sleep(_WAIT)
+            except Exception:
+                log.exception("following logs failed; it is tried again")
+                time.sleep(_WAIT)
+
+    def _look(self, followed: Sequence[Followed]) -> None:
+        """Wait for events of these bandits, and fold them."""
+        begun, failed = time.monotonic(), False
+        behind = self._store.wait(_positions(followed), _WAIT)
+        for one in followed:
+            if one not in self._followed:  # it has been closed meanwhile
+                continue
+            if one.number not in behind:
+                one.abreast = begun
+                continue
+            try:
+                one.catch_up()
+            except StoreClosed:
+                raise
             except StoreError:  # out of reach for now; the staleness says so
-                self._stop.wait(_WAIT)
-            except Exception:  # whatever it is, the next events are to be folded too
-                log.exception("following a log failed; it is tried again", extra={"bandit": self._bandit})
-                self._stop.wait(_WAIT)
+                failed = True
+            except Exception:  # whatever it is, the other bandits are to be followed too
+                log.exception("following a log failed; it is tried again", extra={"bandit": one.number})
+                failed = True
+        if failed:
+            time.sleep(_WAIT)
 
-    def staleness(self) -> Staleness:
-        """Ask the store where the log ends, and return how far behind it this worker is now."""
-        behind = max(self._store.head(self._bandit) - self._position(), 0)
-        return Staleness(behind, time.monotonic() - self._abreast if behind else 0.0)
+    def leave(self, one: Followed) -> None:
+        """Follow a bandit no longer. A fold that is under way goes on to its end."""
+        with _CHANGING:
+            self._followed.discard(one)
 
-    def stop(self) -> None:
-        """End the thread."""
-        self._stop.set()
-        with suppress(RuntimeError):  # called by the thread itself
-            self._thread.join(2 * _WAIT)
+
+_CHANGING = threading.Lock()  # held while the threads, or what they follow, change
+_THREADS: dict[Store, CatchUpThread] = {}
+
+
+def follow(store: Store, number: int, bandit: Folding) -> tuple[CatchUpThread, Followed]:
+    """Begin to follow a bandit's log; return the store's thread, and what it follows."""
+    one = Followed(number, bandit)
+    with _CHANGING:
+        thread = _THREADS.get(store)
+        if thread is None:
+            thread = _THREADS[store] = CatchUpThread(store)
+        thread._followed.add(one)
+        if not thread._thread.is_alive():
+            thread._thread.start()
+    return thread, one
+
+
+def staleness(store: Store, followed: Sequence[Followed]) -> list[Staleness]:
+    """Ask the store where the logs end, once for all, and return how far behind them each bandit is now."""
+    positions = [one.position() for one in followed]
+    behind = store.wait(_positions(followed), 0.0) if followed else {}
+    now = time.monotonic()
+    events = [
+        max(behind.get(one.number, 0) - position, 0)
+        for one, position in zip(followed, positions, strict=True)
+    ]
+    return [
+        Staleness(count, now - one.abreast if count else 0.0)
+        for one, count in zip(followed, events, strict=True)
+    ]
+
+
+def _positions(followed: Sequence[Followed]) -> dict[int, int]:
+    """Return how far each log has been folded by every bandit object that follows it."""
+    positions: dict[int, int] = {}
+    for one in followed:
+        position = one.position()
+        positions[one.number] = min(position, positions.get(one.number, position))
+    return positions
 
 
 Length = float | str | timedelta  # a window: rounds, or a time
@@ -342,16 +374,7 @@ class Bandit:
         name: str = "bandit",
         **options: Unpack[Options],
     ) -> None:
-        only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
-        check_times(options)
-        seed = options.get("seed", secrets.randbelow(RUN_MOST))
-        given = checked(
-            arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
-            options.get("features"),
-        )  # fmt: skip
-        given = with_guardrails(with_limits(given, options, name), options.get("guardrails"))
-        given = with_about(given, options)
-        name_of("a bandit", name)
+        given = given_config(arms, window, groups, policy, name, options)
         with opened_store(store) as (place, owned):
             row, given = found_or_created(place, name, given, options)
             self._start(place, owned, row, given, options)
@@ -399,13 +422,12 @@ class Bandit:
         skew = 0.0 if given.rounds else float(options.get("skew", _SKEW))
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
-        self._names = [arm.name for arm in store.arms(row.number)]
+        self._name = ArmNames(store, row.number)
         watch = ArmWatch(row.name, given.guardrails, self._follower.ledger, self._name)
         self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, watch)
-        self._checks = AskChecks(given, self._follower, self._commits.turn)
+        self._checks = AskChecks(given, self._follower, self._commits.turn, self._name)
         self._observer = Observer(store, row.number, given, self._follower)
-        self._catch_up_thread: CatchUpThread | None = None
-        refuse_in_children(self)
+        self._following: tuple[CatchUpThread, Followed] | None = None
         if owned and store.shared:
             self.follow()
 
@@ -571,6 +593,8 @@ class Bandit:
         sound = [
             ask if pieces_checked and isinstance(ask, NewPiece) else self._checks.ask(ask) for ask in asks
         ]
+        if AddArm in set(map(type, sound)):
+            self._checks.new_arms(sound)
         if len(sound) > 1:
             refuse_decisions_after_arms(sound)
         return self._commits.submit(sound) if sound else []
@@ -594,7 +618,8 @@ class Bandit:
         """Add an arm, which takes its turn: one of any K decisions in a row, K the arms in play.
 
         That holds until its first decision has finished a group of the policy's (its window, where the
-        policy has none); from then on the policy chooses.
+        policy has none); from then on the policy chooses. By adding, a bandit comes to at most 1,000 arms,
+        with those that have retired.
 
         Parameters
         ----------
@@ -607,8 +632,8 @@ class Bandit:
         about : mapping, optional
             What is known about it, where the bandit has `arm_features`.
         """
-        arm = self._checks.ask(AddArm(name, cap, self._config.own_window(window), self.about(about)))
-        (answer,) = self._commits.submit((arm,))
+        arm = AddArm(name, cap, self._config.own_window(window), self.about(about))
+        (answer,) = self.submit((arm,))
         if answer.status is Status.CONFLICT:
             raise InputError(f"there has been an arm {name!r} already, with another cap, window or features")
 
@@ -623,19 +648,14 @@ class Bandit:
             raise unknown("arm", name, names)
         self._commits.submit((RetireArm(names.index(name)),))
 
-    def add_feature(self, name: str, declaration: Any) -> bool:
-        """Add a feature, which is missing in all decisions so far; what was learned stays.
-
-        Return False if there is this very feature already. The declaration is as in `features` when a
-        bandit is made: a list of levels, `bool`, or the two ends of a range.
-        """
-        return add_feature(self._commits, self._follower, name_of("a feature", name), declaration)
-
     def state(self) -> BanditState:
         """Return what is known of every arm."""
+        return self._observer.state(self.name, self._name, self._look)
+
+    def _look(self) -> LedgerView:
         with self._commits.turn:
             self._commits.settle()
-            return self._observer.state(self.name, self._name)
+            return view_of(self._follower)
 
     def context_worth(self) -> ContextWorth:
         """Return what contexts are worth: reward per decision with and without, by closed decisions."""
@@ -659,14 +679,17 @@ class Bandit:
         return self._commits.catch_up()
 
     def follow(self) -> None:
-        """Begin to fold what other workers write, as they write it, in a thread.
+        """Begin to fold what other workers write, as they write it, in a thread for all bandits of a store.
 
         A bandit that was given the address of a PostgreSQL database does so from the start.
         """
-        if self._catch_up_thread is None:
-            self._catch_up_thread = CatchUpThread(
-                self._store, self._row.number, lambda: self._follower.position, self.catch_up
-            )
+        if self._following is None:
+            self._following = follow(self._store, self._row.number, self)
+
+    @property
+    def position(self) -> int:
+        """How far the log has been folded here."""
+        return self._follower.position
 
     @property
     def behind(self) -> int:
@@ -676,20 +699,26 @@ class Bandit:
     @property
     def staleness(self) -> Staleness:
         """How far this worker is behind the log: in events, and for how long. It must `follow`."""
-        if self._catch_up_thread is None:
-            raise InputError("staleness is not measured until follow() has been called")
-        return self._catch_up_thread.staleness()
+        return staleness_of([self])[0]
 
-    def close(self) -> None:
-        """Keep a snapshot for the next start, and let go of the store."""
-        if self._catch_up_thread is not None:
-            self._catch_up_thread.stop()
-        with self._commits.turn:
-            try:
+    def close(self, keep: bool = True) -> None:
+        """Keep a snapshot for the next start, unless `keep` is False, and let go of the store.
+
+        In a forked process, do nothing.
+        """
+        if self._commits.forked:
+            return
+        if self._following is not None:
+            thread, own = self._following
+            thread.leave(own)
+        try:
+            if keep:
                 with suppress(StoreError):  # all is stored already; the next start takes longer
-                    self._follower.keep(now=True)
+                    with self._commits.turn:
+                        self._follower.keep(now=True)
                     self._observer.keep()
-            finally:
+        finally:
+            with self._commits.turn:
                 if self._owned:
                     self._store.close()
 
@@ -698,11 +727,6 @@ class Bandit:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _name(self, number: int) -> str:
-        if number >= len(self._names):
-            self._names = [arm.name for arm in self._store.arms(self._row.number)]
-        return self._names[number]
 
     def piece(
         self,
@@ -719,3 +743,11 @@ class Bandit:
         decision = id if type(id) is int else decision_number(id)
         age, at = (None if age is None else float(age)), (None if at is None else float(at))
         return NewPiece(decision, float(value), age, at, key, number)
+
+
+def staleness_of(bandits: Sequence[Bandit]) -> list[Staleness]:
+    """Return how far each of these bandits, all of one store, is behind its log: one query for all."""
+    following = [bandit._following for bandit in bandits]
+    if not all(following):
+        raise InputError("staleness is not measured until follow() has been called")
+    return staleness(bandits[0]._store, [one for _, one in filter(None, following)]) if bandits else []

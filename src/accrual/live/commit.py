@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import secrets
 import threading
 import zlib
@@ -238,10 +239,31 @@ class Commits:
         self._leader: _Caller | None = None  # the caller that is committing, or about to
         self._gate = threading.Lock()  # held while the queue or the leader changes
         self._sure = True  # whether the ledger is known to be where the log is
-        self.turn = threading.RLock()  # held while the log is written or the ledger is looked at
+        self._turn = threading.RLock()
+        self._process = os.getpid()
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process was forked from the one that opened the bandit, which goes on with it."""
+        return os.getpid() != self._process
+
+    @property
+    def turn(self) -> threading.RLock:
+        """The lock that is held while the log is written or the ledger is looked at.
+
+        A forked process is refused, before it waits for a thread that it does not have. The store belongs to
+        the parent process, and two ledgers in memory would differ without anyone noticing.
+        """
+        if self.forked:
+            raise InputError(
+                "this bandit was opened before this process was forked from another, which goes on with it; "
+                "open one here, after the fork"
+            )
+        return self._turn
 
     def submit(self, asks: Sequence[Ask]) -> list[Answer]:
         """Store what is asked, and return an answer for each ask; all is durable when this returns."""
+        turn = self.turn
         caller = _Caller(asks, sum([ask.n for ask in asks if isinstance(ask, Decide)]))
         with self._gate:
             self._queue.append(caller)
@@ -251,19 +273,23 @@ class Commits:
             if self._leader is not caller:
                 caller.ready.acquire()
             if self._leader is caller:
-                self._lead(caller)
+                self._lead(caller, turn)
         except BaseException:
             self._abandon(caller)
             raise
-        if caller.error is not None:
-            raise caller.error
+        error, caller.error = caller.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback has this frame: a cycle would keep all that the frame refers to
         assert caller.answers is not None
         return caller.answers
 
-    def _lead(self, leader: _Caller) -> None:
+    def _lead(self, leader: _Caller, turn: threading.RLock) -> None:
         """Commit for all callers that wait; then let the first that came meanwhile commit for the next."""
         callers: list[_Caller] = []
-        with self.turn:
+        with turn:
             try:
                 with self._gate:
                     callers, self._queue = self._queue, []
@@ -329,10 +355,17 @@ class Commits:
             chances += ledger.propensities(1)
         return tuple(arms), chances
 
-    def _asked(self, callers: Sequence[_Caller], wanted: int) -> Floats | None:
-        """Return the contexts of all decisions that these callers ask for, in numbers."""
-        asks = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
-        return self._numbers([ask.contexts or (None,) * ask.n for ask in asks], wanted)
+    def _made_before(self, asked: Sequence[Decide]) -> list[bool]:
+        """Return which of these decisions will be answered again, not made, because of their keys.
+
+        No arm is chosen for them: the coins that are thrown for an arm go by the number of the decision, so
+        one that is not made would leave its coin to be thrown once more for the next. The last needs no look.
+        """
+        keys = [ask.key for ask in asked]
+        first = {key: place for place, key in reversed(list(enumerate(keys))) if key is not None}
+        sought = [key for key in dict.fromkeys(keys[:-1]) if key is not None]
+        used = self._store.used_keys(self._bandit, sought) if sought else set()
+        return [key is not None and (key in used or first[key] < place) for place, key in enumerate(keys)]
 
     def _numbers(self, contexts: Sequence[Sequence[bytes | None]], n: int) -> Floats | None:
         features = self._follower.ledger.visitors.features
@@ -377,19 +410,22 @@ class Commits:
         self.settle()
         now = self.now()
         ledger = follower.ledger
-        wanted = sum([caller.choices for caller in callers])
+        asked = [ask for caller in callers for ask in caller.asks if isinstance(ask, Decide)]
+        before = iter(made_before := self._made_before(asked))
+        new = [ask for ask, was in zip(asked, made_before, strict=True) if not was]
+        wanted = sum([ask.n for ask in new])
         choices: list[int] = []
         chances: tuple[float, ...] = ()
-        if wanted:
-            if ledger.arms.in_play:
-                time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
-                choices = ledger.choose(time, wanted, self._step, self._salt, self._asked(callers, wanted))
-                chances = ledger.propensities(wanted)
-            else:
-                for caller in callers:
-                    if caller.choices:
-                        caller.error = InputError(NO_ARM)
-                callers = [caller for caller in callers if not caller.choices]
+        if asked and not ledger.arms.in_play:
+            for caller in callers:
+                if caller.choices:
+                    caller.error = InputError(NO_ARM)
+            callers = [caller for caller in callers if not caller.choices]
+        elif wanted:
+            time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
+            contexts = self._numbers([ask.contexts or (None,) * ask.n for ask in new], wanted)
+            choices = ledger.choose(time, wanted, self._step, self._salt, contexts)
+            chances = ledger.propensities(wanted)
         items: list[StoreRequest] = []
         first = 0
         for caller in callers:
@@ -399,7 +435,10 @@ class Commits:
             for ask in caller.asks:
                 if isinstance(ask, Decide):
                     arms, own = tuple(choices[first : first + ask.n]), chances[first : first + ask.n]
-                    first += ask.n
+                    if next(before):  # the store answers with the arms that they got
+                        arms, own = (ledger.arms.in_play[0],) * ask.n, chances[:0]
+                    else:
+                        first += ask.n
                     windows = tuple([ledger.arms.own_windows[arm] for arm in arms])
                     items.append(
                         NewDecisions(arms, windows, follower.position, ask.key, self._salt, own, ask.contexts)

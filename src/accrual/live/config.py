@@ -12,7 +12,7 @@ import numpy as np
 
 from accrual.core.durations import exact_duration, parse_duration
 from accrual.core.errors import InputError, divides, whole
-from accrual.core.features import Features, all_features
+from accrual.core.features import Features
 from accrual.core.random import SEED_MOST
 from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
@@ -324,17 +324,9 @@ def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Co
     return config._replace(guardrails=tuple(guardrails))
 
 
-def compare(
-    name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm], added: Sequence[bytes] = ()
-) -> None:
-    """Complain of what differs from the bandit there is.
-
-    Its arms in play are `now` these, and these features were `added` to those that are written.
-    """
+def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:
+    """Complain of what differs from the bandit there is, whose arms in play are `now` these."""
     wanted = given.written()
-    if added and str(wanted.get("features")) != str(written["features"]):  # nor as it was made
-        features = all_features(Features.read(written["features"]), added)
-        written = {**written, "features": features.written()}
     if list(given.arms) == list(now):  # arms that were added since, or left out because they retired
         wanted["arms"] = written["arms"]
     if not written["own_policy"] and _same_policy(given.policy, written):

@@ -28,10 +28,18 @@ class Estimate(NamedTuple):
     spread: Floats  # all buckets: how the total divides over them; even pay for those not reached
 
 
-def estimate(cells: Cells, edges: Floats, arm: int) -> Estimate | None:
+class SharedSpread(NamedTuple):
+    """What all arms together say of how pay divides over the buckets."""
+
+    paid: Floats  # arms x buckets: what decisions paid, where that is above 0
+    totals: Floats  # arms: what a decision pays in all, by the pooled spread
+    pooled: Floats  # buckets: the spread of all arms
+
+
+def estimate(cells: Cells, shared: SharedSpread, arm: int) -> Estimate | None:
     """Estimate what a decision of an arm pays; None before any of them has finished a bucket.
 
-    `edges` are the ages at which the buckets end.
+    `shared` is `shared_spread` of the same cells, computed once for all arms.
 
     With n, S and Q a bucket's decisions, their pay and the growth of their squared cumulative pay, the
     mean is the sum of S / n. Its variance adds up, bucket by bucket, by how much the variance of the
@@ -52,7 +60,7 @@ def estimate(cells: Cells, edges: Floats, arm: int) -> Estimate | None:
     growth = np.diff(variances, prepend=0.0)
     squared_error = max(float((growth / n).sum()), variance / float(n[0]))
     count = variance / squared_error if squared_error > 0.0 else float(n[-1])
-    return Estimate(mean, _interval(count, mean, float(second[-1])), reached, _spread(cells, edges, arm))
+    return Estimate(mean, _interval(count, mean, float(second[-1])), reached, _spread(cells, shared, arm))
 
 
 def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
@@ -67,8 +75,8 @@ def _interval(n: float, mean: float, second: float) -> tuple[float, float]:
     return min(middle - width, mean), max(middle + width, mean)
 
 
-def _spread(cells: Cells, edges: Floats, arm: int) -> Floats:
-    """Return how an arm's pay divides over the buckets, with the help of the spread that arms share.
+def shared_spread(cells: Cells, edges: Floats) -> SharedSpread:
+    """Return what the arms' spreads have in common; `edges` are the ages at which the buckets end.
 
     Ages that no decision has reached are taken to pay as much, on average, as those that were reached.
     """
@@ -85,7 +93,12 @@ def _spread(cells: Cells, edges: Floats, arm: int) -> Floats:
         share = np.divide(paid.sum(axis=0), expected, out=np.zeros_like(even), where=expected > 0.0)
         if share.sum() > 0.0:
             pooled = np.where(any_reached, share * even[any_reached].sum() / share.sum(), even)
-    shares = (paid[arm] + _WORTH * totals[arm] * pooled) / (seen[arm] + _WORTH)
+    return SharedSpread(paid, totals, pooled)
+
+
+def _spread(cells: Cells, shared: SharedSpread, arm: int) -> Floats:
+    """Return how an arm's pay divides over the buckets, with the help of the spread that arms share."""
+    shares = (shared.paid[arm] + _WORTH * shared.totals[arm] * shared.pooled) / (cells.seen[arm] + _WORTH)
     if shares.sum() <= 0.0:
-        shares = pooled
+        shares = shared.pooled
     return np.asarray(shares / shares.sum())

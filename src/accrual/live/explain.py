@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from accrual.core.errors import InputError
 from accrual.live.contexts import numbers_of
-from accrual.live.estimate import estimate
+from accrual.live.estimate import estimate, shared_spread
 from accrual.live.log_follower import LogFollower
 from accrual.live.request_checks import decision_number
 from accrual.policies.age_cells import CellPolicy
@@ -40,7 +40,7 @@ class Explanation(NamedTuple):
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
     exact: bool  # whether the same state, made anew from the log, gives the same choice
-    context: dict[str, Any] = {}
+    context: dict[str, Any] = {}  # noqa: RUF012  (whom it was for; empty for a bandit without features)
 
 
 def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:
@@ -81,6 +81,8 @@ def explain(
     chosen = ledger.choose(max(row.at - step * made, ledger.now), made + 1, step, row.salt, contexts)[-1]
     number = ledger.decisions + made + 1
     moment = Moment(number, math.log(max(number - 1, 1)), ledger.seed, row.salt)
+    cells = ledger.statistics.trial_stats
+    shared = shared_spread(cells, ledger.edges) if isinstance(ledger.policy, CellPolicy) else None
     known = ledger.statistics.values < TURN  # not a number where the policy was not asked
     reasons = []
     for arm in ledger.arms.in_play:
@@ -96,11 +98,7 @@ def explain(
                 ledger.params, ledger.statistics.trial_stats, arm, x, features.columns
             )
             terms |= {f"{column} adds": value for column, value in adds.items()}
-        found = (
-            estimate(ledger.statistics.trial_stats, ledger.edges, arm)
-            if isinstance(ledger.policy, CellPolicy)
-            else None
-        )
+        found = None if shared is None else estimate(cells, shared, arm)
         reasons.append(
             Reason(
                 name(arm),

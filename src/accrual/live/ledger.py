@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -16,10 +18,11 @@ from accrual.core.features import Features
 from accrual.core.groups import group_ends
 from accrual.core.jit import machine_code_for, native_tuple, python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
-from accrual.live.contexts import AboutArms, Declared, Stored, Visitors
+from accrual.live.contexts import AboutArms, Stored, Visitors
 from accrual.live.kernels import (
     CHOOSE,
     LATE,
+    LOST,
     NEXT,
     OF_ARM,
     RECENT,
@@ -28,6 +31,7 @@ from accrual.live.kernels import (
     USED,
     Fold,
     KernelState,
+    OpenSums,
     Pending,
     Queues,
     Rules,
@@ -37,25 +41,24 @@ from accrual.live.kernels import (
     new_arm_window,
     none_pending,
     room_for,
+    with_arms,
     with_room,
-    with_width,
 )
-from accrual.live.stretches import stretches
 from accrual.live.watch import (
-    ERROR,
     Alarms,
     Evidence,
     Guardrail,
     Guards,
+    comparison_error,
     no_alarms,
     no_evidence,
     no_guards,
-    with_arms,
 )
-from accrual.live.widening import widened
-from accrual.policies.base import Policy, no_amended, positive
+from accrual.live.watch import with_arms as alarms_with_arms
+from accrual.policies.base import Policy, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
+from accrual.store.base import Store
 from accrual.store.events import Events, Kind
 
 # The small tuples that rooms hand to each other.
@@ -179,18 +182,25 @@ class BoundKernels:
         if kind is None or kind != self._kind:
             self._kind = kind
             # Only those that are handed numbers: machine code does not check the type of an array.
-            quick = {name: partial(self._first_call, name) for name in ("advance", "observe", "choose")}
+            own = weakref.ref(self)  # a cycle would keep the arrays until the collector comes by
+            quick = {name: partial(_first_call, own, name) for name in ("advance", "observe", "choose")}
             self.code = self.compiled._replace(**quick)
 
-    def _first_call(self, name: str, held: Any, *more: Any) -> Any:
-        """Call a kernel for the first time; later calls need not look up what has been compiled."""
-        dispatcher = getattr(self.compiled, name)
-        result = dispatcher(held, *more)
-        self.code = self.code._replace(**{name: machine_code_for(dispatcher, held)})
-        return result
+
+def _first_call(own: weakref.ref[BoundKernels], name: str, held: Any, *more: Any) -> Any:
+    """Call a kernel for the first time; later calls need not look up what has been compiled."""
+    kernels = own()
+    assert kernels is not None  # whoever calls has them
+    dispatcher = getattr(kernels.compiled, name)
+    result = dispatcher(held, *more)
+    kernels.code = kernels.code._replace(**{name: machine_code_for(dispatcher, held)})
+    return result
 
 
 # A comparison of the arms in play over the same decisions: it begins anew whenever an arm is added.
+#
+# What an earlier comparison has found stays found, with the decisions over which it held. Each comparison
+# spends a part of the error of its own.
 
 
 def new_comparison(
@@ -199,19 +209,26 @@ def new_comparison(
     allow_negative: bool,
     guardrails: Sequence[Guardrail],
     first: int = 0,
-    last: Guards | None = None,
+    known: int = 0,
+    last: tuple[Evidence, Guards] | None = None,
 ) -> tuple[Evidence, Guards]:
     """Return what a comparison begins with that counts decisions from id `first` on.
 
-    An arm that was found worse on a guardrail in the `last` comparison stays so.
+    Only those count that were chosen by someone who had read the log up to `known`, and so knew all arms.
+    What the `last` comparison has found stays found.
     """
+    error = comparison_error(len(arms) - arms.founding)
     least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
     sign = -1.0 if allow_negative else 0.0
-    evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, ERROR, first)
+    evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, error, first, known)
     ranges = [(sign * one.cap, one.cap) for one in guardrails]
-    guards = no_guards(ranges, [one.margin for one in guardrails], least, first)
+    guards = no_guards(ranges, [one.margin for one in guardrails], least, error, first, known)
     if last is not None:
-        guards.worse[:, : last.worse.shape[1]] = last.worse
+        had = len(last[0].beaten)
+        evidence.beaten[:had, :had] = last[0].beaten
+        evidence.spans[:had, :had] = last[0].spans
+        guards.worse[:, :had] = last[1].worse
+        guards.spans[:, :had] = last[1].spans
     return evidence, guards
 
 
@@ -223,6 +240,35 @@ Floats = npt.NDArray[np.float64]
 # what else was paid is still right to a ten-millionth of the cap.
 VALUE_MOST = 1e9
 _ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
+
+
+ARMS_MOST = 1_000  # that a bandit can come to by adding arms; with more a state takes seconds
+
+
+class ArmNames:
+    """The names of a bandit's arms, by their numbers. They are read again when there is a new arm.
+
+    Parameters
+    ----------
+    store : Store
+    bandit : int
+        Its number in the store.
+    """
+
+    def __init__(self, store: Store, bandit: int) -> None:
+        self._store = store
+        self._bandit = bandit
+        self._names: list[str] = []
+        self.read()
+
+    def read(self) -> list[str]:
+        """Read the names from the store, and return them."""
+        self._names = [arm.name for arm in self._store.arms(self._bandit)]
+        return self._names
+
+    def __call__(self, number: int) -> str:
+        names = self._names if number < len(self._names) else self.read()
+        return names[number]
 
 
 class ArmTable:
@@ -338,6 +384,12 @@ class ArmTable:
         """Return the arrays by name. They are not copied."""
         return {name: getattr(self, name) for name in _ARRAYS}
 
+    def copied(self) -> ArmTable:
+        """Return a copy, which stays as it is while this one changes."""
+        other = copy.copy(self)
+        other.restore(self.arrays())
+        return other
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Replace the arrays by copies of those that another table's `arrays` returned."""
         for name in _ARRAYS:
@@ -367,7 +419,7 @@ class Ledger:
     seed : int
         For policies that draw.
     windows : sequence of float, optional
-        Each arm's own window, at most `window`. A decision may have yet another.
+        Each arm's own window, at most `window`. A decision may have a shorter one.
     span : float, optional
         How long the longest window lasts in the unit in which times and ages are given, where that
         is not the policy's own: then `window` is the number of steps that the policy sees.
@@ -399,7 +451,7 @@ class Ledger:
     (1, 2)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  (what a configuration has; all but three may be left out)
         self,
         policy: Policy,
         caps: Sequence[float],
@@ -407,7 +459,7 @@ class Ledger:
         seed: int = 0,
         windows: Sequence[float] | None = None,
         span: float | None = None,
-        limits: Limits = Limits(),
+        limits: Limits = Limits(),  # noqa: B008  (it cannot change)
         allow_negative: bool = False,
         features: Features | None = None,
         guardrails: Sequence[Guardrail] = (),
@@ -429,7 +481,7 @@ class Ledger:
         self._ends = self._edges if len(edges) else np.array([self.span])
         self.guardrails = tuple(guardrails)
         self.pending_decisions = none_pending(
-            len(edges), len(self._ends), self.visitors.width, len(self.guardrails)
+            len(self.arms), len(edges), len(self._ends), self.visitors.width, len(self.guardrails)
         )
         self.decisions = 0
         """How many decisions have been made; also the id of the next."""
@@ -445,7 +497,8 @@ class Ledger:
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         watched = 0 if policy.contextual else len(self.arms)
         self.alarms = no_alarms(watched, watched, imported)
-        self.evidence, self.guards = new_comparison(self.arms, self.limits, allow_negative, self.guardrails)
+        self._judging = True
+        self._begin_comparison()
         self.kernels = BoundKernels(
             fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
         )
@@ -477,7 +530,8 @@ class Ledger:
             The time, not before that of any earlier event.
         n : int
         window : float, optional
-            These decisions' own window; their arm's unless given.
+            These decisions' own window; their arm's unless given, or if that is shorter. Its end is like
+            `close_decision`: their groups finish, and their totals count, with the arm's other decisions.
         contexts : array, n x features, optional
             What `Features.stored` makes of whom they are for; all missing unless given.
         arm : int, optional
@@ -525,13 +579,15 @@ class Ledger:
         while not kernels.code.choose(kernels.held, time, float(step), n, salt):
             self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
             self._bind()
-        return self._chosen[:n].tolist()  # type: ignore[no-any-return]
+        arms: list[int] = self._chosen[:n].tolist()
+        if min(arms) <= LOST:
+            raise self._lost_index(arms)
+        return arms
 
     def extend(
         self,
         events: Events,
         contexts: Stored | None = None,
-        features: Sequence[Declared] = (),
         about: Sequence[bytes | None] = (),
     ) -> None:
         """Fold a stretch of a log.
@@ -540,37 +596,32 @@ class Ledger:
         ----------
         events : Events
         contexts : array, decisions x features, optional
-            Of its decisions, as for `decide`: a number for each feature that there is in the end.
-        features : sequence of pairs, optional
-            The features that it adds, in order: the name of each, and what it may be.
+            Of its decisions, as for `decide`.
         about : sequence of bytes, optional
             What is known about the arms that it adds, as a store keeps it.
         """
         new = iter(about)
-        for part, own, declared in stretches(self.visitors, events, contexts, features):
-            if self.visitors.any or own is not None:
-                made = int(np.count_nonzero(part.kind == Kind.DECISION))
-                if self.visitors.tell(made, self.decisions, own, made=True):
-                    self._bind()
-            done, kernels = 0, self.kernels
-            while (done := kernels.code.extend(kernels.held, done, part)) < len(part.kind):
-                kind = part.kind[done]
-                if kind == Kind.DECISION:
-                    self.pending_decisions = with_room(self.pending_decisions, 1)
-                    self._bind()
-                    continue
-                self.tick(float(part.at[done]))
-                if kind == Kind.ADD_ARM:
-                    cap, window = (python_function(get)(part, done) for get in (new_arm_cap, new_arm_window))
-                    self.add_arm(float(cap), float(window), next(new, None))
-                elif kind == Kind.RETIRE_ARM:
-                    self.retire_arm(int(part.arm[done]))
-                done += 1
-            if done:
-                self.now = float(part.at[-1])
-                self.decisions = int(self.pending_decisions.counts[NEXT])
-            if declared is not None:
-                self.add_feature(*declared)
+        if self.visitors.any or contexts is not None:
+            made = int(np.count_nonzero(events.kind == Kind.DECISION))
+            if self.visitors.tell(made, self.decisions, contexts, made=True):
+                self._bind()
+        done, kernels = 0, self.kernels
+        while (done := kernels.code.extend(kernels.held, done, events)) < len(events.kind):
+            kind = events.kind[done]
+            if kind == Kind.DECISION:
+                self.pending_decisions = with_room(self.pending_decisions, 1)
+                self._bind()
+                continue
+            self.tick(float(events.at[done]))
+            if kind == Kind.ADD_ARM:
+                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
+                self.add_arm(float(cap), float(window), next(new, None), int(events.seq[done]))
+            elif kind == Kind.RETIRE_ARM:
+                self.retire_arm(int(events.arm[done]))
+            done += 1
+        if done:
+            self.now = float(events.at[-1])
+            self.decisions = int(self.pending_decisions.counts[NEXT])
 
     def make_one(self, time: float, salt: int = 0, contexts: Stored | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
@@ -582,8 +633,11 @@ class Ledger:
         while not kernels.code.advance(kernels.held, time, 1, CHOOSE, OF_ARM, salt):
             self.pending_decisions = with_room(self.pending_decisions, 1)
             self._bind()
+        arm: int = self._chosen.item(0)
+        if arm <= LOST:
+            raise self._lost_index([arm])
         self.decisions += 1
-        return self._chosen.item(0)
+        return arm
 
     def make(
         self,
@@ -606,8 +660,18 @@ class Ledger:
         while not kernels.code.advance(kernels.held, time, n, arm, own, salt):
             self.pending_decisions = with_room(self.pending_decisions, n)
             self._bind()
+        arms: list[int] = self._chosen[:n].tolist()
+        if min(arms) <= LOST:
+            error = self._lost_index(arms)
+            self.decisions = int(self.pending_decisions.counts[NEXT])  # those before it have been made
+            raise error
         self.decisions += n
-        return self._chosen[:n].tolist()  # type: ignore[no-any-return]
+        return arms
+
+    def _lost_index(self, arms: list[int]) -> InputError:
+        """Make the error for an index that is not a number, from what stands in place of the arms chosen."""
+        place = next(i for i, arm in enumerate(arms) if arm <= LOST)
+        return lost_index(self.policy.label, LOST - arms[place], self.decisions + place + 1)
 
     def propensities(self, n: int) -> tuple[float, ...]:
         """Return the propensities of the `n` decisions last made or tried; none without a floor."""
@@ -667,14 +731,17 @@ class Ledger:
         """
         number = existing_decision(self.decisions, id)
         self.tick(now)
-        return python_function(close)(self.pending_decisions, number)
+        return bool(python_function(close)(self.pending_decisions, self._ends, number))
 
-    def add_arm(self, cap: float, window: float | None = None, about: bytes | None = None) -> int:
+    def add_arm(
+        self, cap: float, window: float | None = None, about: bytes | None = None, position: int = 0
+    ) -> int:
         """Add an arm; return its number.
 
         It takes its turn: one of any K decisions in a row, K the arms in play, until its first decision
         has finished a group of the policy's (its window, where the policy has none). From then on the
-        policy chooses. `about` is what is known about it, as a store keeps it.
+        policy chooses. `about` is what is known about it, as a store keeps it; `position` is where the
+        log says that it was added.
         """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own, about)
@@ -683,31 +750,31 @@ class Ledger:
             self.policy, self.policy.grow(self.stats, self.params), len(self.arms)
         )
         if not self.policy.contextual:
-            self.alarms = with_arms(self.alarms, self.arms.founding, len(self.arms))
-        first = int(self.pending_decisions.counts[NEXT])
-        self.evidence, self.guards = new_comparison(
-            self.arms, self.limits, self._allow_negative, self.guardrails, first, self.guards
-        )
+            self.alarms = alarms_with_arms(self.alarms, self.arms.founding, len(self.arms))
+        self.pending_decisions = with_arms(self.pending_decisions, len(self.arms))
+        self._begin_comparison(position, (self.evidence, self.guards))
         self._bind()
         return len(self.arms) - 1
+
+    def _begin_comparison(self, known: int = 0, last: tuple[Evidence, Guards] | None = None) -> None:
+        """Compare the arms that there are now, from the next decision on: see `new_comparison`."""
+        first = int(self.pending_decisions.counts[NEXT])
+        limits, guardrails = (self.limits, self.guardrails) if self._judging else (Limits(), ())
+        self.evidence, self.guards = new_comparison(
+            self.arms, limits, self._allow_negative, guardrails, first, known, last
+        )
+
+    def only_choose(self) -> None:
+        """Stop judging arms, which takes time for every pair of them: choices do not depend on it."""
+        self._judging = False
+        self._begin_comparison()
+        self._bind()
 
     def check_arm(self, cap: float, window: float, about: bytes | None = None) -> Any:
         """Return the params that the policy would have with one more arm; an error if it cannot be."""
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
         return params_of(self.policy, caps, self.window, self.visitors.width, self.arms.about_with(about))
-
-    def add_feature(self, name: str, kind: Any) -> None:
-        """Add a feature, which is missing in all decisions so far. What was learned stays."""
-        features = self.visitors.with_feature(name, kind)
-        missing, stats = widened(self.policy, self.arms.caps, self.window, self.stats, features)
-        self.visitors.add(features, self.decisions)
-        self.pending_decisions = with_width(self.pending_decisions, missing)
-        self.params = params_of(
-            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
-        )
-        self.statistics = statistics_of(self.policy, stats, len(self.arms))
-        self._bind()
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -730,8 +797,10 @@ class Ledger:
             **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
             "guards.margins": self.guards.margins,
             "guards.worse": self.guards.worse,
+            "guards.worse_spans": self.guards.spans,
             **{f"alarms.{name}": array for name, array in self.alarms._asdict().items()},
             **{f"queues.{name}": array for name, array in pending.queues._asdict().items()},
+            **{f"open.{name}": array for name, array in pending.sums._asdict().items()},
             **{f"stats.{name}": array for name, array in self.stats._asdict().items()},
         }
 
@@ -741,13 +810,20 @@ class Ledger:
         self.now = float(arrays["now"][0])
         queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
         counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
-        rings = [arrays[name].copy() for name in (*RINGS, "contexts")]
-        self.pending_decisions = Pending(counts, where, queues, paid, *rings)
-        self.evidence, guarded = (
-            Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
-            for what in ("evidence", "guards")
-        )
-        self.guards = Guards(guarded, arrays["guards.margins"].copy(), arrays["guards.worse"].copy())
+        rings = {name: arrays[name].copy() for name in (*RINGS, "contexts")}
+        sums = OpenSums._make(arrays[f"open.{name}"].copy() for name in OpenSums._fields)
+        self.pending_decisions = Pending(counts, where, queues, paid, sums=sums, **rings)
+        if self._judging:
+            self.evidence, guarded = (
+                Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
+                for what in ("evidence", "guards")
+            )
+            margins, worse, spans = (
+                arrays[f"guards.{name}"].copy() for name in ("margins", "worse", "worse_spans")
+            )
+            self.guards = Guards(guarded, margins, worse, spans)
+        else:
+            self._begin_comparison()
         self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
         self.visitors.restore(arrays)
         self.decisions = int(counts[NEXT])

@@ -35,8 +35,6 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
     added = kind == Kind.ADD_ARM
     decisions = ledger.decisions + np.cumsum(made) - made  # before each event
     arms = len(ledger.arms) + np.cumsum(added) - added
-    features = ledger.visitors.added + np.cumsum(kind == Kind.ADD_FEATURE) - 1
-    known = ledger.visitors.features is not None  # an observer's ledger has none, whatever the bandit has
     cap = getattr(events, event_column(Kind.ADD_ARM, "arm.cap"))
     window = np.where(
         made,
@@ -54,7 +52,6 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of no decision that there is": of_decision & ((decision < 0) | (decision >= decisions)),
         "is of no arm that there is": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
-        "is a feature out of order": (kind == Kind.ADD_FEATURE) & known & (arm != features),
         "is of no stream that there is": (kind == Kind.PIECE)
         & ((stream < REWARD) | (stream >= len(ledger.guardrails))),
         "has a value or an age that cannot be": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
@@ -69,9 +66,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
 
 # A ledger as bytes, and back: what its events come to, so that they need not be folded again.
 
-# 1: closing a decision finished its groups at once; 2: no evidence; 3: no alarms; 4: no features; 5: nothing
-# about arms
-_FORMAT = 6
+_FORMAT = 1  # of snapshots: one of another is not used
 _MOST = 900_000_000  # bytes: what a database takes in one piece
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -136,25 +131,34 @@ class LogFollower:
         Makes the ledger of the log's first events, the first arms.
     step : float
         The time from one decision of a batch to the next: 1 in rounds, 0 by the clock.
+    upto : int, optional
+        The position to which the log is folded at first; all of it unless given.
     """
 
-    def __init__(self, store: Store, bandit: int, make: Callable[[], Ledger], step: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bandit: int,
+        make: Callable[[], Ledger],
+        step: float,
+        upto: int | None = None,
+    ) -> None:
         self._store = store
         self._bandit = bandit
         self._make = make
         self._step = step
         self._one = unpack(np.zeros(1, PACKED))
         self._places: deque[tuple[int, Arrays]] = deque(maxlen=_PLACES)
-        self._begin()
-        self.catch_up()
+        self._begin(upto)
+        self.catch_up(upto)
 
-    def _begin(self) -> None:
+    def _begin(self, upto: int | None) -> None:
         """Start at the store's snapshot, or at the first arms."""
         self.ledger = self._make()
         self.position = self._start = len(self.ledger.arms)
         self._form = form_of(self.ledger)
         self._places.clear()
-        found = self._load(self._store.head(self._bandit))
+        found = self._load(self._store.head(self._bandit) if upto is None else upto)
         if found is not None:
             self.position = found[0]
             self.ledger.restore(found[1])
@@ -179,17 +183,19 @@ class LogFollower:
         """Whether the ledger is the fold of the events up to a position: nothing failed amid one."""
         return self._whole
 
-    def catch_up(self) -> int:
-        """Fold all that the log has by now; return how many events that was."""
+    def catch_up(self, upto: int | None = None) -> int:
+        """Fold all that the log has by now, or has up to a position; return how many events that was."""
         before = self.position
         if not self._whole:  # something went wrong amid a fold
-            self._begin()
-        while True:
-            events = self._store.read(self._bandit, self.position, _CHUNK)
+            self._begin(upto)
+        while upto is None or self.position < upto:
+            limit = _CHUNK if upto is None else min(_CHUNK, upto - self.position)
+            events = self._store.read(self._bandit, self.position, limit)
             if not len(events.seq):
-                return self.position - before
+                break
             check_events(self.ledger, self.position, events)
             self._fold(events, told_by_store(self._store, self._bandit, self.ledger, events))
+        return self.position - before
 
     def _fold(self, events: Events, told: Told) -> None:
         self._whole = False
@@ -224,7 +230,11 @@ class LogFollower:
         if self.position >= self._next:
             last = self._places[-1][0] if self._places else self._start
             self._next = self.position + _OFTEN
-            arrays = self.ledger.arrays()
+            arrays = {
+                name: array
+                for name, array in self.ledger.arrays().items()
+                if not name.startswith(("evidence.", "guards."))  # which `at` does without
+            }
             size = sum(array.nbytes for array in arrays.values())
             if size <= _LARGE and self.position - last >= size // _DEAR:
                 self._places.append((self.position, {name: array.copy() for name, array in arrays.items()}))
@@ -245,13 +255,14 @@ class LogFollower:
     def at(self, position: int) -> Ledger:
         """Return another ledger, as this one was at an earlier position of the log.
 
-        Another thread may go on folding meanwhile.
+        It does not judge arms: see `Ledger.only_choose`. Another thread may go on folding meanwhile.
         """
         if not self._start <= position <= self.position:
             raise InputError(
                 f"the log has been read from {self._start} to {self.position}, not at {position}"
             )
         ledger, start = self._make(), self._start
+        ledger.only_choose()
         place = next((place for place in reversed(list(self._places)) if place[0] <= position), None)
         place = place or self._load(position)
         if place is not None:

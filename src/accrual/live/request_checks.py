@@ -12,7 +12,7 @@ from accrual.core.errors import InputError, unknown, whole
 from accrual.live.commit import Ask, Decide
 from accrual.live.config import Config, cap_of, name_of
 from accrual.live.contexts import checked_about, checked_contexts, stored_contexts
-from accrual.live.ledger import VALUE_MOST, Decision
+from accrual.live.ledger import ARMS_MOST, VALUE_MOST, ArmNames, Decision
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm, Status
 
@@ -37,12 +37,14 @@ class AskChecks:
         Has the bandit's ledger.
     turn : lock
         Held while the ledger is looked at.
+    names : ArmNames
     """
 
-    def __init__(self, config: Config, follower: LogFollower, turn: threading.RLock) -> None:
+    def __init__(self, config: Config, follower: LogFollower, turn: threading.RLock, names: ArmNames) -> None:
         self._config = config
         self._follower = follower
         self._turn = turn
+        self._names = names
         self._streams = {name: number for number, (name, _) in enumerate(config.guardrails)}
 
     def check_piece(
@@ -91,6 +93,21 @@ class AskChecks:
         if number is None:
             raise unknown("stream", str(name), self._streams)
         return number
+
+    def new_arms(self, asks: Sequence[Ask]) -> None:
+        """Complain of arms beyond the most that a bandit may have; one that is there already is no new one.
+
+        Workers that share a store count for themselves: together they may exceed the limit by a few.
+        """
+        names = [ask.name for ask in asks if isinstance(ask, AddArm)]
+        if len(self._follower.ledger.arms) + len(names) <= ARMS_MOST:
+            return
+        known = self._names.read()
+        if len(known) + len(set(names) - set(known)) > max(ARMS_MOST, len(known)):
+            raise InputError(
+                f"a bandit has at most {ARMS_MOST:,} arms, with those that have retired, and this one has "
+                f"{len(known):,}; make a new bandit with the arms that are still wanted"
+            )
 
     def ask(self, ask: Ask) -> Ask:
         """Check anything that `Bandit.submit` takes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,16 @@ from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features
 from accrual.core.number_text import figure, notebook_html
 from accrual.live.config import Config
 from accrual.live.contexts import about_text
-from accrual.live.estimate import Estimate, estimate
-from accrual.live.kernels import open_rows
-from accrual.live.ledger import Ledger
+from accrual.live.estimate import Estimate, estimate, shared_spread
+from accrual.live.kernels import OLDEST, OpenSums
+from accrual.live.ledger import ArmTable, Floats
 from accrual.live.log_follower import LogFollower
 from accrual.live.watch import (
+    Alarms,
     AlarmState,
+    Evidence,
     GuardrailState,
+    Guards,
     Pace,
     Verdict,
     alarm_state,
@@ -51,25 +55,42 @@ class FeatureState(NamedTuple):
     levels: list[LevelState]  # empty while nothing is known, and for other policies than AgeLinTS
 
 
-def by_level(ledger: Ledger, name_of: Callable[[int], str]) -> list[FeatureState]:
-    """Return what is known of each feature of a ledger's decisions."""
-    features = ledger.visitors.features
+def by_level(
+    features: Features | None,
+    oddities: npt.NDArray[np.int64],
+    stats: Any,
+    arms: ArmTable,
+    name_of: Callable[[int], str],
+) -> list[FeatureState]:
+    """Return what is known of each feature.
+
+    Parameters
+    ----------
+    features : Features or None
+    oddities : ndarray
+        How many decisions were odd in each feature, as `Visitors` counts them.
+    stats : named tuple
+        The policy's statistics.
+    arms : ArmTable
+    name_of : callable
+        Gives an arm's name.
+    """
     if features is None:
         return []
     states = []
     for place, (name, kind) in enumerate(features.kinds.items()):
-        odd = ledger.visitors.oddities[place]
+        odd = oddities[place]
         levels = []
-        if isinstance(ledger.stats, Stats) and ledger.stats.shared[READY]:
-            levels = _levels(ledger, features, place, kind, name_of)
+        if isinstance(stats, Stats) and stats.shared[READY]:
+            first = int(features.encoding.first[place])
+            levels = _levels(stats, first, kind, arms, name_of)
         states.append(FeatureState(name, int(odd[UNKNOWN]), int(odd[MISSING]), int(odd[BEYOND]), levels))
     return states
 
 
 def _levels(
-    ledger: Ledger, features: Features, place: int, kind: Any, name_of: Callable[[int], str]
+    stats: Stats, first: int, kind: Any, arms: ArmTable, name_of: Callable[[int], str]
 ) -> list[LevelState]:
-    first = int(features.encoding.first[place])
     if isinstance(kind, list):
         cases = dict(zip(kind, np.eye(len(kind)).tolist(), strict=True))
     elif kind is bool:
@@ -78,18 +99,16 @@ def _levels(
         cases = {f"{kind[0]:g}": [0.0], f"{kind[1]:g}": [1.0]}
     states = []
     for level, numbers in cases.items():
-        x = ledger.stats.centre.copy()  # what the policy saw on average
+        x: Floats = stats.centre.copy()  # what the policy saw on average
         x[0] = 1.0
         x[first : first + len(numbers)] = numbers
-        expected = {
-            name_of(arm): float(ledger.arms.caps[arm] * (ledger.stats.estimate[arm] @ x))
-            for arm in ledger.arms.in_play
-        }
+        expected = {name_of(arm): float(arms.caps[arm] * (stats.estimate[arm] @ x)) for arm in arms.in_play}
         states.append(LevelState(level, expected))
     return states
 
 
 _SHOWN = 20  # arms of a state that a notebook shows
+_Arrays = TypeVar("_Arrays", bound=Any)  # a named tuple of arrays
 
 
 class ArmState(NamedTuple):
@@ -169,6 +188,68 @@ class BanditState(NamedTuple):
         return notebook_html([self.verdict.sentence, *changed], head, rows)
 
 
+class LedgerView(NamedTuple):
+    """What a state is computed from, as of one position of the log: copies, so that the fold may go on."""
+
+    position: int
+    now: float
+    decisions: int
+    pending: int
+    late: int
+    oldest: float  # when the oldest decision was made that may still be paid for; not a number without one
+    arms: ArmTable
+    edges: Floats
+    stats: Any  # the policy's statistics; of its arrays those in `_STATISTICS` are copies
+    sums: OpenSums
+    features: Features | None
+    oddities: npt.NDArray[np.int64]
+    evidence: Evidence
+    guards: Guards
+    alarms: Alarms
+
+
+_STATISTICS = ("pulls", "seen", "paid", "growth", "shared", "centre", "estimate")
+
+
+def view_of(follower: LogFollower) -> LedgerView:
+    """Copy what a state is computed from: arms x groups, however many decisions are pending."""
+    ledger = follower.ledger
+    pending, stats = ledger.pending_decisions, ledger.stats
+    oldest = math.nan
+    if ledger.pending:
+        row = pending.where[pending.counts[OLDEST] % len(pending.where)]
+        oldest = float(pending.queues.rows[row]["at"])
+    shown = {name: getattr(stats, name).copy() for name in _STATISTICS if hasattr(stats, name)}
+    return LedgerView(
+        follower.position,
+        ledger.now if ledger.decisions else 0.0,
+        ledger.decisions,
+        ledger.pending,
+        ledger.late,
+        oldest,
+        ledger.arms.copied(),
+        ledger.edges,
+        stats._replace(**shown),
+        _copies(pending.sums),
+        ledger.visitors.features,
+        ledger.visitors.oddities.copy(),
+        _copies(ledger.evidence),
+        Guards(
+            _copies(ledger.guards.evidence),
+            ledger.guards.margins,
+            ledger.guards.worse.copy(),
+            ledger.guards.spans.copy(),
+        ),
+        _copies(ledger.alarms),
+    )
+
+
+def _copies(arrays: _Arrays) -> _Arrays:
+    """Return a named tuple of copies."""
+    copies: _Arrays = arrays._make(array.copy() for array in arrays)
+    return copies
+
+
 class Observer:
     """Estimates what arms pay: from a policy's statistics of every age, or else from a ledger of its own.
 
@@ -187,23 +268,34 @@ class Observer:
         self._bandit = bandit
         self._config = config
         self._follower = follower
-        self._own = follower if isinstance(config.policy, CellPolicy) else None
+        self._cells = isinstance(config.policy, CellPolicy)
+        self._own: LogFollower | None = None
         self._about: list[dict[str, Any] | None] = []
+        self._looking = threading.Lock()  # held while a state is computed
 
-    def state(self, name: str, name_of: Callable[[int], str]) -> BanditState:
-        """Return the state now. Where the policy does not learn every age, this first reads the log."""
-        own = self._watching()
-        ledger, watched = self._follower.ledger, own.ledger
-        open_ = _by_arm(watched)
-        pending = np.bincount(open_rows(ledger.pending_decisions)["arm"], minlength=len(ledger.arms))
-        last = ledger.arms.recent[: ledger.decisions]
-        recent = np.bincount(last, minlength=len(ledger.arms)) / max(len(last), 1)
-        about = self._known_about(len(ledger.arms))
+    def state(self, name: str, name_of: Callable[[int], str], look: Callable[[], LedgerView]) -> BanditState:
+        """Return the state now. Where the policy does not learn every age, this first reads the log.
+
+        `look` takes a view of the bandit's ledger; decisions need to wait for that alone.
+        """
+        with self._looking:
+            view = look()
+            return self._state(view, self._watched(view), name, name_of)
+
+    def _state(
+        self, view: LedgerView, watched: LedgerView, name: str, name_of: Callable[[int], str]
+    ) -> BanditState:
+        table = view.arms
+        pending = view.sums.waiting.sum(axis=1)
+        last = table.recent[: view.decisions]
+        recent = np.bincount(last, minlength=len(table)) / max(len(last), 1)
+        about = self._known_about(len(table))
+        shared = shared_spread(watched.stats, watched.edges)
         arms = []
-        for arm in range(len(ledger.arms)):
-            cap = float(ledger.arms.caps[arm])
-            found = estimate(watched.stats, watched.edges, arm)
-            above = int(ledger.arms.above[arm])
+        for arm in range(len(table)):
+            cap = float(table.caps[arm])
+            found = estimate(watched.stats, shared, arm)
+            above = int(table.above[arm])
             mean = interval = None
             expected = None if pending[arm] else 0.0
             reached = 0.0
@@ -214,15 +306,15 @@ class Observer:
                     high = np.inf
                 interval = (max(cap * found.interval[0], low), min(cap * found.interval[1], high))
                 reached = float(watched.edges[found.reached - 1])
-                expected = _to_come(found, watched, arm, open_[arm])
+                expected = _to_come(found, cap, watched.sums, arm)
             arms.append(
                 ArmState(
                     name_of(arm),
                     cap,
-                    not ledger.arms.playing[arm],
-                    int(ledger.stats.pulls[arm]),
+                    not table.playing[arm],
+                    int(view.stats.pulls[arm]),
                     int(pending[arm]),
-                    float(ledger.arms.observed[arm]),
+                    float(table.observed[arm]),
                     expected,
                     mean,
                     interval,
@@ -233,19 +325,20 @@ class Observer:
                     about[arm],
                 )
             )
+        alarm = alarm_state(view.alarms, self._config.policy.contextual, name_of)
         return BanditState(
             name,
-            self._follower.position,
-            ledger.now if ledger.decisions else 0.0,
-            ledger.decisions,
-            ledger.pending,
-            ledger.late,
+            view.position,
+            view.now,
+            view.decisions,
+            view.pending,
+            view.late,
             watched.edges.tolist(),
             arms,
-            self._verdict(ledger, name_of),
-            by_level(ledger, name_of),
-            guardrail_states(self._config.guardrails, ledger.guards, ledger.arms.in_play, name_of),
-            alarm_state(ledger.alarms, self._config.policy.contextual, name_of),
+            self._verdict(view, name_of, alarm),
+            by_level(view.features, view.oddities, view.stats, table, name_of),
+            guardrail_states(self._config.guardrails, view.guards, table.in_play, name_of),
+            alarm,
         )
 
     def _known_about(self, arms: int) -> list[dict[str, Any] | None]:
@@ -253,53 +346,52 @@ class Observer:
         features = self._config.arm_features
         if len(self._about) < arms:
             self._about = [
-                None if features is None else features.read_back_bytes(arm.about or b"")
+                None if features is None or arm.about is None else features.read_back_bytes(arm.about)
                 for arm in self._store.arms(self._bandit)
             ]
         return self._about
 
-    def _verdict(self, ledger: Ledger, name_of: Callable[[int], str]) -> Verdict:
+    def _verdict(self, view: LedgerView, name_of: Callable[[int], str], alarm: AlarmState) -> Verdict:
         """Return what may be said of the arms, from the bandit's own ledger."""
-        rows = open_rows(ledger.pending_decisions)
         per_time = None
         if self._config.rounds:
             per_time = 1.0
-        elif len(rows) > 1 and ledger.now > rows["at"].min():
-            per_time = (len(rows) - 1) / float(ledger.now - rows["at"].min())
-        pace = Pace(len(rows), per_time, self._config.window)
-        return verdict(ledger.evidence, ledger.arms.in_play, name_of, pace)
+        elif view.pending > 1 and view.now > view.oldest:
+            per_time = (view.pending - 1) / (view.now - view.oldest)
+        pace = Pace(view.pending, per_time, self._config.window)
+        return verdict(view.evidence, view.arms.in_play, name_of, pace, alarm.arms)
 
-    def _watching(self) -> LogFollower:
+    def _watched(self, view: LedgerView) -> LedgerView:
+        """Return the view from which arms are estimated: `view`, or one of a ledger that learns every age."""
+        if self._cells:
+            return view
         if self._own is None:
             config = self._config
             self._own = LogFollower(
-                self._store, self._bandit, lambda: config.ledger(DEFAULT), 1.0 if config.rounds else 0.0
+                self._store,
+                self._bandit,
+                lambda: config.ledger(DEFAULT),
+                1.0 if config.rounds else 0.0,
+                view.position,
             )
-        if self._own is not self._follower:
-            self._own.catch_up()
-        return self._own
+        self._own.catch_up(view.position)
+        return view_of(self._own)
 
     def keep(self) -> None:
         """Save a snapshot, if this has a ledger of its own."""
-        if self._own is not None and self._own is not self._follower:
-            self._own.keep(now=True)
+        with self._looking:
+            if self._own is not None:
+                self._own.keep(now=True)
 
 
-def _by_arm(ledger: Ledger) -> list[npt.NDArray[np.void]]:
-    """Return the rows of each arm's pending decisions."""
-    rows = open_rows(ledger.pending_decisions)
-    rows = rows[np.argsort(rows["arm"], kind="stable")]
-    return np.split(rows, np.searchsorted(rows["arm"], np.arange(1, len(ledger.arms))))
-
-
-def _to_come(found: Estimate, ledger: Ledger, arm: int, rows: npt.NDArray[np.void]) -> float:
+def _to_come(found: Estimate, cap: float, sums: OpenSums, arm: int) -> float:
     """Return what an arm's pending decisions are expected to pay from now on.
 
     That is what the groups that they have not finished pay, up to the ends of their windows, less what these
     groups have paid by now.
     """
     known = float(found.spread[: found.reached].sum())
-    total = float(ledger.arms.caps[arm]) * (found.mean / known if known > 0.0 else found.mean)
-    ages, paid = np.append(0.0, ledger.edges), np.append(0.0, np.cumsum(found.spread))
-    share = np.interp(rows["window"], ages, paid) - paid[rows["group"]]
-    return max(float(total * share.sum() - (rows["total"] - rows["done"]).sum()), 0.0)
+    total = cap * (found.mean / known if known > 0.0 else found.mean)
+    paid = np.append(0.0, np.cumsum(found.spread))  # by the end of so many groups
+    share = sums.windows[arm] @ paid + sums.parts[arm, :-1] @ found.spread - sums.waiting[arm] @ paid[:-1]
+    return max(float(total * share - sums.ahead[arm].sum()), 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,6 +15,7 @@ from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval
 from accrual.logs.context_worth import personalise
 from accrual.logs.estimate import (
+    FEW_PAYING,
     ArmSums,
     ArrivalCurve,
     EvenGrid,
@@ -23,6 +24,7 @@ from accrual.logs.estimate import (
     FinalPassPlan,
     FineGrid,
     GroupEstimate,
+    arm_mean,
     count_closed,
     course_grid,
     cut_window,
@@ -33,6 +35,7 @@ from accrual.logs.estimate import (
     merged,
     recommend,
     sample_size,
+    score_pass,
     trace_curve,
     watched,
 )
@@ -118,10 +121,15 @@ def _correlations(sums: ArmSums) -> tuple[float, int]:
     return float(scores.sum()), int(usable.sum())
 
 
+Ints = npt.NDArray[np.int64]
+
 _QUANTILE = 0.999
 _NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
 _SHIFTED = 0.02
 _VALUE_MOST = 1e60
+_FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
+_NAMED = 5
+FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
 
 
 def fit_log(
@@ -148,7 +156,8 @@ def fit_log(
     cap : number or mapping, optional
         The greatest total of one decision, for all arms or by name. The largest seen unless given.
     uniform : bool
-        Whether every arm had the same chance at each decision; for the worth of contexts alone.
+        Whether every arm had the same chance at each decision, for the worth of contexts and for what is
+        said of arms that were chosen by what they had paid.
 
     Examples
     --------
@@ -174,8 +183,9 @@ def fit_log(
     closed = _closed(log, length)
     size = sample_size(log)
     plan = FinalPassPlan(
-        len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions
-    )
+        len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions,
+        log.least_propensity,
+    )  # fmt: skip
     final = merged(log.each(final_pass, plan))
     recommended, arrived = recommend(final.course.of(0), bins.edges, fine, ends, cut.recommended)
     pooled = GroupEstimate(final.sums.together())
@@ -188,8 +198,17 @@ def fit_log(
             "fewer than two arms have two decisions that were followed for the whole window of "
             f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
         )
-    means = [_mean(known.get(a), pooled, log.signed) for a in range(len(log.arms))]
     caps = _caps(log, final, cap)
+    group_means = final.weights.estimate()
+    powers = merged(log.each(score_pass, plan, group_means))
+    means: list[Interval | None] = [None] * len(log.arms)
+    for a, estimate in known.items():
+        value, given_cap = float(group_means.mean[a].sum()), caps[a].given
+        plain = log.least_propensity is None and sums[a].seen[-1] == sums[a].completed.sum()
+        means[a] = (
+            _never_paid(estimate, pooled, given_cap) if value == 0.0 and not log.signed
+            else arm_mean(value, powers.of(a), given_cap or np.inf, log.signed, bool(plain))
+        )  # fmt: skip
     samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
     arms = [
         Arm(
@@ -215,6 +234,7 @@ def fit_log(
         | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
         recommended=recommended,
         findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
+        cautions=tuple(_cautions(log, arms, final.weights.paying, uniform)),
         warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
         arms=tuple(arms),
         contexts=contexts,
@@ -265,14 +285,14 @@ def _closed(log: LogFacts, window: float) -> int:
     return count
 
 
-def _mean(estimate: GroupEstimate | None, pooled: GroupEstimate, signed: bool) -> Interval | None:
-    if estimate is None:
-        return None
-    if estimate.total == 0.0 and not signed:
-        # It never paid: as much as a few payments of the usual size may have been missed.
-        size = pooled.variance(np.ones((1, len(pooled.seen))))[0] / pooled.total * pooled.seen[0]
-        return Interval(0.0, 0.0, float(_NOTHING * size / estimate.seen[-1]))
-    return Interval(*estimate.mean(signed))
+def _never_paid(estimate: GroupEstimate, pooled: GroupEstimate, cap: float | None) -> Interval:
+    """Allow for as much as a few payments of the usual size that may have been missed.
+
+    The usual size is the mean square of all totals over their mean: 1 where decisions pay 1 or nothing.
+    """
+    variance = pooled.variance(np.ones((1, len(pooled.seen))))[0] * pooled.seen[0]
+    size = variance / pooled.total + pooled.total
+    return Interval(0.0, 0.0, min(float(_NOTHING * size / estimate.seen[-1]), cap or np.inf))
 
 
 def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
@@ -302,6 +322,30 @@ def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | No
     return caps
 
 
+def _cautions(log: LogFacts, arms: list[Arm], paying: Ints, uniform: bool) -> Iterator[str]:
+    """Say which means and intervals must not be taken at their word."""
+    if log.least_propensity is None and log.shares_changed and not uniform:
+        few = [arm.name for arm in arms if arm.mean is not None and arm.decisions < _FEW]
+        whose = f", above all of {_names(few)} with fewer than {_FEW} decisions" if few else ""
+        yield (
+            "the arms' shares of the decisions changed over time, and the log has no propensities: if arms "
+            "were chosen by what they had paid, as a bandit does, those given up early were often just "
+            f"unlucky; then their means below are too low, and intervals hold less often than in 95 %{whose}"
+        )
+    few = [arm.name for arm, count in zip(arms, paying, strict=True) if arm.mean and 0 < count < FEW_PAYING]
+    if few:
+        yield (
+            f"fewer than {FEW_PAYING} decisions of {_names(few)} paid anything: if a few totals are much "
+            f"larger than the rest, the 95 % intervals of these means hold less often ({FEW_HELD} on "
+            "simulated logs)"
+        )
+
+
+def _names(arms: list[str]) -> str:
+    more = f" and {len(arms) - _NAMED} more arms" if len(arms) > _NAMED else ""
+    return ", ".join(arms[:_NAMED]) + more
+
+
 def _warnings(
     log: LogFacts, arms: list[Arm], pooled: GroupEstimate, known: dict[int, GroupEstimate]
 ) -> list[str]:
@@ -310,6 +354,11 @@ def _warnings(
         warnings.append(
             "a cap cannot be learned from a log: the next decision may pay more than any before; "
             "give your own if you know one"
+        )
+    if log.least_propensity is not None:
+        warnings.append(
+            "propensities differ within arms: the arms' means are weighted by 1 over their square roots, so "
+            "that an arm chosen less often after bad luck is not put too low; the spread is not weighted"
         )
     unknown_arms = [arm.name for arm in arms if arm.mean is None]
     if unknown_arms:

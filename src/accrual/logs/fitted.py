@@ -315,6 +315,8 @@ class Fitted:
     arms : sequence of Arm
     recommended : Recommended
     findings : sequence of Finding
+    cautions : sequence of str
+        Which means and intervals must not be taken at their word.
     warnings : sequence of str
     contexts : Personalising or None
         What choosing by context would be worth; None where no contexts were told.
@@ -331,6 +333,7 @@ class Fitted:
     arrived: Mapping[str, Sequence[float]]
     recommended: Recommended
     findings: Sequence[Finding]
+    cautions: Sequence[str]
     warnings: Sequence[str]
     arms: Sequence[Arm]
     contexts: Personalising | None = None
@@ -566,13 +569,16 @@ def time(fitted: Fitted, value: float) -> str:
 
 
 def summary(fitted: Fitted) -> str:
-    """Say what was found, in lines: what is odd, the conclusions, and what they rest on."""
-    return "\n".join([*odd_lines(fitted), *conclusions(fitted), "", *grounds(fitted)])
+    """Say what was found, in lines: what to be careful with, the conclusions, and what they rest on."""
+    return "\n".join([*top_lines(fitted), *conclusions(fitted), "", *grounds(fitted)])
 
 
-def odd_lines(fitted: Fitted) -> list[str]:
-    """Say what is odd about the log, a line each."""
-    return [f"odd: {line}" for line in fitted.log.get("odd", ())]
+def top_lines(fitted: Fitted) -> list[str]:
+    """Say which figures must not be taken at their word and what is odd about the log, a line each."""
+    return [
+        *(f"careful: {line}" for line in fitted.cautions),
+        *(f"odd: {line}" for line in fitted.log.get("odd", ())),
+    ]
 
 
 def conclusions(fitted: Fitted) -> list[str]:
@@ -749,7 +755,7 @@ def as_html(fitted: Fitted) -> str:
     rows = [[shortened(name), *map(figure, figures)] for name, figures in arms[:ARMS_SHOWN]]
     if len(arms) > ARMS_SHOWN:
         rows.append([f"and {len(arms) - ARMS_SHOWN:,} more arms"])
-    return notebook_html([*odd_lines(fitted), *conclusions(fitted)], ["arm", *_HEADS], rows)
+    return notebook_html([*top_lines(fitted), *conclusions(fitted)], ["arm", *_HEADS], rows)
 
 
 # Draw what a fit found: the spread of every arm, and how much of the reward has come by each age.

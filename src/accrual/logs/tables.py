@@ -72,6 +72,9 @@ class LogFacts(ABC):
         self.notes: list[str] = []  # what was guessed or assumed
         self.odd: list[str] = []  # what is odd about the log, and what to do about it
         self.has_propensity = self.has_window = False
+        # The smallest propensity, where those of some arm differ from decision to decision.
+        self.least_propensity: float | None = None
+        self.shares_changed = False  # whether the arms' shares of the decisions changed over time
         self.contexts: tuple[ContextColumn, ...] = ()  # columns that say whom a decision was for
         self.signed = False  # whether some value is negative
         self.rate = 0.0  # decisions per unit of time, from the first to the last

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
+from scipy import special
 
 from accrual.core.durations import UNITS
 from accrual.core.errors import InputError
-from accrual.logs.read import (
-    OddityFacts,
-    Reading,
-    Tables,
-    check_arms,
-    find_uneven,
-    in_natural_order,
-    oddities,
-)
+from accrual.logs.read import OddityFacts, Reading, Tables, check_arms, in_natural_order, oddities
 from accrual.logs.tables import Counts, Log, LogFacts
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_CHANGED = 1e-4  # of the test whether the arms' shares of the decisions changed over time
+_EXPECTED_LEAST = 5.0
 
 
 @dataclass
@@ -56,6 +56,8 @@ class EndedCounts:
     longest_window: float
     least: float
     most: float
+    halves: Ints  # arms x 2: decisions in the first and the second half of the log's time
+    propensity: Floats  # arms x 2: the smallest and the largest
 
 
 def read_contents(log: Log, facts: OddityFacts) -> LogContents:
@@ -68,7 +70,6 @@ def read_contents(log: Log, facts: OddityFacts) -> LogContents:
     )[0]
     facts.last_decision = -math.inf if last is None else last / unit
     facts.last_piece = -math.inf if latest is None else latest / unit
-    facts.uneven = find_uneven(log)
     counts = dataclasses.replace(log.counts, decisions=decisions, pieces=pieces)
     return LogContents(
         log.arms, _or(first, math.inf), _or(last, -math.inf), _or(latest, -math.inf),
@@ -85,14 +86,11 @@ def merge_contents(parts: Sequence[LogContents]) -> LogContents:
     zones = {part.zone for part in parts} - {""}
     if len(zones) > 1:
         raise InputError("some times have a time zone and some have none; give all of them one, or none")
-    uneven = [part.facts.uneven for part in parts if part.facts.uneven]
-    ranges = (min(x[0] for x in uneven), max(x[1] for x in uneven)) if uneven else None
     facts = OddityFacts(
         max(part.facts.last_decision for part in parts),
         max(part.facts.last_piece for part in parts),
         max(part.facts.longest_age for part in parts),
         sum(part.facts.alike for part in parts),
-        ranges,
         any(part.facts.ages_untold for part in parts),
     )
     columns = zip(*(dataclasses.astuple(part.counts) for part in parts), strict=True)
@@ -148,9 +146,18 @@ def cut_at_end(log: Log, whole: LogContents, reading: Reading) -> EndedCounts:
     decisions, last, longest = log.query("SELECT count(*), max(tick), max(own_window) FROM decided")[0]
     pieces, least, most = log.query("SELECT count(*), min(value), max(value) FROM paid")[0]
     unfollowed = log.query("SELECT count(*) FROM decisions WHERE followed <= 0")[0][0]
+    halves = np.zeros((len(whole.arms), 2), np.int64)
+    propensity = np.tile([math.inf, 0.0], (len(whole.arms), 1))
+    middle = (whole.first + whole.last) / 2.0
+    for arm, early, late, *ends in log.query(
+        "SELECT arm, count(*) FILTER (tick <= $1), count(*) FILTER (tick > $1), "
+        "coalesce(min(propensity), 1), coalesce(max(propensity), 1) FROM decided GROUP BY arm",
+        [middle],
+    ):
+        halves[log.arm_numbers[arm]], propensity[log.arm_numbers[arm]] = (early, late), ends
     return EndedCounts(
         end, decisions, pieces, after_end, unfollowed,
-        _or(last, -math.inf), _or(longest, 0.0), _or(least, 0.0), _or(most, 0.0),
+        _or(last, -math.inf), _or(longest, 0.0), _or(least, 0.0), _or(most, 0.0), halves, propensity,
     )  # fmt: skip
 
 
@@ -177,7 +184,22 @@ def describe_whole(known: LogFacts, contents: LogContents, parts: Sequence[Ended
     span = max(part.last for part in parts) / unit - known.first + known.resolution
     count = known.counts.decisions - (known.resolution == 0.0)  # without steps, the gaps between them
     known.rate = count / span if span > 0.0 else float(count)
+    smallest = np.min([part.propensity[:, 0] for part in parts], axis=0)
+    largest = np.max([part.propensity[:, 1] for part in parts], axis=0)
+    known.least_propensity = float(smallest.min()) if (largest > smallest).any() else None
+    known.shares_changed = _changed(np.sum([part.halves for part in parts], axis=0))
     known.odd = oddities(known, contents.facts)
+
+
+def _changed(halves: Ints) -> bool:
+    """Test by chi-square whether arms have other shares in one half of the log's time than in the other."""
+    table = halves[halves.sum(axis=1) > 0].astype(np.float64)
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    large = expected.min(axis=1) >= _EXPECTED_LEAST
+    if large.sum() < 2:
+        return False
+    distance = float(((table - expected) ** 2 / expected)[large].sum())
+    return bool(special.chdtrc(int(large.sum()) - 1, distance) < _CHANGED)
 
 
 def _resolution(log: Log) -> float:

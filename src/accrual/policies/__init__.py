@@ -5,7 +5,6 @@ follow from these lines.
 """
 
 from accrual.policies.age_imed import AgeIMED as AgeIMED
-from accrual.policies.age_kl import AgeKL as AgeKL
 from accrual.policies.age_lin import AgeLinTS as AgeLinTS
 from accrual.policies.age_prior import AgePrior as AgePrior
 from accrual.policies.age_ts import AgeTS as AgeTS

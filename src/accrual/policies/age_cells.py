@@ -58,7 +58,7 @@ def spread_over_buckets(spread: SpreadLike, edges: Ints, window: int) -> Floats:
 
 
 @njit
-def amend_cell(
+def amend_cell(  # noqa: PLR0913, PLR0917  (what `amended` is given, and the weight)
     params: Any, stats: Any, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float, weight: float = 1.0,
 ) -> tuple[float, float]:  # fmt: skip

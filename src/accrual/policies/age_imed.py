@@ -1,4 +1,4 @@
-"""AgeIMED: IMED on age-wise estimates. The library's default policy."""
+"""AgeIMED: IMED on age-wise estimates."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
 class AgeIMED(AgePolicy):
     """IMED that learns from every piece and needs no spread.
 
-    A heuristic: in simulation its regret is near that of a learner that sees every total at
-    once, but no bound is proved.
+    A heuristic: in simulation its regret is mostly near that of a learner that sees every total at
+    once, but no bound is proved. The default is AgePrior. AgeIMED has less regret where caps are far above
+    any total, and a little less where the window is longer than the horizon and pay comes late
+    (docs/age_prior.md).
 
     Examples
     --------

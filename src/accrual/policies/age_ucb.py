@@ -57,8 +57,8 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     The cap; the mean over all decisions with every unfinished group at its cap; the mean over
     finished decisions. The last two with Hoeffding's bonus for groups of caps B(g) cap.
     """
-    if stats.passed[arm] == 0.0:
-        return in_turn(stats.pulls[arm])
+    if stats.pulls[arm] == 0:
+        return in_turn(0)
     cap = params.cap[arm]
     log = math.log(moment.round)
     level = 3.0 * log if params.proved else math.log(1.0 + moment.round * log * log)
@@ -81,7 +81,7 @@ class AgeUCB(AssumedSpreadPolicy):
     arm's mean with probability at most 2 / t**2 (Hoeffding's inequality and a union over one
     count for each of the two bounds). ``proved=False`` uses the smaller level ln(1 + t ln(t)**2),
     which does better and is not covered. Where groups depend on each other, say
-    ``independent=False``.
+    ``independent=False``: also where decisions are closed early or have windows of their own.
 
     Parameters
     ----------

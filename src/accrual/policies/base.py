@@ -4,7 +4,8 @@ A policy's functions are compiled by `core.njit` and called, the same ones, by e
 by the live bandit. `index` is pure; the others write into `stats` and nowhere else:
 
 ``index(params, stats, arm, moment)``
-    How good the arm looks now; the largest is chosen, the lowest arm among equals.
+    How good the arm looks now; the largest is chosen, the lowest arm among equals. It is an error if it
+    is not a number.
 ``survey(params, stats, moment)``
     Called once before a round's indices, for what they need to know of all arms together.
 ``survey_steps``
@@ -62,6 +63,8 @@ Feedback = Literal["totals", "pieces", "groups"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Function = Callable[..., Any]
+
+_ROUND_BITS = 32  # where `mark_lost` puts a round into a count; below is room for the decisions made since
 
 
 class Moment(NamedTuple):
@@ -208,6 +211,27 @@ class Policy(ABC):
     def edges(self, window: int) -> Ints:
         """Return the ages at which the learner's groups end (feedback ``"groups"``)."""
         return np.zeros(0, np.int64)
+
+
+@njit
+def mark_lost(stats: Any, arm: Any, round_: int) -> None:
+    """Note that the arm's index was not a number in this round, by a count of decisions below 0."""
+    if stats.pulls[arm] >= 0:
+        stats.pulls[arm] = -(round_ << _ROUND_BITS)
+
+
+def check_indices(label: str, pulls: Ints) -> None:
+    """Raise an error if `mark_lost` was called for one of the arms, which are the last axis of `pulls`."""
+    if pulls.min() < 0:
+        arm = np.unravel_index(int(pulls.argmin()), pulls.shape)[-1]
+        raise lost_index(label, int(arm), -int(pulls.min() >> _ROUND_BITS))
+
+
+def lost_index(label: str, arm: int, round_: int) -> InputError:
+    """Make the error for an index that is not a number."""
+    return InputError(
+        f"the index of {label} for arm {arm} is not a number in round {round_:,}; correct the policy"
+    )
 
 
 def as_policy(given: Any) -> Policy:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
-from accrual.core.errors import InputError
 from accrual.core.jit import njit
 from accrual.core.random import normal
 from accrual.policies.base import Floats, Functions, Moment, Policy
@@ -28,19 +27,6 @@ class ContextualPolicy(Policy):
     def params(self, caps: Floats, window: int, width: int = 1) -> Any:
         """Return the params for these arms, this window, and contexts of `width` numbers."""
 
-    def widen(self, stats: Any, params: Any, missing: Floats) -> Any:
-        """Return statistics for the wider contexts of `params`, from `stats` for those so far.
-
-        Parameters
-        ----------
-        stats, params
-            The statistics so far, and the params with the new width.
-        missing : ndarray
-            What the policy is taken to have seen, in every decision so far, in place of the new numbers: what
-            a context shows of a feature that it does not tell.
-        """
-        raise InputError(f"{self.label} has no function `widen`, so its bandits take no further features")
-
     def explain_context(
         self, params: Any, stats: Any, arm: int, x: Floats, names: Sequence[str]
     ) -> dict[str, float]:
@@ -50,13 +36,6 @@ class ContextualPolicy(Policy):
         """
         adds = params.cap[arm] * stats.estimate[arm] * x
         return {name: float(value) for name, value in zip(names, adds, strict=True)}
-
-
-def copied_into(grown: Any, stats: Any) -> Any:
-    """Copy statistics into the first corner of larger ones, and return these."""
-    for new, old in zip(grown, stats, strict=True):
-        new[tuple(slice(size) for size in old.shape)] = old
-    return grown
 
 
 def params_of(policy: Policy, caps: Floats, window: int, width: int, about: Floats | None = None) -> Any:
@@ -122,7 +101,7 @@ def _dropping_contexts(functions: Functions) -> Functions:
         finished(params, stats, arm, group, before, after)
 
     @njit
-    def amended_(
+    def amended_(  # noqa: PLR0913, PLR0917  (as every policy's, and the context)
         params: Any, stats: Any, arm: int, group: int,
         before: float, after: float, more_before: float, more_after: float, x: Floats,
     ) -> None:  # fmt: skip

@@ -12,7 +12,7 @@ from accrual.core.dense import dot, times
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
-from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, copied_into, normal_draw
+from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policies.scalars import in_turn
 
 
@@ -112,23 +112,6 @@ class LinearPolicy(ContextualPolicy):
             deviation=np.zeros(arms),
             scratch=np.zeros(width),
         )
-
-    def widen(self, stats: Stats, params: Params, missing: Floats) -> Stats:
-        """Widen the inverse by Schur's complement, exactly: a new number was `missing` times the constant."""
-        grown: Stats = copied_into(self.stats(params), stats)
-        for number, value in enumerate(missing, params.width - len(missing)):
-            for arm in range(len(params.cap)):
-                inverse, estimate = grown.inverse[arm], grown.estimate[arm]
-                side = -value * params.ridge * inverse[0, :number]
-                side[0] += value
-                scale = 1.0 / (params.ridge * (1.0 + value * value * (1.0 - params.ridge * inverse[0, 0])))
-                inverse[:number, :number] += scale * np.multiply.outer(side, side)
-                inverse[number, :number] = inverse[:number, number] = -scale * side
-                inverse[number, number] = scale
-                grown.response[arm, number] = value * grown.response[arm, 0]
-                estimate[number] = value * params.ridge * scale * estimate[0]
-                estimate[:number] -= side * estimate[number]
-        return grown
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:
         cap = float(params.cap[arm])

@@ -93,7 +93,7 @@ def _matches(word: str) -> list[str]:
     return [id for id in ENTRIES if id == word or id.startswith(f"{word}-")]
 
 
-def generate(  # noqa: PLR0913
+def generate(  # noqa: PLR0913  (each choice of a generator has a default)
     features: int,
     arms: int,
     spread: SpreadBy = "same",

@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.errors import InputError, whole
 from accrual.core.jit import source_hash
 from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.core.version import VERSION
 from accrual.engine.context_loop import ContextualPlan
 from accrual.engine.result import Result
-from accrual.engine.simulate import DEVICES
+from accrual.engine.simulate import check_device
 from accrual.policies.base import Policy
 from accrual.problems.contexts import AnyProblem, ContextualProblem
 from accrual.problems.laws import EmpiricalLaw, Law
@@ -186,8 +186,8 @@ def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
     >>> on_device(cells, "cuda")[0].name == cells[0].name
     False
     """
-    if device not in DEVICES:
-        raise unknown("device", device, DEVICES)
+    for cell in cells:
+        check_device(cell.problem, device)
     if device == "cpu":
         return list(cells)
     return [replace(cell, identity={**cell.identity, "device": device}) for cell in cells]

@@ -90,7 +90,7 @@ def _until(stop: threading.Event, cell: Cell, store: Path) -> None:
         compute(cell, store)
 
 
-def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool = False) -> Summary:
+def run_cells(cells: Sequence[Cell], out: Path, executor: Executor) -> Summary:
     """Compute the cells that are not yet in ``out/cells``, and leave the others as they are.
 
     Parameters
@@ -100,8 +100,6 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
     out : Path
         The folder; made if it is missing, and locked while this runs.
     executor : Local or OnRay
-    fresh : bool
-        Compute again what is there.
 
     Raises
     ------
@@ -109,7 +107,7 @@ def run_cells(cells: Sequence[Cell], out: Path, executor: Executor, fresh: bool 
         If the folder cannot be written or is in use, or if a file in it is damaged.
     """
     with locked_folder(out) as store:
-        return compute_missing(cells, store, executor, fresh)
+        return compute_missing(cells, store, executor)
 
 
 @contextlib.contextmanager
@@ -132,7 +130,10 @@ def locked_folder(out: Path) -> Iterator[Path]:
 
 
 def compute_missing(cells: Sequence[Cell], store: Path, executor: Executor, fresh: bool = False) -> Summary:
-    """Do what `run_cells` does for a caller that holds the folder's lock (see `locked_folder`)."""
+    """Do what `run_cells` does for a caller that holds the folder's lock (see `locked_folder`).
+
+    With `fresh`, compute all cells again.
+    """
     need("pyarrow.parquet", "frames")
     started = time.monotonic()
     for cell in cells if fresh else ():

@@ -24,16 +24,17 @@ class RequestHead:
     __slots__ = ("authorization", "host", "length", "media", "origin", "site")
 
     def __init__(self, headers: Headers) -> None:
-        self.authorization = self.host = self.length = self.media = self.origin = self.site = b""
+        host = authorization = None
+        self.length = self.media = self.origin = self.site = b""
         for name, value in headers:
             if name == b"host":
-                if self.host:
+                if host is not None:
                     raise Refusal("malformed", "there are two Host headers; send one")
-                self.host = value
+                host = value
             elif name == b"authorization":
-                if self.authorization:
+                if authorization is not None:
                     raise Refusal("malformed", "there are two Authorization headers; send one")
-                self.authorization = value
+                authorization = value
             elif name == b"content-type":
                 self.media = value
             elif name == b"content-length":
@@ -42,6 +43,8 @@ class RequestHead:
                 self.site = value
             elif name == b"origin":
                 self.origin = value
+        self.host = host or b""
+        self.authorization = authorization or b""
 
 
 class Admission:

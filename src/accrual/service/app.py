@@ -57,6 +57,7 @@ async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metr
 
 _OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
 _READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest
+_MEASURE = 5.0  # seconds that gauges of a worker's own may be old when another worker answers for it
 
 
 class Simulation(Protocol):
@@ -136,14 +137,14 @@ class _Service:
         return HealthOut("alive")
 
     async def ready(self, call: Call) -> ReadyOut:
-        """Say whether the service can store and decide now, and which bandits it cannot serve."""
+        """Say whether the service can store and decide now, and how many bandits it cannot serve."""
         await self.check()
-        return ReadyOut("ready", sorted(self._bandits.failures))
+        return ReadyOut("ready", len(self._bandits.failures))
 
     async def metrics_page(self, request: Request) -> Response:
         """Answer Prometheus."""
         require_scope(request.scope["accrual.key"], "read")
-        await self._bandits.read(self._bandits.measure)
+        await self._bandits.look(self._bandits.measure)
         return Response(self._metrics.page(), headers={"content-type": METRICS_TYPE})
 
     @asynccontextmanager
@@ -153,7 +154,7 @@ class _Service:
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
-        jobs = {"open": self._open, "keys": self._read_keys}
+        jobs = {"open": self._open, "keys": self._read_keys, "measure": self._measure}
         jobs |= {name: partial(self._later, job) for name, job in self.beside.items()}
         tasks = [asyncio.create_task(supervise(name, job, self._metrics)) for name, job in jobs.items()]
         try:
@@ -182,6 +183,11 @@ class _Service:
             await self._bandits.open_all()
             self._opened.set()
             await asyncio.sleep(_OPEN_AGAIN)
+
+    async def _measure(self) -> None:
+        while True:
+            await asyncio.sleep(_MEASURE)
+            await self._bandits.read(self._bandits.measure_worker)
 
     async def _later(self, job: Callable[[], Awaitable[None]]) -> None:
         await self._opened.wait()

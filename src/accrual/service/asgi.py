@@ -29,6 +29,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Scope = MutableMapping[str, Any]
 
+ANSWERED = "accrual.answered"  # in a scope's state: what to call when the request has been answered
 _CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so no other request can follow
 
 
@@ -112,6 +113,14 @@ class ServiceApp:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        try:
+            await self._respond(scope, receive, send)
+        finally:
+            answered = scope.get("state", {}).get(ANSWERED)
+            if answered is not None:
+                answered()
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = finished = False
 
         async def answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
@@ -146,8 +155,8 @@ class ServiceApp:
             if b"%" in scope["raw_path"] and path.startswith("/v1"):
                 raise Refusal("not-found", "no address here has escapes (%) in it")
             key = self._admission.admit(path, head)
+            body = await read_body(receive, head.length, self._body)
             if scope["method"] == "POST":
-                body = await read_body(receive, head.length, self._body)
                 if body and not head.media.lower().startswith(b"application/json"):
                     raise Refusal("media-type", "send the header Content-Type: application/json")
                 name, _, rest = path.removeprefix(_BANDITS).partition("/")
@@ -158,10 +167,9 @@ class ServiceApp:
                     handle = self._traffic.pieces if rest == "pieces" else self._traffic.decisions
                     await answer(200, _JSON, await handle(name, body))
                     return
-                receive = _replay(body, receive)
             scope["accrual.key"] = key
             scope["app"] = self  # so that the router raises what it does not find
-            await self._app(scope, receive, pass_on)
+            await self._app(scope, _replay(body, receive), pass_on)
         except ClientGone:
             pass
         except Exception as error:

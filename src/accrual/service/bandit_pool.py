@@ -7,19 +7,21 @@ import functools
 import logging
 import math
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from accrual.core.errors import InputError, unknown
-from accrual.core.features import Features, all_features
+from accrual.core.features import Features
 from accrual.live.archive import archive, delete, erase_due, restore
-from accrual.live.bandit import Bandit
+from accrual.live.bandit import Bandit, given_config, staleness_of, stored_config
+from accrual.live.clock import SteadyClock
 from accrual.live.commit import Decide
-from accrual.live.config import arm_read
+from accrual.live.config import Options, arm_read, limits_written
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict
@@ -44,7 +46,8 @@ from accrual.store.memory import MemoryStore
 _T = TypeVar("_T")
 _PROBE = 2.0  # seconds
 _REFOLDS = 16  # that may wait
-_FRESH = 0.5  # seconds for which a state is shown again as it was
+_FRESH = 0.5  # seconds for which a state is shown again as it was, ...
+_REST = 4.0  # ... or so many times what it took to compute, if that is longer
 _WORTH_LEAST, _WORTH_MORE = 20, 0.05  # decisions to close, and their share, before contexts are judged anew
 
 log = logging.getLogger("accrual.service")
@@ -64,10 +67,12 @@ class ServedBandit:
         self._number = row.number
         self._store = store
         self.learn_arms()
-        self._state: tuple[float, BanditState] | None = None
+        self._looking = threading.Lock()  # held while a state is computed, which is then for all who wait
+        self._state: tuple[float, BanditState] | None = None  # until when it is shown, and what it is
+        self.shown: dict[str, asyncio.Task[bytes]] = {}  # answers that are the same for all who look
         self._winner: str | None = None
-        # When as many decisions have closed it is found anew; arms and features there were; and what it was.
-        self._worth: tuple[float, tuple[Any, ...], ContextWorth] | None = None
+        # When as many decisions have closed it is found anew; arms there were; and what it was.
+        self._worth: tuple[float, list[bool], ContextWorth] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
         """Return whether the names of these arms have been read."""
@@ -100,12 +105,15 @@ class ServedBandit:
         return self._arms.index(name)
 
     def state(self) -> BanditState:
-        """Return what is known of every arm, now or half a second ago."""
-        kept = self._state
-        if kept is None or time.monotonic() - kept[0] > _FRESH:
-            kept = self._state = (time.monotonic(), self.bandit.state())
-            self._tell_verdict(kept[1].verdict)
-        return kept[1]
+        """Return what is known of every arm: now, or a moment ago, as `_FRESH` and `_REST` say."""
+        with self._looking:
+            kept = self._state
+            begun = time.monotonic()
+            if kept is None or (kept[0] < begun and kept[1].position != self.bandit.position):
+                state = self.bandit.state()
+                kept = self._state = (fresh_until(begun), state)
+                self._tell_verdict(state.verdict)
+            return kept[1]
 
     def _tell_verdict(self, verdict: Verdict) -> None:
         """Log a verdict when it is first seen, and when it changes."""
@@ -120,7 +128,7 @@ class ServedBandit:
         """
         state = self.state()
         closed = state.decisions - state.pending
-        judged = ([arm.retired for arm in state.arms], len(state.features))
+        judged = [arm.retired for arm in state.arms]
         kept = self._worth
         if kept is None or kept[0] <= closed or kept[1] != judged:
             worth = self.bandit.context_worth()
@@ -140,14 +148,9 @@ class ServedBandit:
         """Read up to `limit` events of the log beyond a position."""
         return self._store.read(self._number, after, limit)
 
-    def features(self) -> Features | None:
-        """Read all features from the store: another process may have added some that are not folded yet."""
-        if "features" not in self.config:
-            return None
-        return all_features(Features.read(self.config["features"]), self._store.features(self._number))
-
-    def contexts(self, events: Events, features: Features | None) -> dict[int, dict[str, Any]]:
+    def contexts(self, events: Events) -> dict[int, dict[str, Any]]:
         """Read whom the decisions of a stretch of the log were for, by id; empty without features."""
+        features = self.bandit.features
         ids = events.decision[events.kind == Kind.DECISION].tolist()
         if features is None or not ids:
             return {}
@@ -158,12 +161,18 @@ class ServedBandit:
             for id, body in zip(ids, stored, strict=True)
         }
 
-    def release(self) -> None:
-        """Close the bandit, which keeps a snapshot."""
+    def release(self, keep: bool = True) -> None:
+        """Close the bandit, which keeps a snapshot unless `keep` is False."""
         try:
-            self.bandit.close()
+            self.bandit.close(keep)
         except StoreError as error:  # the log has it all; the next start takes longer
             log.error("no snapshot was kept", extra={"error": str(error)})
+
+
+def fresh_until(begun: float) -> float:
+    """Return until when something is shown that has just been computed, from `begun` on."""
+    now = time.monotonic()
+    return now + max(_FRESH, _REST * (now - begun))
 
 
 class BanditPool:
@@ -185,9 +194,11 @@ class BanditPool:
         # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
+        self._looks = ThreadPoolExecutor(2, "look")  # apart: keys are read in time, however many look
         self._refolds = ThreadPoolExecutor(1, "refold")  # so that other requests do not wait for these
         self._refolding = 0
         self.queue_limit = QueueLimit(queue)
+        self._clock = SteadyClock(store.clock)
         self._stored = -math.inf  # when something could last be stored, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
@@ -209,9 +220,10 @@ class BanditPool:
         if ARCHIVED in row.config:
             raise Refusal("archived", f"the bandit {name!r} is archived; restore it to use it again")
         try:
-            bandit = await self.read(lambda: Bandit.open(self._store, name))
-            await self.read(lambda: _warm(_like(row)))
-            self._add(row, bandit)
+            await self.read(
+                lambda: _warm(_like(row))
+            )  # first: compiling keeps what it was called with a while
+            self._add(row, await self.read(lambda: Bandit.open(self._store, name)))
         except StoreError as error:
             if not isinstance(error, StoreDamaged):
                 raise  # the database is out of reach for now
@@ -233,7 +245,7 @@ class BanditPool:
             if grace is None:
                 row = await self.read(lambda: archive(self._store, name))
             else:
-                row = await self.read(lambda: delete(self._store, name, grace))
+                row = await self.read(lambda: delete(self._store, name, grace, self._clock))
         except InputError as error:
             raise Refusal("invalid", str(error)) from None
         await self._let_go(name)
@@ -248,12 +260,12 @@ class BanditPool:
         log.warning("a bandit was restored", extra={"bandit": name})
         return row
 
-    async def _let_go(self, name: str) -> None:
-        """Stop serving a bandit: what waits is stored first."""
+    async def _let_go(self, name: str, keep: bool = True) -> None:
+        """Stop serving a bandit: what waits is stored first. `keep` says whether a snapshot is kept."""
         served = self._open.pop(name, None)
         if served is not None:
             await served.queue.drain()
-            await self.read(served.release)
+            await self.read(functools.partial(served.release, keep))
 
     def _failed(self, name: str, error: Exception) -> Refusal:
         """Take note of a bandit that cannot be opened."""
@@ -266,13 +278,12 @@ class BanditPool:
         log.error("a bandit is not served", exc_info=error, extra={"bandit": name, "error": why})
         return Refusal("not-served", why)
 
-    def _add(self, row: BanditRow, bandit: Bandit) -> ServedBandit:
+    def _add(self, row: BanditRow, bandit: Bandit) -> None:
         submit = functools.partial(bandit.submit, pieces_checked=True)
         queue = CommitQueue(submit, self._commits, self.queue_limit, self._metrics)
-        served = self._open[row.name] = ServedBandit(row, bandit, self._store, queue)
         if self._store.shared:
             bandit.follow()
-        return served
+        self._open[row.name] = ServedBandit(row, bandit, self._store, queue)
 
     async def create(self, name: str, arms: Mapping[str, float], window: int | str,
                      settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
@@ -283,15 +294,13 @@ class BanditPool:
                 if not there:  # what cannot be served is not stored
                     plain = {key: value for key, value in settings.items() if key != "prior"}
                     await self.read(lambda: _warm(Bandit(arms, window, name=name, **plain)))
-                bandit = await self.read(
-                    lambda: Bandit(arms, window, store=self._store, name=name, **settings)
-                )
+                    await self.read(lambda: _created(self._store, name, arms, window, settings))
+                else:
+                    await self.read(lambda: _check_same(self._store, name, arms, window, settings))
             except InputError as error:
                 there = there or await self.read(lambda: self._store.find(name)) is not None
                 raise Refusal("conflict" if there else "invalid", str(error)) from None
-            row = await self.read(lambda: self._store.find(name))
-            assert row is not None
-            return self._open.get(name) or self._add(row, bandit), not there
+        return await self.find(name), not there
 
     async def rows(self) -> list[BanditRow]:
         """Return all bandits whose configuration can be read, in the order in which they were made."""
@@ -311,6 +320,26 @@ class BanditPool:
         """Run a job that reads the store in a thread, so that the event loop goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
+    async def look(self, job: Callable[[], _T]) -> _T:
+        """Run a job that computes what someone looks at in a thread of those kept for that."""
+        return await asyncio.get_running_loop().run_in_executor(self._looks, job)
+
+    async def shown(self, served: ServedBandit, what: str, job: Callable[[], bytes]) -> bytes:
+        """Return what a job computes, at most a moment ago: once for all who look at the same."""
+        task = served.shown.get(what)
+        if task is None:
+            task = served.shown[what] = asyncio.create_task(self._show(served, what, job))
+        return await asyncio.shield(task)
+
+    async def _show(self, served: ServedBandit, what: str, job: Callable[[], bytes]) -> bytes:
+        begun, rest = time.monotonic(), 0.0
+        try:
+            body = await self.look(job)
+            rest = fresh_until(begun) - time.monotonic()
+            return body
+        finally:
+            asyncio.get_running_loop().call_later(rest, served.shown.pop, what, None)
+
     async def refold(self, job: Callable[[], _T]) -> _T:
         """Run a job that may fold a part of the log again: one at a time, or refuse if too many wait."""
         if self._refolding >= _REFOLDS:
@@ -327,9 +356,15 @@ class BanditPool:
         Those that another process has archived are let go, and those whose time has come are erased.
         """
         self.failures.clear()
-        for name in await self.read(lambda: erase_due(self._store)):
-            log.warning("a deleted bandit was erased", extra={"bandit": name})
-        for row in await self.rows():
+        await self._erase_due()
+        served = dict(self._open)  # before the names are read: one that is made meanwhile has a name
+        names, rows = set(await self.read(self._store.names)), await self.rows()
+        numbers = {row.name: row.number for row in rows}
+        for name, one in served.items():
+            if name not in names or numbers.get(name, one.row.number) != one.row.number:
+                log.warning("a bandit that was erased is served no longer", extra={"bandit": name})
+                await self._let_go(name, keep=False)
+        for row in rows:
             if ARCHIVED in row.config:
                 await self._let_go(row.name)
                 continue
@@ -340,6 +375,13 @@ class BanditPool:
             except StoreError as error:
                 self._failed(row.name, error)
         self._metrics.not_served.set(len(self.failures))
+
+    async def _erase_due(self) -> None:
+        try:
+            for name in await self.read(lambda: erase_due(self._store, self._clock)):
+                log.warning("a deleted bandit was erased", extra={"bandit": name})
+        except StoreError as error:  # such as a clock that has leapt; the next look tries again
+            log.error("nothing can be erased", extra={"error": str(error)})
 
     async def check(self) -> None:
         """Raise an error if nothing can be stored now: the disk is full, or the database is out of reach.
@@ -355,10 +397,16 @@ class BanditPool:
 
     def measure(self) -> None:
         """Bring the gauges up to date."""
+        self.measure_worker()
         metrics, served = self._metrics, list(self._open.values())
-        metrics.waiting.set(self.queue_limit.taken)
         metrics.bandits.set(len(served))
-        states = [one.state() for one in served]
+        states = []
+        for one in served:
+            try:
+                states.append(one.state())
+            except Exception:  # the others are to be measured
+                log.exception("a state cannot be computed", extra={"bandit": one.name})
+        metrics.states_failed.set(len(served) - len(states))
         metrics.pending.set(sum(state.pending for state in states))
         metrics.late.set(sum(state.late for state in states))
         metrics.above_cap.set(sum(arm.above_cap for state in states for arm in state.arms))
@@ -369,8 +417,13 @@ class BanditPool:
         found = Counter(rail.outcome for state in states for rail in state.guardrails)
         for outcome in GUARDRAIL_OUTCOMES:
             metrics.guardrails.labels(outcome).set(found[outcome])
+
+    def measure_worker(self) -> None:
+        """Bring the gauges up to date that each worker has of its own: few, and quick to measure."""
+        metrics = self._metrics
+        metrics.waiting.set(self.queue_limit.taken)
         if self._store.shared:  # with one writer there is nothing that it has not folded
-            stale = [one.bandit.staleness for one in served]
+            stale = staleness_of([one.bandit for one in list(self._open.values())])
             metrics.lag_events.set(max((one.events for one in stale), default=0))
             metrics.lag_seconds.set(max((one.seconds for one in stale), default=0.0))
 
@@ -382,8 +435,33 @@ class BanditPool:
             await self.read(served.release)
         await self.read(self._store.close)
         self._commits.shutdown()
+        self._looks.shutdown()
         self._reads.shutdown()
         self._refolds.shutdown()
+
+
+def _check_same(
+    store: Store, name: str, arms: Mapping[str, float], window: int | str, settings: Mapping[str, Any]
+) -> None:
+    """Complain if the bandit in the store was made with other settings than these. Nothing is folded."""
+    row = store.find(name)
+    if row is None:
+        raise InputError(f"the bandit {name!r} was erased in this moment")
+    options = {key: value for key, value in settings.items() if key not in ("groups", "policy")}
+    given = given_config(
+        arms, window, settings.get("groups"), settings.get("policy"), name, cast(Options, options)
+    )
+    stored_config(store, row, given, cast(Options, options))
+    if given.limits != limits_written(row.config):
+        raise InputError(f"the bandit {name!r} was made with another floor, or with other shares")
+
+
+def _created(
+    store: Store, name: str, arms: Mapping[str, float], window: int | str, settings: Mapping[str, Any]
+) -> None:
+    """Make a bandit in the store; or, if another worker has made it in this moment, compare it."""
+    Bandit(arms, window, store=store, name=name, **settings).close()
+    _check_same(store, name, arms, window, settings)
 
 
 def _like(row: BanditRow) -> Bandit:

@@ -6,8 +6,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Raw
 
 from accrual.core.errors import InputError
 from accrual.core.features import Features
@@ -37,7 +39,6 @@ from accrual.service.messages import (
     HistoryOut,
     LevelOut,
     NewArmIn,
-    NewFeatureIn,
     NotServedOut,
     PairOut,
     ReasonOut,
@@ -70,12 +71,13 @@ _LENGTH = 1_000  # events of a stretch, where the log is too long to be read in 
 _LEAST = 100  # decisions of a stretch, where there are as many
 
 
-def share_history(served: ServedBandit, head: int) -> HistoryOut:
-    """Count each arm's decisions in up to 40 stretches of the log up to the position `head`.
+def share_history(served: ServedBandit) -> HistoryOut:
+    """Count each arm's decisions in up to 40 stretches of the log, as far as it has been folded.
 
     A short log is read as a whole, a long one in samples at even distances. Only the store is read, so
     decisions go on meanwhile.
     """
+    head = served.bandit.position
     if head <= _STRETCHES * _LENGTH:
         stretches = _split(_decisions(served, 0, head))
     else:
@@ -111,6 +113,7 @@ def _split(events: Events) -> list[Events]:
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
+_write = msgspec.json.Encoder().encode
 _STREAM = event_column(Kind.PIECE, "stream")
 
 
@@ -143,8 +146,6 @@ class BanditRoutes:
             Operation("addArm", "POST", f"{_AT}/arms", "admin", self.add_arm, DoneOut, takes=NewArmIn),
             Operation("retireArm", "POST", f"{_AT}/arms/retire", "admin", self.retire_arm, DoneOut,
                       takes=RetireIn),
-            Operation("addFeature", "POST", f"{_AT}/features", "admin", self.add_feature, DoneOut,
-                      takes=NewFeatureIn),
             Operation("listDecisions", "GET", f"{_AT}/decisions", "read", self.recent, RecentOut,
                       query=RecentQuery),
             Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
@@ -195,15 +196,15 @@ class BanditRoutes:
         """Archive a bandit and erase it for good after `grace`; until then it can be restored."""
         return _bandit(await self._bandits.put_away(call.path["bandit"], call.query.grace))
 
-    async def state(self, call: Call) -> StateOut:
+    async def state(self, call: Call) -> Raw:
         """Show what is known of every arm."""
         served = await self._find(call)
-        return await self._bandits.read(lambda: _state(served))
+        return Raw(await self._bandits.shown(served, "state", lambda: _write(_state(served))))
 
-    async def history(self, call: Call) -> HistoryOut:
+    async def history(self, call: Call) -> Raw:
         """Show how often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
         served = await self._find(call)
-        return await self._bandits.read(lambda: share_history(served, served.state().position))
+        return Raw(await self._bandits.shown(served, "history", lambda: _write(share_history(served))))
 
     async def contexts(self, call: Call) -> ContextWorthOut:
         """Show what contexts are worth: reward per decision with and without, judged by closed decisions.
@@ -230,22 +231,10 @@ class BanditRoutes:
         arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
         return _done(await _one(served, RetireArm(arm)))
 
-    async def add_feature(self, call: Call) -> DoneOut:
-        """Add a feature, missing in all decisions so far. The same request again is no error."""
-        served, given = await self._find(call), call.body
-        try:
-            ((name, kind),) = Features.read({given.name: given.declaration}).kinds.items()
-            new = await self._bandits.read(lambda: served.bandit.add_feature(name, kind))
-        except InputError as error:
-            features = served.bandit.features
-            taken = features is not None and given.name in features.kinds
-            raise Refusal("conflict" if taken else "invalid", str(error)) from None
-        return DoneOut(status="stored" if new else "again")
-
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first; none that come from an old log."""
         served = await self._find(call)
-        return await self._bandits.read(lambda: _recent(served, call.query.limit))
+        return await self._bandits.look(lambda: _recent(served, call.query.limit))
 
     async def explain(self, call: Call) -> ExplanationOut:
         """Explain a decision: every arm's index, and what it was made of, at that moment."""
@@ -263,7 +252,7 @@ class BanditRoutes:
     async def export(self, call: Call) -> EventsOut:
         """Read the log beyond a position, in order. `accrual db export` writes all of it as Parquet."""
         served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
-        return await self._bandits.read(lambda: _events(served, served.events(after, limit), after, limit))
+        return await self._bandits.look(lambda: _events(served, served.events(after, limit), after, limit))
 
 
 async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
@@ -362,10 +351,7 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:
     served.learn_arms()
-    features = served.features()
-    contexts = served.contexts(events, features)
-    written = [] if features is None else list(features.written().items())
-    added = written[len(served.config.get("features", ())) :]
+    contexts = served.contexts(events)
     streams = [name for name, *_ in served.config.get("guardrails", ())]
     rows = []
     for values in zip(*(column.tolist() for column in events), strict=True):
@@ -380,8 +366,6 @@ def _events(served: ServedBandit, events: Events, after: int, limit: int) -> Eve
             row |= {"value": event["value"], "age": event["age"]}
             if event[_STREAM] != REWARD:
                 row["stream"] = streams[event[_STREAM]]
-        elif kind == Kind.ADD_FEATURE:
-            row["feature"], row["declaration"] = added[event["arm"]]
         elif kind != Kind.CLOSE:
             row["arm"] = served.arm_name(event["arm"])
         if kind == Kind.DECISION:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -18,6 +19,7 @@ _KINDS = {
     "array": "a list", "object": "an object",
 }  # fmt: skip
 _PLACE = re.compile(r"(.*?)(?: - at `(.*)`)?", re.DOTALL)
+_FRACTION = re.compile(r"Expected `[^`]*\bint\b[^`]*`, got `float`")
 _STEP = re.compile(r"\.([^.\[]+)|\[(?:\d*|\.\.\.)\]")
 _BOUND = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 
@@ -37,6 +39,9 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
     >>> json_reader(list[int])(b"[true, ")
     Traceback (most recent call last):
     accrual.service.refusals.Refusal: the body is not JSON: Input data was truncated
+    >>> json_reader(dict[str, int])(b'{"n": 1.5}')  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    accrual.service.refusals.Refusal: [...] must be a whole number, not a number with a fraction ...
     >>> class Arm(msgspec.Struct):
     ...     name: str
     ...     cap: float
@@ -45,25 +50,37 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
     accrual.service.refusals.Refusal: [0] must be an object with name, cap, not text
     """
     decode = msgspec.json.Decoder(kind).decode
+    decode_loosely = msgspec.json.Decoder(kind, strict=False).decode  # takes 174.0 for 174, but also "174"
 
-    def slowly(body: bytes, first: msgspec.ValidationError) -> Any:
-        try:
-            return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
-        except msgspec.ValidationError as error:
-            raise Refusal("invalid", _in_words(error, kind)) from None
-        except RecursionError:
-            raise Refusal("invalid", _in_words(first, kind)) from None
+    def read_again(body: bytes, first: msgspec.ValidationError) -> Any:
+        with suppress(RecursionError):
+            _find_end(body)  # what is not JSON may come later than what is not valid
+        if not _FRACTION.match(str(first)):
+            raise first
+        decode_loosely(body)  # raises at the first error, before all of a large body becomes objects
+        return msgspec.convert(_decode_whole(body), kind)
 
     def read(body: bytes) -> Any:
         try:
             try:
                 return decode(body)
-            except msgspec.ValidationError as first:  # which may come before what is not JSON
-                return slowly(body, first)
+            except msgspec.ValidationError as first:
+                return read_again(body, first)
+        except msgspec.ValidationError as error:
+            raise Refusal("invalid", _in_words(error, kind)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal("malformed", f"the body is not JSON: {error}") from None
 
     return read
+
+
+def _whole_if_possible(text: str) -> float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+_find_end = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_whole = msgspec.json.Decoder(float_hook=_whole_if_possible).decode
 
 
 def read_query(kind: type[msgspec.Struct], text: str) -> Any:
@@ -98,14 +115,6 @@ def read_query(kind: type[msgspec.Struct], text: str) -> Any:
         raise Refusal("invalid", _in_words(error, kind)) from None
 
 
-def _with_whole_numbers(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_whole_numbers(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _with_whole_numbers(item) for name, item in value.items()}
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
     """Say what is wrong, and where, as in "arms[0].cap must be a number, not text"."""
     match = _PLACE.fullmatch(str(error))
@@ -114,7 +123,8 @@ def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
     place = path.removeprefix("$").removeprefix(".")[:200]
     if wrong := re.fullmatch(r"Expected `([^`]+)`, got `(\w+)`", text):
         right = f"{_kinds(wrong[1])}{_described(wrong[1], kind, path)}"
-        return f"{place or 'the body'} must be {right}, not {_kinds(wrong[2])}"
+        which = " with a fraction or beyond 64 bits" if _FRACTION.match(text) else ""
+        return f"{place or 'the body'} must be {right}, not {_kinds(wrong[2])}{which}"
     if wrong := re.fullmatch(r"Expected `([^`]+)` (of length )?([<>]=?) (\S+)", text):
         length = " with a length" if wrong[2] else ""
         most = float(wrong[4])

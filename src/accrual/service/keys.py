@@ -14,7 +14,7 @@ from accrual.core.errors import InputError, unknown
 from accrual.store.address import parse
 from accrual.store.admin import KeyRow, KeyTable, open_keys
 from accrual.store.backends import backend_of
-from accrual.store.migrate import current, upgrade
+from accrual.store.migrate import current, make_tables
 
 SCOPES = ("read", "write", "admin")
 NAME_MOST = 100
@@ -38,7 +38,7 @@ NOBODY = Key("", frozenset())  # of a request without a key for an address that 
 def ready_keys(url: str) -> KeyTable:
     """Open the keys at `url`. A SQLite file that is not there yet is made first."""
     if backend_of(parse(url)).makes_itself and current(url) is None:
-        upgrade(url)
+        make_tables(url)
     return open_keys(url)
 
 

@@ -147,30 +147,58 @@ class PairOut(Struct):
         list[tuple[int, float, float]],
         Meta(description="The interval earlier: after how many closed decisions, from, to."),
     ]
+    ahead: Annotated[
+        tuple[int, int] | None,
+        Meta(description="The decisions over which the first was shown to pay more on average: from, to."),
+    ]
+    behind: Annotated[
+        tuple[int, int] | None,
+        Meta(description="The decisions over which the second was shown to pay more on average: from, to."),
+    ]
 
 
 class VerdictOut(Struct):
     """What may be said of the arms in play, however often one looks."""
 
-    winner: Annotated[str | None, Meta(description="The arm that pays more than every other one in play.")]
-    error: Annotated[float, Meta(description="The chance that a winner that is named is ever a false one.")]
+    winner: Annotated[str | None, Meta(description="The arm shown to pay more than every other one in play.")]
+    error: Annotated[
+        float,
+        Meta(description="The chance that a false winner is ever named, in the whole life of a bandit."),
+    ]
     contenders: Annotated[list[str], Meta(description="Arms in play that may still be the best.")]
     retirable: Annotated[
-        list[str], Meta(description="Arms of which it is known that another in play pays at least as much.")
+        list[str], Meta(description="Arms of which it was shown that another in play pays more.")
+    ]
+    changed: Annotated[
+        list[str],
+        Meta(description="Arms that have changed places: shown to pay more than another, and later less."),
     ]
     loss_if_stopped: Annotated[
         float | None,
         Meta(description="What a decision would lose on average, were the leader taken for good now; about."),
     ]
     decisions_to_go: Annotated[
-        int | None, Meta(description="About how many decisions more it takes; null where it cannot be told.")
+        tuple[int, int | None] | None,
+        Meta(
+            description="About how many decisions more must close, a guess: from, to. "
+            "To is null where it may be never; all is null where it cannot be told."
+        ),
     ]
-    time_to_go: Annotated[float | None, Meta(description="The same in rounds or seconds, at this pace.")]
+    time_to_go: Annotated[
+        tuple[float, float | None] | None,
+        Meta(description="The same in rounds or seconds, at this pace."),
+    ]
     reason: Annotated[str, Meta(description="Why no verdict can be given; empty where one can.")]
     sentence: Annotated[str, Meta(description='The answer to "may I stop?" in words.')]
     leader: Annotated[str | None, Meta(description="The arm with the largest estimate: not for stopping.")]
     scored: Annotated[int, Meta(description="Closed decisions that count.")]
-    skipped: Annotated[int, Meta(description="Closed decisions without a recorded propensity.")]
+    skipped: Annotated[
+        int,
+        Meta(
+            description="Closed decisions that do not count: without a recorded propensity, or of a worker "
+            "that did not know of the newest arm yet."
+        ),
+    ]
     cut: Annotated[int, Meta(description="Totals above the cap, which count as the cap here.")]
     intervals: Annotated[
         dict[str, tuple[float, float]],
@@ -195,6 +223,9 @@ class GuardedArmOut(Struct):
         float | None, Meta(description="The same at the least: holds for all arms, however often one looks.")
     ]
     worse: Annotated[bool, Meta(description="Whether it was shown to have more by more than the margin.")]
+    span: Annotated[
+        tuple[int, int] | None, Meta(description="The decisions over which that was shown: from, to.")
+    ]
     retired: bool
 
 
@@ -413,19 +444,6 @@ class RetireIn(Struct, forbid_unknown_fields=True):
     name: ArmName
 
 
-class NewFeatureIn(Struct, forbid_unknown_fields=True):
-    """A feature to be added."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_MOST)]
-    declaration: Annotated[
-        FeatureIn,
-        Meta(description='What it may be: a list of levels, a range of two numbers, or "bool".'),
-    ]
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-
-
 class CloseIn(Struct, forbid_unknown_fields=True):
     """What closing a decision takes: nothing. A body may be left out."""
 
@@ -462,9 +480,7 @@ class BanditOut(Struct):
     arms: Annotated[list[str], Meta(description="The arms it was made with.")]
     unit: Annotated[str, Meta(description="What one unit of reward is; empty where none was given.")] = ""
     floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
-    features: (
-        Annotated[FeaturesIn, Meta(description="Those it was made with; the state has all of them.")] | None
-    ) = None
+    features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
     guardrails: GuardrailsIn = {}
     imported: Annotated[
@@ -637,7 +653,7 @@ class EventOut(Struct, omit_defaults=True):
     """A row of the log."""
 
     seq: int
-    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm", "add_feature"]
+    kind: Literal["decision", "piece", "close", "add_arm", "retire_arm"]
     at: float
     decision: int | UnsetType = UNSET
     arm: str | UnsetType = UNSET
@@ -649,10 +665,6 @@ class EventOut(Struct, omit_defaults=True):
     cap: float | UnsetType = UNSET
     about: (
         Annotated[ContextIn, Meta(description="What is known about an arm that was added.")] | UnsetType
-    ) = UNSET
-    feature: Annotated[str, Meta(description="The name of a feature that was added.")] | UnsetType = UNSET
-    declaration: (
-        Annotated[FeatureIn, Meta(description="What a feature that was added may be.")] | UnsetType
     ) = UNSET
     context: (
         Annotated[ContextIn, Meta(description="Whom a decision was for, where the bandit has features.")]
@@ -681,4 +693,6 @@ class ReadyOut(Struct):
     """That the service can store and decide now."""
 
     status: Literal["ready"]
-    not_served: Annotated[list[str], Meta(description="The names of bandits that cannot be opened.")]
+    not_served: Annotated[
+        int, Meta(description="How many bandits cannot be opened; `GET /v1/bandits` names them.")
+    ]

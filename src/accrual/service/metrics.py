@@ -26,9 +26,12 @@ class Metrics:
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
 
-        def gauge(name: str, text: str, mode: str) -> Gauge:
-            # "live": a process that has died counts no more (`server.Workers` takes note of it).
-            return Gauge(name, text, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
+        # "live": a process that has died counts no more (`server.Workers` takes note of it).
+        # Of what all workers have in common, the one that was asked last knows most.
+        common = "livemostrecent"
+
+        def gauge(name: str, text: str, mode: str = common, labels: Sequence[str] = ()) -> Gauge:
+            return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
 
         self.decisions = Counter("accrual_decisions_total", "Decisions made.", registry=registry)
         self.pieces = Counter(
@@ -56,26 +59,25 @@ class Metrics:
             buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
         )  # fmt: skip
         self.waiting = gauge("accrual_waiting", "Decisions and pieces that wait to be stored.", "livesum")
-        self.pending = gauge("accrual_pending", "Decisions that may still be paid for.", "livemax")
-        self.late = gauge("accrual_late", "Pieces that came too late, ever.", "livemax")
-        self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.", "livemax")
-        self.changed = gauge("accrual_changed_arms", "Arms that no longer pay as they did.", "livemax")
-        self.verdict = Gauge(
-            "accrual_verdict", "Bandits, by what can be said of their arms.", ["outcome"],
-            registry=registry, multiprocess_mode="livemax",
-        )  # fmt: skip
-        self.guardrails = Gauge(
-            "accrual_guardrails", "Guardrails, by what can be said of the arms.", ["outcome"],
-            registry=registry, multiprocess_mode="livemax",
-        )  # fmt: skip
+        self.pending = gauge("accrual_pending", "Decisions that may still be paid for.")
+        self.late = gauge("accrual_late", "Pieces that came too late, ever.")
+        self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.")
+        self.changed = gauge("accrual_changed_arms", "Arms that no longer pay as they did.")
+        self.verdict = gauge(
+            "accrual_verdict", "Bandits, by what can be said of their arms.", labels=["outcome"]
+        )
+        self.guardrails = gauge(
+            "accrual_guardrails", "Guardrails, by what can be said of the arms.", labels=["outcome"]
+        )
         self.lag_events = gauge(
             "accrual_fold_lag_events", "Events stored that a worker has not learned from.", "livemax"
         )
         self.lag_seconds = gauge(
             "accrual_fold_lag_seconds", "Seconds since a worker had learned from every event.", "livemax"
         )
-        self.bandits = gauge("accrual_bandits", "Bandits open.", "livemax")
+        self.bandits = gauge("accrual_bandits", "Bandits open.")
         self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "livemax")
+        self.states_failed = gauge("accrual_states_failed", "Bandits whose state cannot be computed.")
 
     def committed(self, seconds: float, asks: Sequence[Ask], answers: Sequence[Answer]) -> int:
         """Count a transaction, and return how many of its decisions and pieces had been stored before."""

@@ -79,7 +79,7 @@ def _responses(row: Operation, out: Any) -> dict[str, Any]:
     responses: dict[str, Any] = {
         str(status): {"description": text, "content": content} for status, text in told.items()
     }
-    statuses = {400, 405, 421, 422, 431, 500}
+    statuses = {400, 405, 408, 413, 421, 422, 431, 500}
     if row.path == "/readyz":
         statuses |= {503}
     if row.scope is not None:
@@ -87,7 +87,7 @@ def _responses(row: Operation, out: Any) -> dict[str, Any]:
         if "{" in row.path:
             statuses |= {404, 409}
         if row.method == "POST":
-            statuses |= {404, 408, 409, 413, 415}
+            statuses |= {404, 409, 415}
     for status in sorted(statuses):
         titles = sorted(kind.title for kind in KINDS.values() if kind.status == status)
         schema = {"$ref": f"{_SCHEMAS}{ProblemDocument.__name__}"}

@@ -85,6 +85,6 @@ class Refusal(Exception):
         )
 
 
-def try_later(kind: str, detail: str, seconds: int = 1) -> Refusal:
-    """Return a refusal that asks to try again after some seconds."""
-    return Refusal(kind, detail, [(b"retry-after", str(seconds).encode())])
+def try_later(kind: str, detail: str) -> Refusal:
+    """Return a refusal that asks to try again after a second."""
+    return Refusal(kind, detail, [(b"retry-after", b"1")])

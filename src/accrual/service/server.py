@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -18,12 +19,15 @@ from uvicorn.supervisors import Multiprocess
 from accrual.core.errors import InputError
 from accrual.service.app import Simulation, create, prepare
 from accrual.service.metrics import DIRECTORY
-from accrual.service.protocol import LimitedProtocol
+from accrual.service.protocol import Limits
 from accrual.service.settings import Settings
 
 # Logs, one JSON document a line.
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+
+_MINUTE = 60.0  # seconds
+_MOST = 100  # warnings and errors of one text in a minute
 
 
 class JsonLines(logging.Formatter):
@@ -42,6 +46,31 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
+class FewOfEach(logging.Filter):
+    """Let through a hundred warnings and errors of one text a minute.
+
+    The first line of the next minute says as `left_out` how many were left out, so that nobody can fill a
+    disk by sending requests that fail.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[str, tuple[float, int]] = {}  # of each text: when its minute began, and how many
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to write a record."""
+        if record.levelno < logging.WARNING:
+            return True
+        now, text = time.monotonic(), str(record.msg)
+        begun, count = self._counts.get(text, (-_MINUTE, 0))
+        if now - begun >= _MINUTE:
+            if count > _MOST:
+                record.left_out = count - _MOST
+            begun, count = now, 0
+        self._counts[text] = (begun, count + 1)
+        return count < _MOST
+
+
 def logging_config() -> dict[str, Any]:
     """Return the configuration for `logging.config.dictConfig`: lines of JSON on stderr, with warnings."""
     logging.captureWarnings(True)
@@ -49,9 +78,11 @@ def logging_config() -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": "accrual.service.server.JsonLines"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "filters": {"few": {"()": "accrual.service.server.FewOfEach"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["few"]}},
         "loggers": {
             "accrual": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+            "asyncio": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             "py.warnings": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         },
@@ -69,9 +100,7 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
         factory=factory,
         http=cast(
             Any,
-            functools.partial(
-                LimitedProtocol, seconds=settings.body_seconds, address_most=settings.address_connections
-            ),
+            Limits(settings.body_seconds, settings.body, settings.connections, settings.address_connections),
         ),
         ws="none",
         lifespan="on",
@@ -81,7 +110,6 @@ def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Co
         proxy_headers=False,
         workers=settings.workers,
         backlog=_BACKLOG,
-        limit_concurrency=settings.connections,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=settings.stop_seconds,
         timeout_worker_healthcheck=30,  # a process that compiles is slow to answer, not dead

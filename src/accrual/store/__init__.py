@@ -1,1 +1,1 @@
-"""Decisions and pieces, durably: SQLite and PostgreSQL behind one protocol, and their migrations."""
+"""Decisions and pieces, durably: SQLite and PostgreSQL behind one protocol."""

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from accrual.store.base import (
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -22,7 +21,6 @@ from accrual.store.base import (
     StoredArm,
     StoreRequest,
     derived_key,
-    same_contexts,
 )
 from accrual.store.events import (
     ArmRow,
@@ -55,7 +53,7 @@ def _piece_answer(status: Status, seq: int, at: float, late: bool, age: float) -
 
 
 class LogLookup:
-    """What a bandit's log says of the decisions, pieces, batches, arms and features that requests name.
+    """What a bandit's log says of the decisions, pieces, batches and arms that requests name.
 
     Here it is all in memory. A store that keeps it elsewhere overrides the functions that find what is not in
     memory; it fills these tables as it goes.
@@ -67,7 +65,6 @@ class LogLookup:
         self.batches: dict[str, Answer] = {}
         self.changes: dict[tuple[Kind, int], Answer] = {}
         self.arms: list[StoredArm] = []
-        self.features: list[bytes] = []  # those that were added later
 
     def find_decision(self, id: int) -> tuple[float, float] | None:
         return None
@@ -124,7 +121,7 @@ class Acceptance:
 
     def begin(self, now: float, skew: float) -> None:
         """Set the time of the requests that follow, by the caller's clock."""
-        self._at = self._last if self._rounds or now < self._last else now
+        self._at = self._last if self._rounds or now < self._last else now + 0.0  # 0.0 for -0.0
         self._skew = skew
 
     def accept(self, requests: Sequence[StoreRequest]) -> list[Answer]:
@@ -139,8 +136,6 @@ class Acceptance:
                 answers.append(self._accept_closing(request.decision))
             elif isinstance(request, AddArm):
                 answers.append(self._accept_arm(request))
-            elif isinstance(request, AddFeature):
-                answers.append(self._accept_feature(request))
             else:
                 answers.append(self._accept_retiring(request.arm))
         return answers
@@ -153,7 +148,7 @@ class Acceptance:
 
     def _accept_piece(self, request: NewPiece) -> Answer:
         id_, value, age, key, stream = (
-            request.decision, request.value, request.age, request.key, request.stream
+            request.decision, request.value + 0.0, request.age, request.key, request.stream
         )  # fmt: skip
         known = self._decision(id_)
         if known is None:
@@ -170,6 +165,8 @@ class Acceptance:
                 age = request.when - made
                 early = age < -self._skew
                 age = max(age, 0.0)
+        else:
+            age += 0.0
         if early:
             return _EARLY
         if stated and made + age > at + self._skew:
@@ -204,7 +201,7 @@ class Acceptance:
         if key is not None:
             was = lookup.batches.get(key) or lookup.find_batch(key)
             if was is not None:
-                same = len(was.arms) == len(arms) and same_contexts(was.contexts, request.contexts)
+                same = len(was.arms) == len(arms) and was.contexts == request.contexts
                 return was._replace(status=_AGAIN) if same else _CONFLICT
         chances = request.propensities or (None,) * len(arms)
         id_, seq, at = self._decisions, self._seq, self._at
@@ -266,28 +263,15 @@ class Acceptance:
         arms[arm] = arms[arm]._replace(retired=True)
         return self._accept_once(Kind.RETIRE_ARM, arm)
 
-    def _accept_feature(self, request: AddFeature) -> Answer:
-        number, features = request.number, self._lookup.features
-        if not 0 <= number <= len(features):
-            return _UNKNOWN
-        if number == len(features):
-            features.append(request.declared)
-        elif features[number] != request.declared:
-            return _CONFLICT
-        return self._accept_once(Kind.ADD_FEATURE, number, request.declared)
-
-    def _accept_once(self, kind: Kind, subject: int, declared: bytes | None = None) -> Answer:
+    def _accept_once(self, kind: Kind, subject: int) -> Answer:
         was = self._lookup.changes.get((kind, subject)) or self._lookup.find_change(kind, subject)
         if was is not None:
             return was._replace(status=_AGAIN)
         self._seq += 1
         self._last = self._at
         self.rows.change.append(
-            ChangeRow(
-                bandit=self._bandit, seq=self._seq, kind=int(kind), subject=subject, at=self._at,
-                declared=declared,
-            )
-        )  # fmt: skip
+            ChangeRow(bandit=self._bandit, seq=self._seq, kind=int(kind), subject=subject, at=self._at)
+        )
         answer = Answer(_STORED, self._seq, self._at)
         self._lookup.changes[kind, subject] = answer
         return answer
@@ -316,7 +300,7 @@ _EVENTS: dict[type, Callable[..., Event]] = {
         {
             **_SAME,
             "decision": "request.decision",
-            "value": "request.value",
+            "value": "request.value + 0.0",  # 0.0 for -0.0, as it is stored
             "age": "answer.age",
             "stream": "-1 if request.stream is None else request.stream",
         },
@@ -328,7 +312,6 @@ _EVENTS: dict[type, Callable[..., Event]] = {
         {**_SAME, "subject": "answer.number", "arm.cap": "request.cap", "arm.window": "request.window"},
     ),
     RetireArm: event_function(Kind.RETIRE_ARM, _FROM_REQUEST, {**_SAME, "subject": "request.arm"}),
-    AddFeature: event_function(Kind.ADD_FEATURE, _FROM_REQUEST, {**_SAME, "subject": "request.number"}),
 }
 _DECISION_EVENT = event_function(
     Kind.DECISION,
@@ -337,6 +320,7 @@ _DECISION_EVENT = event_function(
         "seq": "answer.seq + i", "at": "answer.at + step * i", "id": "answer.number + i",
         "arm": "answer.arms[i]", "salt": "request.salt", "window": "request.windows[i]",
         "propensity": "answer.propensities[i] or 0.0 if answer.propensities else 0.0",
+        "seen": "request.seen",
     },
 )  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from accrual.core.errors import InputError
 
@@ -28,11 +27,35 @@ def sqlite_address(path: str | os.PathLike[str]) -> Address:
     return Address("sqlite", os.fspath(path), _SQLITE + os.fspath(path))
 
 
+# An address, in which a character that has a meaning is written as % and two digits in names and passwords.
+_HOST = r"(\[[^]/?#@]*\]|[^]:/?#@[,]*)(:\d+)?"
+_POSTGRES = re.compile(
+    r"(?P<scheme>postgres(ql)?://)"
+    r"((?P<user>[^:/?#@\[\]]*)(:[^/?#@\[\]]*)?@)?"
+    rf"(?P<rest>{_HOST}(,{_HOST})*"
+    r"(/[^?#@]*)?"
+    r"(\?[^=&#@]+=[^&#]*(&[^=&#@]+=[^&#]*)*)?)"
+)
+_SECRET = re.compile(r"(?i)((?:^|[?&])[^=&]*pass[^=&]*=)[^&]*")
+
+
+def _postgres_address(url: str) -> Address:
+    """Return the address, unless it can be read in two ways: then a part of a password might be shown."""
+    parts = _POSTGRES.fullmatch(url)
+    if not parts:
+        raise InputError(
+            f"{_without_secrets(url)} cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/NAME, and "
+            "in a name or password %40 for @, %2F for /, %3F for ?, %23 for #, %5B for [, %5D for ]"
+        )
+    who = "" if parts["user"] is None else f"{parts['user']}@"
+    return Address("postgresql", url, parts["scheme"] + who + _SECRET.sub(r"\1...", parts["rest"]))
+
+
 def _without_secrets(url: str) -> str:
-    """Return an address without its passwords, which may have any character up to the last @."""
-    place, mark, query = url.partition("?")
-    place = re.sub(r"(//[^:@]*):.*@", r"\1@", place)
-    return place + mark + re.sub(r"(?i)((?:^|&)[^=&]*pass[^=&]*=)[^&]*", r"\1...", query)
+    """Return what can be shown of an address that cannot be read: its scheme, and what follows the last @."""
+    scheme, rest = re.fullmatch(r"(\w*:?/*)(.*)", url, re.DOTALL).groups()  # type: ignore[union-attr]
+    rest = re.sub(r".*@", "...@", rest, flags=re.DOTALL) if "@" in rest else re.sub(r":[^/?]*", ":...", rest)
+    return scheme + _SECRET.sub(r"\1...", rest)
 
 
 def parse(url: str) -> Address:
@@ -44,7 +67,7 @@ def parse(url: str) -> Address:
     Address(scheme='sqlite', place='plays.db', shown='sqlite:///plays.db')
     >>> print(parse("postgresql://ann:secret@db.example/plays"))
     postgresql://ann@db.example/plays
-    >>> print(parse("postgresql://ann:a/b@c@db.example/plays?user=ann&password=secret&sslpassword=key"))
+    >>> print(parse("postgresql://ann:a%2Fb@db.example/plays?user=ann&password=secret&sslpassword=key"))
     postgresql://ann@db.example/plays?user=ann&password=...&sslpassword=...
     """
     if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
@@ -52,8 +75,8 @@ def parse(url: str) -> Address:
         if place.startswith(":memory:"):
             raise InputError("a store in memory would keep nothing; leave `store` out instead")
         return sqlite_address(place)
-    if urlsplit(url).scheme in ("postgresql", "postgres"):
-        return Address("postgresql", url, _without_secrets(url))
+    if url.startswith(("postgresql://", "postgres://")):
+        return _postgres_address(url)
     shown = _without_secrets(url)
     raise InputError(
         f"unknown database {shown!r}; write sqlite:///FILE (four slashes for a path from the root) "

@@ -7,8 +7,7 @@ add a row to `BACKENDS`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from accrual.core.errors import InputError
@@ -36,8 +35,8 @@ class Backend(Protocol):
     def version(self, address: Address) -> str | None:
         """Return the schema version of the database; None where there are no tables of accrual."""
 
-    def upgrade(self, address: Address) -> None:
-        """Bring the tables to the schema version that this version of accrual needs; make them if none."""
+    def make_tables(self, address: Address) -> None:
+        """Make the tables where there are none; refuse those of another schema version."""
 
     def reader(self, address: Address) -> AbstractContextManager[TableReader]:
         """Read tables, all of them as of one moment."""
@@ -50,9 +49,6 @@ class Backend(Protocol):
 
     def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
         """Write what is sound in a damaged database to a new file; return a report."""
-
-    def exclusive(self, address: Address) -> AbstractContextManager[None]:
-        """Keep other processes from writing; an error if one has the database open for that."""
 
 
 class SQLiteBackend:
@@ -76,10 +72,10 @@ class SQLiteBackend:
 
         return sqlite_file_version(address)
 
-    def upgrade(self, address: Address) -> None:
-        from accrual.store.migrate import upgrade_sqlite
+    def make_tables(self, address: Address) -> None:
+        from accrual.store.migrate import make_sqlite_tables
 
-        upgrade_sqlite(address)
+        make_sqlite_tables(address)
 
     def reader(self, address: Address) -> AbstractContextManager[TableReader]:
         from accrual.store.admin import sqlite_reader
@@ -100,19 +96,6 @@ class SQLiteBackend:
         from accrual.store.admin import recover_file
 
         return recover_file(address, path, until)
-
-    @contextmanager
-    def exclusive(self, address: Address) -> Iterator[None]:
-        from accrual.store.lock import FileLock
-
-        if not os.path.exists(address.place):  # no process can have it open, and only one can make it
-            yield
-            return
-        lock = FileLock(address.place, f"{address} is in use; stop what is writing to it first")
-        try:
-            yield
-        finally:
-            lock.release()
 
 
 class PostgresBackend:
@@ -136,10 +119,10 @@ class PostgresBackend:
 
         return postgres_version(address)
 
-    def upgrade(self, address: Address) -> None:
-        from accrual.store.migrate import upgrade_postgres
+    def make_tables(self, address: Address) -> None:
+        from accrual.store.migrate import make_postgres_tables
 
-        upgrade_postgres(address)
+        make_postgres_tables(address)
 
     def reader(self, address: Address) -> AbstractContextManager[TableReader]:
         from accrual.store.admin import postgres_reader
@@ -158,10 +141,6 @@ class PostgresBackend:
 
     def recover(self, address: Address, path: Path, until: float | None) -> list[str]:
         raise InputError("PostgreSQL has means of its own to recover; this is for SQLite files")
-
-    @contextmanager
-    def exclusive(self, address: Address) -> Iterator[None]:
-        yield  # its migrations lock the tables themselves
 
 
 BACKENDS: dict[str, Backend] = {"sqlite": SQLiteBackend(), "postgresql": PostgresBackend()}

@@ -1,7 +1,7 @@
 """What a store keeps, and what every store can do.
 
 A store holds bandits. A bandit is a name, a configuration and a log of events: decisions, pieces,
-closings, arms that come and go, and features that come. Events are only ever added. Each has a position,
+closings, and arms that come and go. Events are only ever added. Each has a position,
 `seq`, which rises in the order in which events became durable: a reader that has read up to a position has
 seen all that there will ever be before it. Gaps in the positions are allowed.
 
@@ -24,7 +24,6 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from accrual.core.features import padded
 from accrual.store.events import DecisionRow, Events
 
 
@@ -48,6 +47,8 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+NUMBERS_END = 2**63  # ids and positions are below it
+
 # What a caller may ask to have stored.
 
 
@@ -66,22 +67,6 @@ class NewDecisions(NamedTuple):
 def known_propensities(propensities: Sequence[float | None]) -> tuple[float | None, ...]:
     """Return propensities as an answer has them: empty where no decision has one."""
     return () if all(one is None for one in propensities) else tuple(propensities)
-
-
-def same_contexts(stored: Sequence[bytes | None] | None, given: Sequence[bytes | None] | None) -> bool:
-    """Return whether contexts are the same: one from before a feature was added has it missing.
-
-    Examples
-    --------
-    >>> same_contexts([bytes(8)], [padded(bytes(8), 2)]), same_contexts([bytes(8)], [bytes(16)])
-    (True, False)
-    """
-    if stored is None or given is None or None in stored or None in given:
-        return stored == given
-    return all(
-        padded(one, len(other) // 8) == padded(other, len(one) // 8)  # type: ignore[arg-type]
-        for one, other in zip(stored, given, strict=True)
-    )
 
 
 class NewPiece(NamedTuple):
@@ -133,14 +118,7 @@ class RetireArm(NamedTuple):
     arm: int
 
 
-class AddFeature(NamedTuple):
-    """A new feature, whose name no other feature of the bandit has: the caller has seen to that."""
-
-    number: int  # among the features that are added later, from 0 on: so two callers cannot both add the next
-    declared: bytes  # its name and what it may be: see `accrual.core.features.feature_bytes`
-
-
-StoreRequest = NewDecisions | NewPiece | CloseDecision | AddArm | RetireArm | AddFeature
+StoreRequest = NewDecisions | NewPiece | CloseDecision | AddArm | RetireArm
 
 
 class Requests(NamedTuple):
@@ -160,7 +138,7 @@ class Status(Enum):
     STORED = "stored"
     AGAIN = "again"  # it had been stored before, the same: nothing was added
     CONFLICT = "conflict"  # its key had been used for something else: nothing was added
-    UNKNOWN = "unknown"  # it speaks of a decision, an arm or a feature that there is not: nothing was added
+    UNKNOWN = "unknown"  # it speaks of a decision or an arm that there is not: nothing was added
     FUTURE = "future"  # it states an age that the decision has not reached: nothing was added
     EARLY = "early"  # it states a time before its decision was made: nothing was added
 
@@ -177,7 +155,7 @@ class Answer(NamedTuple):
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
     propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
     warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
-    contexts: tuple[bytes | None, ...] | None = None  # of decisions that were stored before; None for none
+    contexts: tuple[bytes | None, ...] | None = None  # of the decisions, as stored; None for none
 
 
 class StoredArm(NamedTuple):
@@ -199,14 +177,16 @@ class BanditRow(NamedTuple):
     rounds: bool  # whether its clock is the number of its decisions
 
 
-def wait_for_event(head: Callable[[], int], after: int, timeout: float, pause: float) -> bool:
-    """Look at the position of the last event every `pause` seconds; False if it stays at `after`."""
+def wait_for_events(
+    head: Callable[[int], int], positions: Mapping[int, int], timeout: float, pause: float
+) -> dict[int, int]:
+    """Do what `Store.wait` does by looking at each bandit's last event every `pause` seconds."""
     end = time.monotonic() + timeout
-    while head() <= after:
-        if time.monotonic() >= end:
-            return False
+    while True:
+        found = {bandit: last for bandit, after in positions.items() if (last := head(bandit)) > after}
+        if found or time.monotonic() >= end:
+            return found
         time.sleep(pause)
-    return True
 
 
 # Entries of a configuration that say that a bandit is put away: see `accrual.live.archive`.
@@ -261,10 +241,10 @@ class Store(Protocol):
 
         A request that cannot be stored changes nothing and keeps no other from being stored; its answer
         is the status alone. An exception (`StoreError`) means that nothing is known to have been
-        stored. Each request finds what those before it left:
+        stored. Each request finds what those before it left. -0.0 is stored as 0.0:
 
         - `NewDecisions`: unknown if one of its arms is. Its key known: again with the decisions there are,
-          whatever arms it brings now, if they are as many and for the same contexts (`same_contexts`);
+          whatever arms it brings now, if they are as many and for the same contexts;
           otherwise a conflict.
         - `NewPiece`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
           that is below 0 by no more than `skew`), and is then stated; or else the event's time less
@@ -277,8 +257,6 @@ class Store(Protocol):
         - `CloseDecision`, `RetireArm`: again if it has been.
         - `AddArm`: stored under a new name. Again if the arm of this name has this cap, this window and this
           `about`, byte by byte, or none as it has none; otherwise a conflict.
-        - `AddFeature`: again if the feature of this number is the same, a conflict if it is another;
-          unknown if its number is not the next one.
         """
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
@@ -290,17 +268,20 @@ class Store(Protocol):
     def arms(self, bandit: int) -> list[StoredArm]:
         """Return all arms that there have been, in the order of their numbers."""
 
-    def features(self, bandit: int) -> list[bytes]:
-        """Return the features that were added later, in the order of their numbers."""
-
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return one decision; None if there is none of this id."""
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Return the contexts of the decisions from id `first` on, at most `count` of them."""
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        """Wait until there is an event beyond position `after`; False if none came in time."""
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        """Return those of these keys under which decisions are stored."""
+
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        """Wait until one of these bandits, by number, has an event beyond its position here.
+
+        Return the positions of the last events of those that have; none if none came in time.
+        """
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""

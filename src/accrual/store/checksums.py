@@ -16,11 +16,14 @@ from typing import Any
 from zlib import crc32
 
 from accrual.store.base import StoreDamaged
-from accrual.store.events import TABLES, KeyTableRow, column_types, quoted
+from accrual.store.events import TABLES, column_types, quoted
 
-_KEY = struct.Struct("<dd").pack
 _PLACE = struct.Struct("<qq").pack
-_ADDED = {int: struct.Struct("<q").pack, float: struct.Struct("<d").pack}
+_LAST: dict[type, Callable[[Any], bytes]] = {
+    bytes: bytes,
+    int: struct.Struct("<q").pack,
+    float: lambda value: struct.pack("<d", value + 0.0),
+}
 _CODES = {int: "q", float: "d", bool: "B"}
 _NO_TEXT = 1  # in place of the checksum of a text that is NULL
 Row = Sequence[Any]
@@ -29,8 +32,8 @@ Row = Sequence[Any]
 def _row_sum(table: str) -> Callable[[Row], int]:
     """Compile the checksum of a table's rows: of all texts, then of all numbers, then of all flags.
 
-    A column that may be NULL and is no text was added later. It comes last, and a NULL adds nothing: so
-    the checksums of older rows stay right. 0.0 and -0.0 are one number to SQLite: hence `+ 0.0`.
+    Last come bytes, and what may be NULL and is no text; a NULL adds nothing. 0.0 and -0.0 are one number to
+    SQLite: hence `+ 0.0`.
     """
     types = column_types(table)
     texts = [name for name, type_ in types.items() if type_ in (str, str | None)]
@@ -46,31 +49,23 @@ def _row_sum(table: str) -> Callable[[Row], int]:
     text = f"def row_sum(row):\n    {', '.join(types)} = row\n    return crc32(pack({values}){seed})"
     names: dict[str, Any] = {"crc32": crc32, "pack": struct.Struct(f"<{codes}").pack}
     exec(text, names)
-    added = [place for place, name in enumerate(types) if name not in (*texts, *packed)]
-    return partial(_with_added, names["row_sum"], added) if added else names["row_sum"]
+    last = [place for place, name in enumerate(types) if name not in (*texts, *packed)]
+    return partial(_with_last, names["row_sum"], last) if last else names["row_sum"]
 
 
-def _with_added(function: Callable[[Row], int], places: Sequence[int], row: Row) -> int:
+def _with_last(function: Callable[[Row], int], places: Sequence[int], row: Row) -> int:
     total = function(row)
     for place in places:
         value = row[place]
         if value is not None:
-            body = value if isinstance(value, bytes) else _ADDED[type(value)](value)
-            total = crc32(body, crc32(bytes((place,)), total))
+            total = crc32(_LAST[type(value)](value), crc32(bytes((place,)), total))
     return total
-
-
-def _key_sum(row: Row) -> int:
-    """Return the checksum of a row of `api_key`, which is older than the rule for the other tables."""
-    key = KeyTableRow._make(row)
-    words = crc32(key.scopes.encode(), crc32(key.name.encode(), crc32(b"\0", crc32(key.id.encode()))))
-    return crc32(_KEY(key.made, -1.0 if key.ends is None else key.ends + 0.0), crc32(key.digest, words))
 
 
 # Of each table of which every row has a checksum, in the column `sum`.
 SUMS: dict[str, Callable[[Row], int]] = {
-    table: _row_sum(table) for table in ("piece", "decision", "change", "arm", "head", "bandit")
-} | {"api_key": _key_sum}
+    table: _row_sum(table) for table in ("piece", "decision", "change", "arm", "head", "bandit", "api_key")
+}
 
 # Tables of which a row that is gone would not be missed by any other; and what a row of theirs is called.
 _LISTED = {"bandit": "bandits", "api_key": "keys"}
@@ -116,14 +111,9 @@ def digest(bandit: int, seq: int, body: bytes) -> bytes:
     return hashlib.blake2b(_PLACE(bandit, seq) + body, digest_size=16).digest()
 
 
-def checked_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, bytes] | None:
-    """Return position and body of a snapshot (seq, body, digest).
-
-    It is None for a snapshot from before there were digests.
-    """
+def checked_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, bytes]:
+    """Return position and body of a snapshot (seq, body, digest)."""
     seq, body, was = row
-    if was is None:
-        return None
     try:
         same = digest(bandit, seq, form.encode() + bytes(body)) == bytes(was)
     except (struct.error, TypeError, ValueError):
@@ -146,9 +136,6 @@ def fill(connection: sqlite3.Connection, *tables: str) -> None:
         connection.execute(f"UPDATE {table} SET sum = row_sum({quoted(names)})")
         if table in _LISTED:
             seal_list(connection, table)
-    if not tables:
-        connection.create_function("digest", 3, digest, deterministic=True)
-        connection.execute("UPDATE block SET digest = digest(bandit, seq, body)")
 
 
 def seal_list(connection: sqlite3.Connection, table: str) -> None:

@@ -3,8 +3,7 @@
 The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which of them make
 up an event of each kind. The texts of queries, checksums, copies, exports and events follow from these
 declarations, by name. The first two columns of an event's table are its key, by which its rows are in the
-order of the log. A column that is added to a table later is the last of its row class and may be NULL
-(`| None`): that is what it is in rows that were stored before.
+order of the log. A column whose type has `| None` may be NULL.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ class Kind(IntEnum):
     CLOSE = 2
     ADD_ARM = 3
     RETIRE_ARM = 4
-    ADD_FEATURE = 5
 
 
 class BanditTableRow(NamedTuple):
@@ -97,14 +95,13 @@ class PieceRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """A row of table `change`: a decision was closed, an arm added or retired, or a feature added."""
+    """A row of table `change`: a decision was closed, or an arm added or retired."""
 
     bandit: int
     seq: int
     kind: int  # a `Kind`
-    subject: int  # the decision's id, the arm's number, or that of the feature among those added
+    subject: int  # the decision's id, or the arm's number
     at: float
-    declared: bytes | None  # a feature that was added, as `accrual.core.features.feature_bytes` writes it
 
 
 class SnapshotRow(NamedTuple):
@@ -147,25 +144,26 @@ class Events(NamedTuple):
     seq: Ints
     kind: Ints
     at: Floats
-    decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms and features
-    arm: Ints  # a decision's arm, or that added or retired; a piece's stream; a new feature's number; or -1
+    decision: Ints  # a decision's id, the decision of a piece or of a closing; -1 for arms
+    arm: Ints  # a decision's arm, or that added or retired; a piece's stream; or -1
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
+    seen: Ints  # of a decision, the position up to which whoever chose had read the log; 0 for other kinds
 
 
 Event = tuple[
-    int, int, float, int, int, float, float, float
+    int, int, float, int, int, float, float, float, int
 ]  # one event: a value for each column of `Events`
 
 # What a column holds in an event that has no such thing.
-NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0}
+NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0, "seen": 0}
 
 # How SQLite's blocks keep events: without gaps, in one byte order.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
-        ("age", "<f8"), ("propensity", "<f8"),
+        ("age", "<f8"), ("propensity", "<f8"), ("seen", "<i8"),
     ]
 )  # fmt: skip
 
@@ -174,14 +172,20 @@ PACKED = np.dtype(
 EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
     Kind.DECISION: (
         "decision",
-        {"decision": "id", "arm": "arm", "value": "salt", "age": "window", "propensity": "propensity"},
+        {
+            "decision": "id",
+            "arm": "arm",
+            "value": "salt",
+            "age": "window",
+            "propensity": "propensity",
+            "seen": "seen",
+        },
     ),
     # A piece's stream is its guardrail's number, and -1 for the reward, as it was before there were streams.
     Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),
     Kind.CLOSE: ("change", {"decision": "subject"}),
     Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
     Kind.RETIRE_ARM: ("change", {"arm": "subject"}),
-    Kind.ADD_FEATURE: ("change", {"arm": "subject"}),
 }
 
 
@@ -249,12 +253,6 @@ def select_all(table: str) -> str:
     return f"SELECT {quoted(TABLES[table]._fields)} FROM {table} ORDER BY 1, 2"
 
 
-# The features that were added to a bandit later, as they were declared, in the order of their numbers.
-ADDED_FEATURES = (
-    f"SELECT declared FROM change WHERE bandit = $1 AND kind = {int(Kind.ADD_FEATURE)} ORDER BY subject"
-)
-
-
 def insert_into(table: str, *more: str) -> str:
     """Return the statement that adds a row to a table of SQLite, which may have columns of its own."""
     names = (*TABLES[table]._fields, *more)
@@ -313,22 +311,6 @@ def change_event(row: ChangeRow, arms: Sequence[Any]) -> Event:
 def pack(events: Iterable[Event]) -> npt.NDArray[Any]:
     """Return events as one array, a record for each."""
     return np.array(list(events), PACKED)
-
-
-def block_events(body: bytes, seq: int) -> npt.NDArray[Any]:
-    """Return the packed events of one of SQLite's blocks, which ends at position `seq`.
-
-    A block that was written before propensities were has none.
-    """
-    if len(body) % PACKED.itemsize == 0:
-        packed = np.frombuffer(body, PACKED)
-        if len(packed) and packed["seq"][-1] == seq:
-            return packed
-    older = np.dtype([(name, PACKED[name]) for name in PACKED.names[:-1]])  # type: ignore[index]
-    packed = np.zeros(len(body) // older.itemsize, PACKED)
-    for name in older.names or ():
-        packed[name] = np.frombuffer(body, older)[name]
-    return packed
 
 
 def unpack(packed: npt.NDArray[Any]) -> Events:

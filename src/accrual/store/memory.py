@@ -20,7 +20,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    wait_for_event,
+    wait_for_events,
 )
 from accrual.store.events import DecisionRow, Events, HeadRow, columns
 
@@ -32,10 +32,10 @@ _T = TypeVar("_T")
 class _MemoryLog:
     """The log of one bandit."""
 
-    def __init__(self, row: BanditRow) -> None:
+    def __init__(self, row: BanditRow, now: float) -> None:
         self.row = row
         self.lookup = LogLookup()
-        head = HeadRow(bandit=row.number, seq=0, at=0.0, decisions=0, arms=0)
+        head = HeadRow(bandit=row.number, seq=0, at=0.0 if row.rounds else now, decisions=0, arms=0)
         self.acceptance = Acceptance(self.lookup, head, row.rounds)
         self.rows = self.acceptance.rows  # all that there have been: rows are only added
 
@@ -78,7 +78,7 @@ class MemoryStore:
         with self._lock:
             if self.find(name) is not None:
                 raise InputError(f"there is a bandit {name!r} already")
-            log = _MemoryLog(BanditRow(self._made, name, dict(config), rounds))
+            log = _MemoryLog(BanditRow(self._made, name, dict(config), rounds), now)
             for part in (Requests(arms, now), *history):
                 log.append(*part)
             self._logs[self._made] = log
@@ -131,9 +131,6 @@ class MemoryStore:
     def arms(self, bandit: int) -> list[StoredArm]:
         return list(self._log(bandit).lookup.arms)
 
-    def features(self, bandit: int) -> list[bytes]:
-        return list(self._log(bandit).lookup.features)
-
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         rows = self._log(bandit).rows.decision
         return rows[id] if 0 <= id < len(rows) else None
@@ -141,8 +138,11 @@ class MemoryStore:
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         return [row.context for row in self._log(bandit).rows.decision[first : first + count]]
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        return set(keys) & self._log(bandit).lookup.batches.keys()
+
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        return wait_for_events(self.head, positions, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         self._snapshots[bandit, form] = (seq, body)

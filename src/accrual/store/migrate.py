@@ -1,13 +1,11 @@
-"""Which schema version a database has, and how it gets the one that this version of accrual needs.
+"""Which schema version a database has, and how its tables are made.
 
-Opening a database only compares two words. Alembic is asked for the SQL of the missing revisions
-when there are any, and never touches the database itself: so it needs no driver of its own, and both
-databases run a migration as one transaction.
+There is one schema for each kind of database, `schema_sqlite.sql` and `schema_postgres.sql`. When either
+changes, the version number does too. A database of another version is refused.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,39 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from accrual.core.errors import InputError, need
-from accrual.store import checksums
 from accrual.store.address import Address, parse, sqlite_address
 from accrual.store.backends import backend_of
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import one_line
 from accrual.store.lock import SQLITE_ERRORS, Connection
 
-_VERSIONS = Path(__file__).parent / "migrations" / "versions"
-REVISIONS = tuple(sorted(file.name[:4] for file in _VERSIONS.glob("[0-9]*.py")))  # all there have been
-NEEDED = REVISIONS[-1]
-
-_CHECKSUMS = "0005"  # the revision that adds checksums to SQLite's rows; Python computes them
+NEEDED = "1"  # the schema version
 
 VERSION_TABLE = "accrual_version"
 VERSION_SQL = "SELECT version_num FROM accrual_version"
-_LOCK_SQL = "SELECT pg_advisory_xact_lock(4711033)"  # one upgrade at a time; the number is arbitrary
+_SET_VERSION = f"INSERT INTO {VERSION_TABLE} (version_num) VALUES ('{NEEDED}')"
+_LOCK_SQL = "SELECT pg_advisory_xact_lock(4711033)"  # one process at a time; the number is arbitrary
 
 
 def check(found: str | None, address: Address) -> None:
     """Complain, in one line, of a database that this version of accrual cannot work with."""
-    if found == NEEDED:
-        return
     if found is None:
         raise InputError(f"{address} has no tables of accrual; make them: accrual db init {address}")
-    if found in REVISIONS:
+    if found != NEEDED:
         raise InputError(
-            f"{address} has tables of schema version {found} and this version of accrual needs {NEEDED}; "
-            f"make a backup, then: accrual db upgrade {address}"
+            f"{address} has tables of schema version {found!r}, made by another accrual; this one reads "
+            f"version {NEEDED!r} alone: install the other accrual, or take another database"
         )
-    raise InputError(
-        f"{address} has tables of schema version {found!r}, made by a newer accrual; this one "
-        f"knows up to {NEEDED}: install the newer accrual"
-    )
 
 
 def current(url: str) -> str | None:
@@ -59,8 +47,10 @@ def current(url: str) -> str | None:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
-    ...     current(url), upgrade(url), current(url)
-    (None, '0010', '0010')
+    ...     before = current(url)
+    ...     make_tables(url)
+    ...     before, current(url)
+    (None, '1')
     """
     address = parse(url)
     return backend_of(address).version(address)
@@ -82,17 +72,10 @@ def sqlite_file_version(address: Address) -> str | None:
         return sqlite_version(connection, address)
 
 
-def upgrade(url: str) -> str:
-    """Bring a database to the schema version that this version of accrual needs; make one if there is none.
-
-    Returns
-    -------
-    str
-        The revision that it has now.
-    """
+def make_tables(url: str) -> None:
+    """Make the tables of a database that has none; refuse tables of another schema version."""
     address = parse(url)
-    backend_of(address).upgrade(address)
-    return NEEDED
+    backend_of(address).make_tables(address)
 
 
 def sqlite_version(connection: sqlite3.Connection, address: Address) -> str | None:
@@ -122,19 +105,31 @@ def connect_sqlite(address: Address, mode: str) -> Connection:
         raise InputError(f"cannot open {address}: {one_line(error)}") from None
 
 
-def upgrade_sqlite(address: Address) -> None:
-    """Upgrade a SQLite file, or make a new one."""
+def left_beside(place: str) -> list[str]:
+    """Return the files that lie beside a database and that SQLite takes for a part of it."""
+    return [file for file in (f"{place}-wal", f"{place}-shm", f"{place}-journal") if os.path.lexists(file)]
+
+
+def make_sqlite_tables(address: Address) -> None:
+    """Make the tables in a SQLite file, and the file where there is none."""
     if os.path.lexists(address.place):
         with closing(connect_sqlite(address, "rw")) as connection:
-            _upgrade_file(connection, address, "WAL")
+            _fill_file(connection, address, "WAL")
         return
     # A new one appears whole or not at all, and only where there is none.
     place = os.path.realpath(address.place)
+    stale = left_beside(place)
+    if stale and not os.path.lexists(place):  # otherwise another process has made the file meanwhile
+        raise InputError(
+            f"there is no {place}, but {' and '.join(stale)} of an earlier database, which SQLite would "
+            "take for a part of the new one; put the earlier database back, or, to begin anew, move away "
+            f"{' and '.join(stale)}"
+        )
     partial = f"{place}.{os.urandom(8).hex()}.new"
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(connect_sqlite(sqlite_address(partial), "rw")) as connection:
-            _upgrade_file(connection, address, "MEMORY")  # so that no other files lie beside it
+            _fill_file(connection, address, "MEMORY")  # so that no other files lie beside it
         with suppress(FileExistsError):  # another process has made it meanwhile
             os.link(partial, place)
         folder = os.open(os.path.dirname(place), os.O_RDONLY)
@@ -149,35 +144,27 @@ def upgrade_sqlite(address: Address) -> None:
             os.unlink(partial)
 
 
-def _upgrade_file(connection: Connection, address: Address, journal: str) -> None:
-    if sqlite_version(connection, address) == NEEDED:
+def _fill_file(connection: Connection, address: Address, journal: str) -> None:
+    found = sqlite_version(connection, address)
+    if found is not None:
+        check(found, address)
         return
     try:
         connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
-        found = sqlite_version(connection, address)  # another process may have upgraded it meanwhile
-        if found != NEEDED:
-            for statement in _statements(missing("sqlite", found, address)):
+        if sqlite_version(connection, address) is None:  # another process may have made them meanwhile
+            for statement in _statements(_schema("sqlite")):
                 connection.execute(statement)
-            if (found or "") < _CHECKSUMS <= NEEDED:
-                checksums.fill(connection)
+            connection.execute(_SET_VERSION)
         connection.execute("COMMIT")
     except SQLITE_ERRORS as error:
         raise InputError(f"cannot make tables in {address}: {one_line(error)}") from None
 
 
-def missing(dialect: str, found: str | None, address: Address, to: str = "head") -> str:
-    """Return the SQL that leads from schema version `found` to the one that is needed."""
-    if found is not None and found not in REVISIONS:
-        check(found, address)
-    command = need("alembic.command", "store")
-    config = need("alembic.config", "store").Config(output_buffer=(out := io.StringIO()))
-    config.set_main_option("script_location", "accrual.store:migrations")
-    config.set_main_option("path_separator", "os")
-    config.attributes.update(dialect=dialect, version_table=VERSION_TABLE)
-    command.upgrade(config, f"{found}:{to}" if found else to, sql=True)
-    return out.getvalue()
+def _schema(kind: str) -> str:
+    """Return the statements that make all tables of an empty database."""
+    return Path(__file__).with_name(f"schema_{kind}.sql").read_text(encoding="utf-8")
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -194,9 +181,9 @@ def postgres_version(address: Address) -> str | None:
     return _postgres(address, _version)  # type: ignore[no-any-return]
 
 
-def upgrade_postgres(address: Address) -> None:
-    """Upgrade the tables of a PostgreSQL database, or make them."""
-    _postgres(address, _upgrade_postgres)
+def make_postgres_tables(address: Address) -> None:
+    """Make the tables in a PostgreSQL database."""
+    _postgres(address, _fill_postgres)
 
 
 def _postgres(address: Address, job: Any) -> Any:
@@ -222,9 +209,12 @@ async def _version(connection: Any, address: Address) -> str | None:
     return await connection.fetchval(VERSION_SQL)  # type: ignore[no-any-return]
 
 
-async def _upgrade_postgres(connection: Any, address: Address) -> None:
+async def _fill_postgres(connection: Any, address: Address) -> None:
     async with connection.transaction():
         await connection.execute(_LOCK_SQL)
         found = await _version(connection, address)
-        if found != NEEDED:
-            await connection.execute(missing("postgresql", found, address))
+        if found is not None:
+            check(found, address)
+            return
+        await connection.execute(_schema("postgres"))
+        await connection.execute(_SET_VERSION)

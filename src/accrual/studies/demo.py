@@ -27,7 +27,8 @@ from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import python_function
 from accrual.live.ledger import Ledger
-from accrual.policies.age_imed import AgeIMED
+from accrual.policies.base import Policy
+from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
@@ -109,7 +110,7 @@ class Demo:
         self._begin: float | None = None  # when the clock began to run, by that of the machine
         self._due: list[tuple[float, int, int]] = []  # when, of which decision, which lecture
         self._again: list[PieceIn] = []
-        self.regret = Regret(AgeIMED())
+        self.regret = Regret(DEFAULT)
 
     def clock(self) -> float:
         """Return the time on the platform, in seconds since 1970. It stands still until there is traffic."""
@@ -141,7 +142,7 @@ class Demo:
             name,
             caps,
             f"{_WEEKS}w",
-            {"clock": self.clock, "policy": "AgeIMED", "unit": "lectures", "floor": 0.1},
+            {"clock": self.clock, "unit": "lectures", "floor": 0.1},
         )
         self.bandit = name
         self._begin = time.monotonic()
@@ -209,10 +210,10 @@ class Regret:
 
     Parameters
     ----------
-    policy : AgeIMED
+    policy : Policy
     """
 
-    def __init__(self, policy: AgeIMED) -> None:
+    def __init__(self, policy: Policy) -> None:
         # With a window of one round, every decision has paid everything before the next is made.
         self._oracle = Ledger(policy, PROBLEM.caps, window=1)
         self._lost = [0.0, 0.0, 0.0]  # by the bandit, by the oracle, and by choosing arms evenly
@@ -248,4 +249,4 @@ class Regret:
 
 def _warm() -> None:
     """Compile the kernels of the policy without delay, before there is traffic."""
-    Regret(AgeIMED()).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))
+    Regret(DEFAULT).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from accrual.engine.cuda.contextual import play
 from accrual.engine.cuda.engine import play
 
 __all__ = ["play"]

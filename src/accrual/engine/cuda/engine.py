@@ -12,7 +12,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from accrual.engine.cuda import kernels, parts
 from accrual.engine.cuda.compiler import cuda
 from accrual.engine.fast_loop import PolicyPlan, Task
 from accrual.engine.law_kernels import LawArrays, PackedLaws
-from accrual.policies.base import no_survey
+from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -61,39 +61,27 @@ _turn = threading.Lock()
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
     """Play on the GPU; what is returned is described in `accrual.engine.fast_loop.play`."""
-    problem, laws, plans, rounds, _, seed, _ = task
-    kinds = alike(plans, lambda plan: len(plan.times.ages))
-
-    def prepare(runs: range) -> tuple[GpuRunFeeds, list[Team]]:
-        sizes = _sizes(problem, laws, plans, rounds, len(runs))
-        source = GpuRunFeeds(problem, laws, sizes, (seed, runs[: sizes.runs]))
-        return source, [Team([plans[p] for p in kind], rounds, source) for kind in kinds]
-
-    return in_passes(task, kinds, prepare, progress)
-
-
-def in_passes(
-    task: Any, kinds: Sequence[list[int]], prepare: Callable[[range], tuple[Any, Any]], progress: Progress
-) -> tuple[Floats, Ints]:
-    """Play all runs of a task, as many at a time as fit the GPU.
-
-    `prepare` takes the runs that are left; it makes a source of as many as fit, and a team of each kind.
-    """
+    problem, laws, plans, rounds, horizon, seed, runs = task
+    kinds = _alike(plans)
     with _turn:
         _ready()
-    plans, runs = task.plans, task.runs
-    regret = np.zeros((len(plans), len(runs), len(task.rounds)))
-    pulls = np.zeros((len(plans), len(runs), len(task.problem.caps)), np.int64)
+    regret = np.zeros((len(plans), len(runs), len(rounds)))
+    pulls = np.zeros((len(plans), len(runs), len(problem.caps)), np.int64)
     done = 0
     # To free memory is to wait for the whole GPU, so it is put off while simulations run side by side.
     with cuda.defer_cleanup():
         while done < len(runs):
             with _turn:
-                source, teams = prepare(runs[done:])
-            finish(source, teams, task.horizon, progress)
+                left = runs[done:]
+                sizes = _sizes(problem, laws, plans, rounds, len(left))
+                source = GpuRunFeeds(problem, laws, sizes, (seed, left[: sizes.runs]))
+                teams = [Team([plans[p] for p in kind], rounds, source) for kind in kinds]
+            finish(source, teams, horizon, progress)
             rows = slice(done, done + len(source.runs))
             for kind, team in zip(kinds, teams, strict=True):
                 regret[kind, rows], pulls[kind, rows] = team.results()
+                for number in kind:
+                    check_indices(plans[number].policy.label, pulls[number, rows])
             done += len(source.runs)
     return regret, pulls
 
@@ -136,7 +124,8 @@ def _sizes(
     a_round = 8 * laws.count * (changes + paid)
     a_chain = 8 * len(rounds) + 2 * (problem.window + 1) + 32 * len(problem.caps)
     stats = sum(field.nbytes for plan in plans for field in plan.policy.stats(plan.params))
-    free = free_memory() - 16.0 * _GRID * _BLOCK * (problem.groups + 1)
+    free = _SHARE * float(cuda.current_context().get_memory_info()[0])
+    free -= 16.0 * _GRID * _BLOCK * (problem.groups + 1)
     most = min(_SPAN_MOST, rounds[-1])
     span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
     a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
@@ -145,32 +134,24 @@ def _sizes(
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
-def free_memory() -> float:
-    """Return how many bytes of the GPU's memory one simulation may take."""
-    return _SHARE * float(cuda.current_context().get_memory_info()[0])
-
-
-def alike(plans: Sequence[Any], more: Callable[[Any], Any]) -> list[list[int]]:
-    """Group the plans that one kernel can play together; gives their places in the list.
-
-    `more` gives what else they must have in common.
-    """
+def _alike(plans: Sequence[PolicyPlan]) -> list[list[int]]:
+    """Group the plans that one kernel can play together; return their places in the list."""
     found: dict[Any, list[int]] = {}
     for p, plan in enumerate(plans):
         stats = plan.policy.stats(plan.params)
         shapes = tuple((np.shape(field), np.asarray(field).dtype) for field in (*plan.params, *stats))
         kind = (plan.policy.functions, plan.policy.feedback, type(plan.params), type(stats))
-        found.setdefault((*kind, shapes, more(plan)), []).append(p)
+        found.setdefault((*kind, shapes, len(plan.times.ages)), []).append(p)
     return list(found.values())
 
 
-def zeros_on_gpu(size: int, dtype: Any, stream: Any) -> Any:
+def _zeros_on_gpu(size: int, dtype: Any, stream: Any) -> Any:
     array = cuda.device_array(max(size, 1), dtype, stream=stream)
     feeds.clear_kernel()[_GRID, _BLOCK, stream](array)
     return array
 
 
-def to_gpu(array: Any, stream: Any) -> Any:
+def _to_gpu(array: Any, stream: Any) -> Any:
     """Copy `array` to the GPU, which takes no empty ones."""
     given = np.ascontiguousarray(array)
     return cuda.to_device(given if given.size else np.zeros(np.maximum(given.shape, 1), given.dtype), stream)
@@ -187,16 +168,16 @@ class GpuRunFeeds:
         groups, rows, count = problem.groups, problem.window + sizes.span, laws.count
         self.one_law = count == 1
         kind, ends, params = laws.arrays
-        joined = tuple(type(kind)(*(to_gpu(each, self.stream) for each in kind)) for kind in params)
-        self._laws = LawArrays(to_gpu(kind, self.stream), to_gpu(ends, self.stream), joined)
+        joined = tuple(type(kind)(*(_to_gpu(each, self.stream) for each in kind)) for kind in params)
+        self._laws = LawArrays(_to_gpu(kind, self.stream), _to_gpu(ends, self.stream), joined)
         each = (groups + groups % 2) * (1 if self.one_law else 2)  # what a thread draws at a time
         block = next((size for size in (_BLOCK, _BLOCK // 2) if 8 * each * size <= _DRAW_NEAR), 0)
         near = (_GRID * _BLOCK // block, block, self.stream, 8 * each * block) if block else None
         self._scratch = cuda.device_array(1 if near else each * _GRID * _BLOCK, stream=self.stream)
         self._draw = feeds.draw_kernel(laws.draw, near is not None)[near or (_GRID, _BLOCK, self.stream)]
         cells = rows * count * sizes.changes + 2 * parts.AHEAD
-        self._changes = zeros_on_gpu(cells * len(self.runs), np.float64, self.stream)
-        self._paid = zeros_on_gpu(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
+        self._changes = _zeros_on_gpu(cells * len(self.runs), np.float64, self.stream)
+        self._paid = _zeros_on_gpu(rows * count * sizes.paid * len(self.runs), np.float64, self.stream)
         self._shape = (rows, count, sizes.changes, sizes.paid)
         self._log = cuda.device_array(sizes.span, stream=self.stream)
         # Only from pinned memory does a copy not wait for the work before it; two, for two spans.
@@ -219,58 +200,17 @@ class GpuRunFeeds:
         return feed, span
 
 
-class Chains:
-    """Policies of one kind, in every run: their params, statistics and regret."""
+class Team:
+    """Policies that one kernel plays, in every run: their params, statistics and regret."""
 
-    stats: Any
-
-    def __init__(self, plans: Sequence[Any], rounds: Ints, source: Any) -> None:
+    def __init__(self, plans: Sequence[PolicyPlan], rounds: Ints, source: GpuRunFeeds) -> None:
         self.stream = source.stream
         self.policies, self._runs = len(plans), len(source.runs)
         self.chains = self.policies * self._runs
         self._rounds = rounds
         self._params = self._stacked([plan.params for plan in plans])
-        self._marks = to_gpu(rounds, self.stream)
+        self._marks = _to_gpu(rounds, self.stream)
         self._regret = cuda.device_array((len(rounds), self.chains), stream=self.stream)
-
-    def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
-        """Stack each field of all policies' tuples as one array, the policies first."""
-        return tuple(to_gpu(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
-
-    def _started(self, first: Sequence[Any], grid: tuple[int, int]) -> Any:
-        """Give every chain its policy's first statistics, a tuple of arrays blocks x things x lanes."""
-        return type(first[0])(*(self._filled(fields, grid) for fields in zip(*first, strict=True)))
-
-    def _filled(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
-        first, (blocks, lanes) = np.stack(fields), grid
-        out = cuda.device_array((blocks, *first.shape[1:], lanes), first.dtype, stream=self.stream)
-        feeds.fill_kernel()[_GRID, _BLOCK, self.stream](
-            to_gpu(first.reshape(len(first), -1), self.stream),
-            out.reshape(blocks, first[0].size, lanes), self._runs, self.chains,
-        )  # fmt: skip
-        return out
-
-    def _checkpoints(self, span: parts.Span) -> parts.GpuCheckpoints:
-        return parts.GpuCheckpoints(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
-
-    def results(self) -> tuple[Floats, Ints]:
-        """Regret and decisions of each arm, policies x runs x checkpoints or arms."""
-        shape = (self.policies, self._runs, -1)
-        regret = self._regret.copy_to_host(stream=self.stream)
-        return regret.T.reshape(shape), self.of_chains(self.stats.pulls).reshape(shape)
-
-    def of_chains(self, array: Any) -> Any:
-        """Copy a statistic to the host, the chains first."""
-        host = array.copy_to_host(stream=self.stream)
-        self.stream.synchronize()
-        return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
-
-
-class Team(Chains):
-    """Chains that one kernel plays."""
-
-    def __init__(self, plans: Sequence[PolicyPlan], rounds: Ints, source: GpuRunFeeds) -> None:
-        super().__init__(plans, rounds, source)
         policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
         arms = len(problem.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
@@ -293,11 +233,11 @@ class Team(Chains):
         self.stats = self._started(first, (blocks, lanes))
         self._times = parts.GpuLearningTimes(*self._stacked([plan.times for plan in plans]))
         self._work = parts.Work(
-            zeros_on_gpu(blocks * slots * lanes, arm, self.stream),
-            zeros_on_gpu(blocks * 4 * rates * lanes, np.float64, self.stream),
+            _zeros_on_gpu(blocks * slots * lanes, arm, self.stream),
+            _zeros_on_gpu(blocks * 4 * rates * lanes, np.float64, self.stream),
             near.starts,
         )
-        caps, gaps, law = (to_gpu(array, self.stream) for array in (problem.caps, problem.gaps, problem.law))
+        caps, gaps, law = (_to_gpu(array, self.stream) for array in (problem.caps, problem.gaps, problem.law))
         self._problem = parts.GpuProblem(caps, gaps, law, problem.window, problem.phi, problem.even)
         kind = parts.KernelSpec(
             policy.functions, policy.feedback, type(params), len(params), type(first[0]), near.fields,
@@ -312,6 +252,38 @@ class Team(Chains):
             self._params, tuple(self.stats), self._problem, self._times, self._work, feed,
             span._replace(chains=self.chains), self._checkpoints(span),
         )  # fmt: skip
+
+    def _stacked(self, tuples: Sequence[Any]) -> tuple[Any, ...]:
+        """Stack each field of all policies' tuples as one array, the policies first."""
+        return tuple(_to_gpu(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
+
+    def _started(self, first: Sequence[Any], grid: tuple[int, int]) -> Any:
+        """Give every chain its policy's first statistics, a tuple of arrays blocks x things x lanes."""
+        return type(first[0])(*(self._filled(fields, grid) for fields in zip(*first, strict=True)))
+
+    def _filled(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
+        first, (blocks, lanes) = np.stack(fields), grid
+        out = cuda.device_array((blocks, *first.shape[1:], lanes), first.dtype, stream=self.stream)
+        feeds.fill_kernel()[_GRID, _BLOCK, self.stream](
+            _to_gpu(first.reshape(len(first), -1), self.stream),
+            out.reshape(blocks, first[0].size, lanes), self._runs, self.chains,
+        )  # fmt: skip
+        return out
+
+    def _checkpoints(self, span: parts.Span) -> parts.GpuCheckpoints:
+        return parts.GpuCheckpoints(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
+
+    def results(self) -> tuple[Floats, Ints]:
+        """Regret and decisions of each arm, policies x runs x checkpoints or arms."""
+        shape = (self.policies, self._runs, -1)
+        regret = self._regret.copy_to_host(stream=self.stream)
+        return regret.T.reshape(shape), self.of_chains(self.stats.pulls).reshape(shape)
+
+    def of_chains(self, array: Any) -> Any:
+        """Copy a statistic to the host, the chains first."""
+        host = array.copy_to_host(stream=self.stream)
+        self.stream.synchronize()
+        return np.moveaxis(host, -1, 1).reshape(-1, *host.shape[1:-1])[: self.chains]
 
 
 def finish(source: Any, teams: Sequence[Any], horizon: int, progress: Progress) -> None:

@@ -32,7 +32,15 @@ from accrual.engine.cuda.parts import (
     pick_from,
     put_into,
 )
-from accrual.policies.base import Function, Moment, no_decided, no_refresh, no_refresh_stage, no_survey
+from accrual.policies.base import (
+    Function,
+    Moment,
+    mark_lost,
+    no_decided,
+    no_refresh,
+    no_refresh_stage,
+    no_survey,
+)
 
 _FLOAT = np.dtype(np.float64)
 # With fewer registers for each thread, more threads run at a time.
@@ -180,6 +188,8 @@ def chain_kernel(spec: KernelSpec) -> Any:
                         if value > best:
                             best = value
                             choice = arm
+                        elif value != value:  # noqa: PLR0124  (it is not a number)
+                            mark_lost(stats, arm, t)
                         u += one
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
@@ -407,6 +417,8 @@ def team_kernel(spec: KernelSpec) -> Any:
                         if value > best:
                             best = value
                             choice = np.int64(np.uint16(u))
+                        elif value != value:  # noqa: PLR0124  (it is not a number)
+                            mark_lost(stats, np.int64(np.uint16(u)), t)
                         u += one
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accrual.evaluate.compare.by_context import ContextComparison, compare_contexts
 from accrual.evaluate.compare.page import PAGE, TABLE, write_report
-from accrual.evaluate.compare.result import Comparison, make_comparison
+from accrual.evaluate.compare.result import RANGE, Comparison, make_comparison
 from accrual.evaluate.compare.setup import (
     BASELINE,
     comparison_cells,
@@ -17,6 +17,7 @@ from accrual.evaluate.compare.setup import (
 __all__ = [
     "BASELINE",
     "PAGE",
+    "RANGE",
     "TABLE",
     "Comparison",
     "ContextComparison",

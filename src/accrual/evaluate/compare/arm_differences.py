@@ -31,7 +31,6 @@ from accrual.core.interval import Interval
 from accrual.logs.fitted import Arm
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 RESAMPLES = 999
 LEVEL = 0.05

@@ -16,7 +16,7 @@ from accrual.core.html_page import boxes, document, figure, table
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure as figure_text
 from accrual.core.pictures import Picture, Shape, axis, render, short
-from accrual.evaluate.compare.result import Comparison
+from accrual.evaluate.compare.result import RANGES, Comparison
 from accrual.evaluate.compare.setup import BASELINE, notes
 
 PAGE, TABLE = "report.html", "comparison.csv"
@@ -106,8 +106,9 @@ def _policies(compared: Comparison, drawn: Picture) -> str:
     )
     return (
         f"{figure(drawn)}{table(head, body)}"
-        "<p>Regret is what the best arm alone would have paid more, in the mean. In brackets: 95&nbsp;% "
-        "intervals, which carry what the log does not know of the arms' means and the simulation's chance. "
+        "<p>Regret is what the best arm alone would have paid more, in the mean. In brackets: "
+        "ranges, which carry what the log does not know of the arms' means and the simulation's chance. "
+        f"{escape(RANGES)} "
         f"Differences to {BASELINE} are taken run by run, on the same draws.</p>"
     )
 
@@ -199,7 +200,7 @@ def _costs(compared: Comparison) -> Picture:
         ax.set(xlabel="reward lost per 1000 decisions", xlim=(0, None))
         axis(ax.xaxis)
 
-    caption = "What is lost against playing the best arm alone, with 95 % intervals."
+    caption = f"What is lost against playing the best arm alone, with ranges. {RANGES}"
     return render(
         "waiting", "One learner, told of rewards in three ways", caption, draw,
         Shape(2.7, len(costs), left=1.1, left_narrow=0.95),

@@ -30,6 +30,12 @@ from accrual.policies.catalog import parse, policy_text
 
 # A comparison's conclusions in words, each with what it rests on.
 
+RANGE = "range"  # what the interval of a loss is called
+HELD = "78 to 100 %"  # by benchmarks/compare_coverage.py --only losses, from case to case
+RANGES = (
+    f"Ranges of losses aim at 95 %; on simulated logs they held the true loss in {HELD} (docs/compare.md)."
+)
+
 
 def conclusions(comparison: Comparison) -> list[str]:
     """Say whether arms differ, which policy loses least, what waiting costs, and what was simulated."""
@@ -37,7 +43,7 @@ def conclusions(comparison: Comparison) -> list[str]:
     return [
         *_arms(comparison), *_policy(comparison), _waiting(comparison),
         *horizon_notes(comparison.setup, horizon),
-        f"To play {comparison.best.policy} live: {comparison.live}",
+        f"To play {comparison.advised} live: {comparison.live}",
     ]  # fmt: skip
 
 
@@ -70,13 +76,13 @@ def _arms(comparison: Comparison) -> list[str]:
 def _policy(comparison: Comparison) -> list[str]:
     best = comparison.best
     sentence = (
-        f"{best.policy} loses least of the policies that can be played: {best.lost} per 1,000 "
+        f"{best.policy} loses least of the policies that can be played: {best.lost.written(RANGE)} per 1,000 "
         f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for "
         "that arm."
     )
     if comparison.rivals:
         sentence += f" It cannot be told from {', '.join(comparison.rivals)}."
-    return [sentence]
+    return [sentence, RANGES]
 
 
 def _waiting(comparison: Comparison) -> str:
@@ -89,8 +95,8 @@ def _waiting(comparison: Comparison) -> str:
     if saved is None:
         return f"What pieces save of the cost of waiting cannot be told from chance ({per})."
     return (
-        f"Using pieces saves {saved.value:.0f} % (95 % {saved.low:.0f} to {saved.high:.0f}) of what waiting "
-        f"for totals costs ({per})."
+        f"Using pieces saves {saved.value:.0f} % ({RANGE} {saved.low:.0f} to {saved.high:.0f}) of what "
+        f"waiting for totals costs ({per})."
     )
 
 
@@ -113,7 +119,8 @@ _WIDEST = 1.0  # of the interval of a share that is worth printing
 class PolicyLine(NamedTuple):
     """What is said of one policy.
 
-    Intervals of 95 % carry what the log does not know of the arms' means, and the simulation's chance.
+    Intervals carry what the log does not know of the arms' means, and the simulation's chance. They aim at
+    95 %; docs/compare.md says how often they hold.
     """
 
     policy: str
@@ -170,7 +177,7 @@ class Play(NamedTuple):
 def interval(
     values: Floats, play: Play, within: tuple[float, float] = _ANY, if_alike: float = 0.0
 ) -> Interval:
-    """Estimate a figure for the arms' true means from its values in the runs, with a 95 % interval.
+    """Estimate a figure for the arms' true means from its values in the runs, with a range that aims at 95 %.
 
     How far draws of the arms' means differ from each other, beyond what chance makes runs of one draw
     differ, is what the log leaves open of the figure; to that is added the simulation's own error. If arms
@@ -288,6 +295,8 @@ class Comparison:
         Of the policies that can be played.
     rivals : tuple of str
         Policies that may lose as little: the difference in what is lost, run by run, may be 0.
+    advised : str
+        The policy to play: a bandit's default where it may lose as little as the best, otherwise the best.
     live : str
         How to play it.
     command : str
@@ -301,6 +310,7 @@ class Comparison:
     waiting: Waiting
     best: PolicyLine
     rivals: tuple[str, ...]
+    advised: str
     live: str
     command: str
 
@@ -311,7 +321,7 @@ class Comparison:
         return "\n".join(conclusions(self))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dict for each policy: what it loses, with the ends of the 95 % intervals."""
+        """Give one dict for each policy: what it loses, with the ends of the ranges."""
         return [
             {"policy": line.policy, "runs": line.runs}
             | {
@@ -340,7 +350,7 @@ class Comparison:
             [line.policy, figure(line.lost.value), line.lost.between(), f"{line.share.value:.1f}"]
             for line in self.lines
         ]
-        head = ["policy", "lost per 1000", "95 %", "best arm, %"]
+        head = ["policy", "lost per 1000", "range", "best arm, %"]
         return notebook_html(self.summary().splitlines(), head, rows)
 
 
@@ -365,9 +375,10 @@ def make_comparison(
         if line.policy != first.policy and not policies[line.policy].immediate
         and not interval(result.final_regret[result.labels.index(line.policy)] - least, play).low > 0.0
     )  # fmt: skip
+    advised = BASELINE if BASELINE in rivals else first.policy
     return Comparison(
-        setup, result, table, arm_lines(setup), waiting(result, play), first, rivals,
-        live(setup, policies[first.policy]), command,
+        setup, result, table, arm_lines(setup), waiting(result, play), first, rivals, advised,
+        live(setup, policies[advised]), command,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from accrual.policies.age_imed import AgeIMED
 from accrual.policies.age_ts import AgeTS
 from accrual.policies.age_ucb import AgeUCB
 from accrual.policies.base import Policy, as_policy
-from accrual.policies.catalog import parse
+from accrual.policies.catalog import DEFAULT, make, parse
 from accrual.policies.tpucbew import TPUCBEW
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import DelayedUCB1
@@ -39,11 +39,11 @@ _EACH = 2  # runs with the same means: how far they differ is the simulation's c
 _FEW = 8  # runs below which every run has means of its own
 _DRAWS_ON_GPU = 50  # a GPU plays many runs of a problem in the time of one
 
-BASELINE = "AgeIMED"
+BASELINE = DEFAULT.label
 # What waiting costs: one and the same learner, told of a total when its window closes, or at once.
-WAITING, AT_ONCE = "AgeIMED, waiting", "AgeIMED, at once"
-_TOTALS = AgeIMED(buckets=1)
-USUAL = ("AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
+WAITING, AT_ONCE = f"{BASELINE}, waiting", f"{BASELINE}, at once"
+_TOTALS = make(BASELINE, buckets=1)
+USUAL = (BASELINE, "AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
 
 
 class RoundScale(NamedTuple):
@@ -194,6 +194,7 @@ def comparison_policies(setup: ComparisonSetup, names: Sequence[str | Policy] = 
         raise InputError(f"policies must be a list, such as [{names!r}], not a text")
     alpha = setup.scale.alpha
     usual: dict[str, Policy] = {
+        BASELINE: DEFAULT,
         "AgeIMED": AgeIMED(),
         "AgeTS": AgeTS(),
         "TPUCBFRG": TPUCBFRG(alpha, list(setup.fitted.spread.value)),

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError, unknown
-from accrual.core.interval import Interval
+from accrual.core.interval import Interval, confined, mean_interval
 from accrual.evaluate.intervals import t_factor, within
 from accrual.evaluate.replay.log import Floats, ReplayLog
 
@@ -120,9 +120,16 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     wider = t_factor(max(int(effective) - 1, 1)) / math.sqrt(count)
     for method, each in parts.items():
         more = each - reward
+        # Inverse propensity scores vary with the weights, and so more than what decisions pay can: their
+        # error cannot be read as a number of payments.
+        found = (
+            confined(mean_interval(each, count=effective), least, most, effective)
+            if method == "IPS"
+            else within(float(each.mean()), wider * float(each.std(ddof=1)), least, most, effective)
+        )
         yield Judged(
             method,
-            within(float(each.mean()), wider * float(each.std(ddof=1)), least, most, effective),
+            found,
             within(float(more.mean()), wider * float(more.std(ddof=1)), -math.inf),
             int(np.count_nonzero(weight)),
             effective,

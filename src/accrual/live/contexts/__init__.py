@@ -10,7 +10,6 @@ from accrual.live.contexts.arm_features import (
     checked_about,
 )
 from accrual.live.contexts.contexts import (
-    Declared,
     Floats,
     Stored,
     Told,
@@ -24,7 +23,6 @@ from accrual.live.contexts.contexts import (
 
 __all__ = [
     "AboutArms",
-    "Declared",
     "Floats",
     "Stored",
     "Told",

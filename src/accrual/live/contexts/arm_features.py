@@ -59,7 +59,7 @@ def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> b
             raise InputError(
                 f"the feature {name!r} of arms must be from {kind[0]:g} to {kind[1]:g}, not {number!r}"
             )
-    return bytes_of([number + 0.0 for number in numbers])  # 0.0 and -0.0 are one number
+    return bytes_of(numbers)
 
 
 def checked_about(features: Features | None, about: bytes | None) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -12,20 +11,16 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError
 from accrual.core.features import (
-    MISSING,
     ODDITIES,
     Encoding,
     Features,
     count_oddities,
     encode,
-    feature_of,
-    padded,
 )
 from accrual.core.jit import kernel, machine_code_for, native_tuple
 from accrual.policies.base import Policy
 from accrual.store.base import (
     AddArm,
-    AddFeature,
     Answer,
     NewDecisions,
     Status,
@@ -41,14 +36,12 @@ if TYPE_CHECKING:
 Stored = Sequence[Sequence[float]] | npt.NDArray[np.float64]  # decisions x features
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Declared = tuple[str, Any]  # a feature's name, and what it may be
 
 
 class Told(NamedTuple):
     """What a stretch of a log says beyond the columns of its events."""
 
     contexts: Floats | None = None  # decisions x features: whom its decisions were for
-    features: Sequence[Declared] = ()  # those that it adds, in order
     about: Sequence[bytes | None] = ()  # what is known about the arms that it adds
 
 
@@ -85,7 +78,6 @@ class Visitors:
     Attributes
     ----------
     features : Features or None
-        Those that there are now.
     width : int
         How many numbers the policy sees of a context; 0 for a policy that chooses by none.
     seen : ndarray
@@ -99,16 +91,11 @@ class Visitors:
     """
 
     def __init__(self, features: Features | None, policy: Policy) -> None:
-        self._founding = features
-        self._contextual = policy.contextual
+        self.features = features
         self.any = features is not None or policy.contextual
         self.first = np.zeros(1, np.int64)
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
-        self._become(features)
-
-    def _become(self, features: Features | None) -> None:
-        self.features = features
-        self.width = (1 if features is None else features.width) if self._contextual else 0
+        self.width = (1 if features is None else features.width) if policy.contextual else 0
         self.seen = np.ones((1, self.width))
         self._bind()
 
@@ -118,41 +105,14 @@ class Visitors:
         if self.features is not None:
             self._held = native_tuple(Register(*self.features.encoding, self.seen, self.oddities))
 
-    @property
-    def added(self) -> int:
-        """How many features were added later."""
-        return len(self.features or ()) - len(self._founding or ())
-
-    def with_feature(self, name: str, kind: Any) -> Features:
-        """Return the features with one more; an error if it cannot be."""
-        if self.features is None:
-            raise InputError(
-                "the bandit was made without features, so none can be added; make one with features={...}"
-            )
-        return self.features.with_feature(name, kind)
-
-    def add(self, features: Features, decisions: int) -> None:
-        """Take one more feature, the last of `features`, which is missing in so many decisions so far."""
-        row = np.zeros((1, len(ODDITIES)), np.int64)
-        row[0, MISSING] = decisions
-        self.oddities = np.concatenate([self.oddities, row])
-        self._become(features)
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what has become of the events, by name."""
-        written = {} if self.features is None else self.features.written()
-        added = dict(list(written.items())[len(self._founding or ()) :])
-        return {
-            "oddities": self.oddities,
-            "features": np.frombuffer(json.dumps(added).encode(), np.uint8),
-        }
+        return {"oddities": self.oddities}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from where others, of the same first features, were when they gave these `arrays`."""
+        """Go on from where others, of the same features, were when they gave these `arrays`."""
         self.oddities = arrays["oddities"].copy()
-        if self._founding is not None:
-            added = json.loads(arrays["features"].tobytes())
-            self._become(Features.read({**self._founding.written(), **added}))
+        self._bind()
 
     def tell(self, n: int, first: int, contexts: Stored | None, made: bool) -> bool:
         """Take note of whom the next `n` decisions are for. Whether `seen` is another array now.
@@ -169,12 +129,12 @@ class Visitors:
             self.seen = np.ones((max(n, 2 * len(self.seen)), self.width))
             self._bind()
         if self.features is not None:
-            self._look(self._held, self.checked(n, contexts, len(self.features)), made)
+            self._look(self._held, self._checked(n, contexts, len(self.features)), made)
             if self._look is look:
                 self._look = machine_code_for(look, self._held)
         return fresh
 
-    def checked(self, n: int, contexts: Stored | None, count: int) -> Floats:
+    def _checked(self, n: int, contexts: Stored | None, count: int) -> Floats:
         """Return the contexts of `n` decisions, if they have `count` numbers each; all missing for None."""
         if contexts is None:
             return np.full((n, count), np.nan)
@@ -232,10 +192,7 @@ def checked_contexts(
 ) -> tuple[bytes, ...] | None:
     """Return contexts as a store keeps them; an error if they are not those of `n` decisions."""
     size = 8 * len(features or ())
-    # One that was made before a feature was added may come after it, and lacks it.
-    if contexts is not None and (
-        len(contexts) != n or any(len(body) > size or len(body) % 8 for body in contexts)
-    ):
+    if contexts is not None and (len(contexts) != n or any(len(body) != size for body in contexts)):
         raise InputError(
             f"{n} decisions need {n} contexts of {size} bytes; Bandit.stored_contexts makes them"
         )
@@ -250,9 +207,9 @@ def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
     numbers = np.full((len(stored), features), np.nan)
     for place, body in enumerate(stored):
         if body is not None:
-            if len(body) % 8 or len(body) > 8 * features:
+            if len(body) != 8 * features:
                 raise StoreDamaged("damaged: features are not as many as declared; see accrual db verify")
-            numbers[place] = np.frombuffer(padded(body, features), "<f8")
+            numbers[place] = np.frombuffer(body, "<f8")
     return numbers
 
 
@@ -267,12 +224,7 @@ def told_by_store(store: Store, bandit: int, ledger: HasVisitors, events: Events
         return Told(about=about)
     ids = events.decision[events.kind == Kind.DECISION]
     stored = store.contexts(bandit, int(ids[0]), len(ids)) if len(ids) else []
-    numbers = events.arm[events.kind == Kind.ADD_FEATURE].tolist()
-    declared = store.features(bandit) if numbers else []
-    if any(number >= len(declared) for number in numbers):
-        raise StoreDamaged("damaged: a feature that was added is missing; see accrual db verify")
-    added = [feature_of(declared[number]) for number in numbers]
-    return Told(numbers_of(stored, len(features) + len(added)), added, about)
+    return Told(numbers_of(stored, len(features)), about)
 
 
 def told_by_requests(
@@ -283,17 +235,14 @@ def told_by_requests(
     if features is None and ledger.arms.features is None:
         return Told()
     stored: list[bytes | None] = []
-    added = []
     about = []
     for request, answer in zip(requests, answers, strict=True):
         if answer.status is not Status.STORED:
             continue
-        if isinstance(request, AddFeature):
-            added.append(feature_of(request.declared))
-        elif isinstance(request, AddArm):
+        if isinstance(request, AddArm):
             about.append(request.about)
         elif isinstance(request, NewDecisions):
             stored += request.contexts or (None,) * len(request.arms)
     if features is None:
         return Told(about=about)
-    return Told(numbers_of(stored, len(features) + len(added)), added, about)
+    return Told(numbers_of(stored, len(features)), about)

@@ -15,7 +15,17 @@ import numpy as np
 from accrual.core.jit import njit
 from accrual.core.random import floor_coin
 from accrual.live.kernels.pending import add, enter
-from accrual.live.kernels.state import CHOOSE, OF_ARM, RECENT, Book, Floats, KernelState, Rules, visit_of
+from accrual.live.kernels.state import (
+    CHOOSE,
+    LOST,
+    OF_ARM,
+    RECENT,
+    Book,
+    Floats,
+    KernelState,
+    Rules,
+    visit_of,
+)
 from accrual.live.watch import NO_PROPENSITY
 from accrual.policies.base import Function, Functions, Moment, no_refresh
 from accrual.policies.floor import drawn
@@ -26,7 +36,8 @@ class Choosing(NamedTuple):
 
     ``prepare(state, book, now, moment)`` does what the policy asks for before a decision, and returns the
     arm whose turn it is, or CHOOSE. What it writes is part of the fold, so every decision needs it.
-    ``choose_arm(state, book, now, moment, turn)`` returns the arm that the decision gets and its propensity.
+    ``choose_arm(state, book, now, moment, turn)`` returns the arm that the decision gets and its propensity;
+    in place of an arm a number of `LOST` or below where an index is not a number.
     ``record(state, book, now, made, arm, window, propensity)`` counts a decision, the ledger's number `made`,
     and lets it wait for its groups.
     """
@@ -81,7 +92,7 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
 
     @njit
     def prepare(state: KernelState, book: Book, now: float, moment: Moment) -> int:
-        if refreshed:
+        if refreshed:  # noqa: SIM102  (apart, so that numba leaves out what is not there)
             if book.stats.due[0] <= 0:
                 refresh(state.params, book.stats)
         first = turn(book.stats, state.rules, book.first_news, now, moment.round - 1)
@@ -95,7 +106,8 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
     ) -> tuple[int, float]:
         """Pick the arm whose turn it is, or else the one with the largest index, the first among equals.
 
-        With a floor, a coin then decides whether the pick gets the decision.
+        With a floor, a coin then decides whether the pick gets the decision. If an index is not a number,
+        no arm is chosen: what is returned is `LOST` less the arm's number.
         """
         rules, values = state.rules, state.values
         choice = first
@@ -106,6 +118,8 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
             if first == CHOOSE and rules.playing[k] and (k < rules.founding or book.first_news[k] <= now):
                 value = index(state.choosing, book.stats, k, moment, x)
                 values[k] = value
+                if np.isnan(value):
+                    return LOST - k, NO_PROPENSITY
                 if choice == CHOOSE or value > most:
                     most = value
                     choice = k
@@ -125,14 +139,14 @@ def choosing(functions: Functions, keeps: bool) -> Choosing:
         if not light:
             decided(state.params, book.stats, arm, x)
         rules = state.rules
-        own = rules.windows[arm] if window == OF_ARM else window
+        own = rules.windows[arm] if window == OF_ARM else min(window, rules.windows[arm])
         if book.first_news[arm] == np.inf:
-            book.first_news[arm] = now + min(own, rules.ends[0])
+            book.first_news[arm] = now + min(rules.windows[arm], rules.ends[0])
         if book.trial:
             if not light:
-                add(state.draft, rules.ends, made, arm, now, own)
+                add(state.draft, rules, made, arm, now, own)
         else:
             state.recent[made % RECENT] = arm
-            enter(state.pending, rules.ends, arm, now, own, chance, x)
+            enter(state.pending, rules, arm, now, own, chance, x)
 
     return Choosing(prepare, choose_arm, record)

@@ -14,8 +14,8 @@ from accrual.core.jit import kernel, njit
 from accrual.live.kernels.choosing import Choosing, choosing, moment_of
 from accrual.live.kernels.learning import Learning, learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.kernels.state import CHOOSE, OF_ARM, Book, Flags, Floats, Ints, KernelState
-from accrual.live.watch import NO_PROPENSITY, REWARD
+from accrual.live.kernels.state import CHOOSE, LOST, OF_ARM, Book, Flags, Floats, Ints, KernelState
+from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -86,6 +86,8 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
             if arm == CHOOSE:
                 choice, chance = choose_arm(state, book, now, moment, first)
             state.arms[i], state.propensities[i] = choice, chance
+            if choice <= LOST:
+                return True
             record(state, book, now, made, choice, window, chance)
         return True
 
@@ -105,7 +107,7 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
             if kind == _PIECE:
                 learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
             elif kind == _CLOSE:
-                close(state.pending, id_)
+                close(state.pending, state.rules.ends, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
@@ -113,7 +115,10 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
                 moment = moment_of(made, state.rules.seed, int(decision_salt(events, i)))
                 prepare(state, book, at, moment)
                 window = decision_window(events, i)
-                record(state, book, at, made, events.arm[i], window, events.propensity[i])
+                chance = events.propensity[i]
+                if events.seen[i] < state.evidence.counts[KNOWN]:  # the newest arm had no chance
+                    chance = NO_PROPENSITY
+                record(state, book, at, made, events.arm[i], window, chance)
             i += 1
         return i
 
@@ -140,6 +145,8 @@ def _loops(learns: Learning, chooses: Choosing, keeps: bool) -> _Loops:
             moment = moment_of(made + i, state.rules.seed, salt)
             choice, chance = choose_arm(state, book, time, moment, prepare(state, book, time, moment))
             state.arms[i], state.propensities[i] = choice, chance
+            if choice <= LOST:
+                return True
             if i < n - 1:
                 record(state, book, time, made + i, choice, OF_ARM, chance)
         return True
@@ -170,7 +177,8 @@ def fold(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool
     def advance(held: Any, now: float, n: int, arm: int, window: float, salt: int) -> bool:
         """Let time go on to `now`, then make `n` decisions of `arm`, or of the policy's choice.
 
-        False where there is no room for them; none is made then.
+        False where there is no room for them; none is made then. It ends early, with `LOST` or less among
+        the arms, where an index is not a number.
         """
         return decide(held, now, n, arm, window, salt)
 

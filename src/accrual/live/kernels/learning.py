@@ -8,7 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.jit import njit
-from accrual.live.kernels.pending import CLOSED, LATE, NONE, Queues, find, first, give_back, leave, pull, push
+from accrual.live.kernels.pending import (
+    CLOSED,
+    LATE,
+    NONE,
+    SHUT,
+    add_ahead,
+    add_group,
+    add_window,
+    find,
+    find_oldest,
+    first,
+    give_back,
+    group_over,
+    leave,
+    pull,
+    push,
+)
 from accrual.live.kernels.state import OVER, Book, Floats, KernelState, visit_of
 from accrual.live.watch import REWARD, watch
 from accrual.policies.base import Feedback, Function, Functions
@@ -81,18 +97,34 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         return True
 
     @njit
-    def settle_due(state: KernelState, stats: Any, queues: Queues, number: int) -> bool:
+    def settle_due(state: KernelState, book: Book, number: int) -> bool:
         """Settle what a row waited for, and let it wait for what is next. Whether the decision has closed."""
-        row, ends = queues.rows[number], state.rules.ends
-        x = state.visits[visit_of(state, row["id"])]  # of one that is only tried
-        if row["source"] != NONE:
-            x = state.pending.contexts[row["source"]]
-        last = row["window"] < ends[row["group"]]  # then all its groups end with the window
+        stats, queues, ends = book.stats, book.queues, state.rules.ends
+        row, sums = queues.rows[number], state.pending.sums
+        is_open = not book.trial and row["closed"] == 0
+        if is_open:
+            add_group(sums, row, -1)
+        x = state.pending.contexts[max(row["source"], 0)]
+        if row["source"] == NONE:  # it is only tried
+            x = state.visits[visit_of(state, row["id"])]
+        last = row["arm_window"] < ends[row["group"]]  # then all its groups end with that window
         pull(queues, ends, number)
+        if row["due"] < group_over(row, ends):  # its own window is over, and that is like being closed
+            row["closed"] = 1
+            if is_open:
+                add_window(sums, ends, row, -1)
+                state.pending.counts[SHUT] += 1
+                find_oldest(state.pending)
+            push(queues, ends, number)
+            return False
         while not settle(state, stats, row, x):
             if not last:
                 push(queues, ends, number)
+                if is_open:
+                    add_group(sums, row, 1)
                 return False
+        if is_open:
+            add_window(sums, ends, row, -1)
         return True
 
     @njit
@@ -104,7 +136,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
             number = first(queues)
             if number == NONE or queues.rows[number]["due"] > now:
                 break
-            if settle_due(state, book.stats, queues, number):
+            if settle_due(state, book, number):
                 if book.trial:
                     give_back(queues, number)
                 else:
@@ -136,6 +168,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         if stream != REWARD:
             pending.streams[id_ & (len(pending.where) - 1), stream] += value
             return True
+        add_ahead(pending.sums, row, -1)
         add_reward(state, row, value)
         if pieces:
             state.stats.observed[row["arm"]] += value
@@ -145,6 +178,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
                 paid, x = pending.paid[number], pending.contexts[number]
                 amend(state.params, state.stats, row, paid, group, value, x)
             pending.paid[number, group] += value
+        add_ahead(pending.sums, row, 1)
         return True
 
     return Learning(pass_time, learn)

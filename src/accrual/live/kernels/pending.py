@@ -1,7 +1,7 @@
 """The decisions whose window is not over, in arrays: found by id, and in order of what is due next.
 
 Memory grows with them alone, but for 32 bytes (of the rings) for each decision made since the oldest
-of them. A decision that was closed before the end of its window keeps its row until that end.
+of them. A decision that was closed, or whose own window is over, keeps its row until its arm's window is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from accrual.live.watch import BEGINS, SKIPPED, Evidence, Flags, Guards, guard, 
 #
 # Each decision has a row. As long as its window goes on beyond the policy's next group, it waits in the
 # queue of that group, which lasts equally long for all, so the first in a queue is due first. A decision whose
-# own window ends before the group does is in a heap instead, with all its groups due at that end.
+# window ends before the group does is in a heap instead. It waits there for the end of its own window, if that
+# is shorter than its arm's, then for each of its groups, and all that go beyond its arm's window are due there.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,8 +37,12 @@ ROW = np.dtype(
         ("source", np.int64),  # the number of the row that knows what its groups have paid, or NONE
         ("closed", np.int64),  # 1 once nothing more may come for it, else 0
         ("at", np.float64),  # when it was made
-        ("window", np.float64),
-        ("due", np.float64),  # when its next group is over, or its window
+        ("window", np.float64),  # from this age on nothing is taken for it
+        (
+            "arm_window",
+            np.float64,
+        ),  # at this age all its groups are over
+        ("due", np.float64),  # when its next group is over, or its own window before that
         ("done", np.float64),  # what the finished groups have paid
         ("total", np.float64),  # all that was paid
     ]
@@ -91,12 +96,19 @@ def give_back(queues: Queues, number: int) -> None:
 
 
 @njit
+def group_over(row: Any, ends: Floats) -> float:
+    """Return when the next group of a row is over: at its own age, or with the window of its arm."""
+    over: float = row["at"] + min(ends[row["group"]], row["arm_window"])
+    return over
+
+
+@njit
 def push(queues: Queues, ends: Floats, number: int) -> None:
-    """Let a row wait for the end of its group, or of its window."""
+    """Let a row wait for the end of its group, or of its own window before that."""
     row = queues.rows[number]
     group = row["group"]
     if row["window"] < ends[group]:
-        row["due"] = row["at"] + row["window"]
+        row["due"] = group_over(row, ends) if row["closed"] == 1 else row["at"] + row["window"]
         place = queues.counts[HEAP]
         queues.counts[HEAP] += 1
         queues.heap[place] = number
@@ -201,14 +213,24 @@ def _sink(queues: Queues, place: int) -> None:
     rows[number]["before"] = place
 
 
-NEXT, FIRST, LATE, SHUT = range(4)
+NEXT, FIRST, LATE, SHUT, OLDEST = range(5)
 CLOSED = -1
 _ROWS = 64
 RINGS = ("arms", "propensities", "totals", "streams")
 
 
+class OpenSums(NamedTuple):
+    """Sums over the decisions that may still be paid for, so that a state need not look at each of them."""
+
+    waiting: Ints  # arms x groups: those whose first group that is not finished is this one
+    windows: Ints  # arms x groups + 1: those whose window covers this many whole groups, ...
+    parts: Floats  # ... and what part of the next group their windows cover, added up
+    ahead: Floats  # arms x 2: what groups that are not finished have paid; the rounding error of that sum
+
+
 class Pending(NamedTuple):
-    counts: Ints  # the next id, the oldest id with a row, late pieces so far, rows of closed decisions
+    counts: Ints  # the next id, the oldest id with a row, late pieces so far, rows of closed decisions, ...
+    #               ... the oldest id that may still be paid for
     where: Ints  # ids from the oldest one with a row on (a ring): the row, or CLOSED
     queues: Queues
     paid: Floats  # rows x groups: what each group has paid
@@ -219,15 +241,31 @@ class Pending(NamedTuple):
     )
     streams: Floats  # ... and, x guardrails, what has come of each guardrail's stream
     contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
+    sums: OpenSums
 
 
-def none_pending(groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
+def none_pending(arms: int, groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
     """Return arrays that hold no decisions yet."""
     return Pending(
-        np.zeros(4, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
+        np.zeros(5, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
         np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, guardrails)),
-        np.zeros((_ROWS, width)),
+        np.zeros((_ROWS, width)), _no_sums(arms, queues),
     )  # fmt: skip
+
+
+def _no_sums(arms: int, groups: int) -> OpenSums:
+    return OpenSums(
+        np.zeros((arms, groups), np.int64), np.zeros((arms, groups + 1), np.int64),
+        np.zeros((arms, groups + 1)), np.zeros((arms, 2)),
+    )  # fmt: skip
+
+
+def with_arms(old: Pending, arms: int) -> Pending:
+    """Return arrays that hold the same decisions, for more arms."""
+    sums = _no_sums(arms, old.sums.waiting.shape[1])
+    for new, array in zip(sums, old.sums, strict=True):
+        new[: len(array)] = array
+    return old._replace(sums=sums)
 
 
 def with_room(old: Pending, more: int) -> Pending:
@@ -248,13 +286,7 @@ def with_room(old: Pending, more: int) -> Pending:
         rings[name] = np.zeros((len(where), *ring.shape[1:]), ring.dtype)
         rings[name][ids % len(where)] = ring[ids % len(old.where)]
     rows = with_rows(old.queues, has)
-    return Pending(old.counts, where, rows, paid, contexts=contexts, **rings)
-
-
-def with_width(old: Pending, missing: Floats) -> Pending:
-    """Return arrays that hold the same decisions, of whom the policy saw these further numbers."""
-    more = np.tile(missing, (len(old.contexts), 1))
-    return old._replace(contexts=np.concatenate([old.contexts, more], axis=1))
+    return Pending(old.counts, where, rows, paid, contexts=contexts, sums=old.sums, **rings)
 
 
 def _power(least: int) -> int:
@@ -287,7 +319,7 @@ def find(pending: Pending, id_: int) -> int:
 
 @njit
 def enter(
-    pending: Pending, ends: Floats, arm: int, at: float, window: float, propensity: float, x: Floats
+    pending: Pending, rules: Any, arm: int, at: float, window: float, propensity: float, x: Floats
 ) -> None:
     """Add a new decision; there must be room for it."""
     counts = pending.counts
@@ -303,12 +335,49 @@ def enter(
     pending.paid[number] = 0.0
     for j in range(len(x)):
         pending.contexts[number, j] = x[j]
-    begin(pending.queues, ends, number, id_, arm, at, window)
+    begin(pending.queues, rules, number, id_, arm, at, window)
     pending.queues.rows[number]["source"] = number
+    add_window(pending.sums, rules.ends, pending.queues.rows[number], 1)
+    add_group(pending.sums, pending.queues.rows[number], 1)
 
 
 @njit
-def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: float, window: float) -> None:
+def add_window(sums: OpenSums, ends: Floats, row: Any, sign: int) -> None:
+    """Add a decision's window to the sums, or take it out with a `sign` of -1."""
+    arm, window = row["arm"], row["window"]
+    whole = int(np.searchsorted(ends, window, side="right"))
+    sums.windows[arm, whole] += sign
+    if whole < len(ends):
+        begins = ends[whole - 1] if whole > 0 else 0.0
+        sums.parts[arm, whole] += sign * ((window - begins) / (ends[whole] - begins))
+        if sums.windows[arm, whole] == 0:
+            sums.parts[arm, whole] = 0.0  # and no rounding errors
+
+
+@njit
+def add_group(sums: OpenSums, row: Any, sign: int) -> None:
+    """Add to the sums how far a decision is and what it has paid ahead, or take both out."""
+    sums.waiting[row["arm"], row["group"]] += sign
+    add_ahead(sums, row, sign)
+
+
+@njit
+def add_ahead(sums: OpenSums, row: Any, sign: int) -> None:
+    """Add what a decision has paid in groups that are not finished, or take it out.
+
+    The rounding error of each addition is kept (Knuth's two-sum), so that decisions that come and go for
+    years leave nothing behind.
+    """
+    ahead, more = sums.ahead[row["arm"]], sign * (row["total"] - row["done"])
+    was = ahead[0]
+    total = was + more
+    taken = total - was
+    ahead[0] = total
+    ahead[1] += (was - (total - taken)) + (more - taken)
+
+
+@njit
+def begin(queues: Queues, rules: Any, number: int, id_: int, arm: int, at: float, window: float) -> None:
     """Fill a row, and let it wait for its first group."""
     row = queues.rows[number]
     row["id"] = id_
@@ -316,14 +385,15 @@ def begin(queues: Queues, ends: Floats, number: int, id_: int, arm: int, at: flo
     row["group"] = 0
     row["at"] = at
     row["window"] = window
+    row["arm_window"] = rules.windows[arm]
     row["closed"] = 0
     row["done"] = 0.0
     row["total"] = 0.0
-    push(queues, ends, number)
+    push(queues, rules.ends, number)
 
 
 @njit
-def close(pending: Pending, id_: int) -> bool:
+def close(pending: Pending, ends: Floats, id_: int) -> bool:
     """Refuse further pieces of a decision; return False if its window was over, or it had been closed.
 
     Its groups finish at their own ages all the same. Were they to finish now, the decisions that are
@@ -332,14 +402,30 @@ def close(pending: Pending, id_: int) -> bool:
     number = find(pending, id_)
     if number == CLOSED or pending.queues.rows[number]["closed"] == 1:
         return False
-    pending.queues.rows[number]["closed"] = 1
+    row = pending.queues.rows[number]
+    add_window(pending.sums, ends, row, -1)
+    add_group(pending.sums, row, -1)
+    row["closed"] = 1
     pending.counts[SHUT] += 1
+    find_oldest(pending)
     return True
 
 
 @njit
+def find_oldest(pending: Pending) -> None:
+    """Find the oldest decision that may still be paid for, after one of them no longer may."""
+    counts, mask = pending.counts, len(pending.where) - 1
+    counts[OLDEST] = max(counts[OLDEST], counts[FIRST])
+    while counts[OLDEST] < counts[NEXT]:
+        number = pending.where[counts[OLDEST] & mask]
+        if number != CLOSED and pending.queues.rows[number]["closed"] == 0:
+            break
+        counts[OLDEST] += 1
+
+
+@njit
 def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
-    """Remove a decision whose window is over; score it once the windows of all before it are over too."""
+    """Remove a decision whose arm's window is over; score it once those of all before it are over too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1
@@ -359,6 +445,7 @@ def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, 
                 )
         counts[FIRST] += 1
     give_back(pending.queues, number)
+    find_oldest(pending)
 
 
 # Copies of pending decisions, for decisions that are only tried: those of which something ends soon.
@@ -424,8 +511,8 @@ def _copy(trial: Queues, queues: Queues, ends: Floats, number: int) -> None:
 
 
 @njit
-def add(draft: Draft, ends: Floats, id_: int, arm: int, at: float, window: float) -> None:
+def add(draft: Draft, rules: Any, id_: int, arm: int, at: float, window: float) -> None:
     """Add a decision, which has paid nothing, to a draft that has room for it."""
     number = take(draft.queues)
-    begin(draft.queues, ends, number, id_, arm, at, window)
+    begin(draft.queues, rules, number, id_, arm, at, window)
     draft.queues.rows[number]["source"] = NONE

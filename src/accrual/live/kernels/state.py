@@ -17,6 +17,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 CHOOSE, OF_ARM = -1, 0.0  # no arm given; no window given
+LOST = -2  # for arm 0, -3 for arm 1, ...: in place of a choice, as the index of that arm is not a number
 OVER = 1.0 + 1e-9  # a total up to so many caps counts as the cap: the rest is rounding
 RECENT = 1000
 

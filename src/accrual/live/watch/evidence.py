@@ -12,6 +12,8 @@ pay more, the game is not in the gambler's favour, and by Ville's inequality the
 reaches x is at most 1 / x, for however long one watches. No bet can lose everything, since totals lie between
 0 and the cap and p is at least the floor's share. So the bound on the error is exact, for few decisions too.
 Several bets are held at once, for differences of several sizes; `WEIGHTS` divides the first stake among them.
+Since every bet is constant, more is true: whatever drifts, when the wealth reaches x the average of (a - b)
+over the decisions scored so far is above 0, but for a chance of 1 / x (docs/verdicts.md has the proof).
 
 A total above the cap counts as the cap, and one below what is allowed counts as the least; both are
 counted, and the verdict is then one on totals cut off there. Sums that are kept beside
@@ -27,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.core.jit import njit_noinline
+from accrual.core.jit import njit, njit_noinline
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -42,23 +44,26 @@ SHARE_BETS = np.array([0.4, 0.08])
 """Like `BETS`, on an arm being chosen more or less often than its propensities say; half a stake each."""
 
 ERROR = 0.05
-"""The chance of ever naming a false winner that is accepted."""
+"""The chance of ever naming a false winner that is accepted, in the whole life of a bandit."""
 
 UP, DOWN = range(2)  # a bet that the arm pays more; that it pays less
 TRACED = 32  # checkpoints of the past that are kept, at most
 CHECK = 16  # scored decisions between two looks for an arm that is beaten
 
-SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW = range(7)
+SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW, SINCE, KNOWN = range(9)
 NO_PROPENSITY = 0.0
+FIRST, LAST = range(2)  # the ends of a range of decisions
 
 
 class Evidence(NamedTuple):
     """Sums over scored decisions."""
 
-    counts: Ints  # decisions scored; those without a propensity; totals cut off; checkpoints, ...
+    counts: Ints  # decisions scored; those that do not count; totals cut off; checkpoints, ...
     #               ... how many decisions apart; the id of the first decision of this comparison; ...
-    #               ... whether a propensity was below the floor's
-    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; the first h; the range
+    #               ... whether a propensity was below the floor's; the id of the first decision scored; ...
+    #               ... the position in the log that whoever chose must have read, to know all arms
+    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; the first h; the range; ...
+    #               ... the error of this comparison
     ranges: Floats  # arms x 2: the least and the greatest total
     least: Floats  # arms: the least propensity
     heights: Floats  # arms and, last, all: number, sum and sum of squares of h; sum of totals and of squares
@@ -68,11 +73,37 @@ class Evidence(NamedTuple):
     curves: Floats  # arms x sides x bets x 3: sums of r**2, r**2 h and r**2 h**2
     shares: Floats  # arms x sides x bets: logarithms of factors of bets on how often an arm is chosen
     beaten: Ints  # arms x arms: [a, b] is the number of scored decisions when a had beaten b; 0 before
+    spans: Ints  # arms x arms x 2: the decisions, from id to id, over which a was last shown to pay more
     quiet: Ints  # arms x 2: decisions in a row that paid nothing; those that paid something
     trace: Floats  # checkpoints x numbers: decisions; those of each arm; logs, slopes and curves
 
 
-def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evidence:
+def comparison_error(number: int) -> float:
+    """Return the part of `ERROR` that a comparison may spend; its number is that of the arms added so far.
+
+    The first may spend four fifths, and number k a share of 1 / (k (k + 1)) of the last fifth. So all
+    comparisons of a bandit together, however many, never spend more than `ERROR`.
+
+    Examples
+    --------
+    >>> round(comparison_error(0), 3), round(comparison_error(1), 3)
+    (0.04, 0.005)
+    >>> round(sum(comparison_error(number) for number in range(1_000_000)), 5)
+    0.05
+    """
+    return ERROR * (0.8 if number == 0 else 0.2 / (number * (number + 1)))
+
+
+def bound_of(arms: int, error: float) -> float:
+    """Return the wealth at which one of this many arms has beaten another.
+
+    All ordered pairs share the error. So it holds for whichever arms are compared in the end, whatever
+    drifts and whoever retires arms by whatever rule.
+    """
+    return max(arms * (arms - 1), 1) / error
+
+
+def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: int = 0) -> Evidence:
     """Return evidence before the first decision of a comparison.
 
     Parameters
@@ -82,9 +113,11 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
     least : ndarray
         The least propensity of each arm; not a number for one that has retired.
     error : float
-        The chance of a false winner that is accepted.
+        The chance that this comparison ever says of any pair what is not so.
     first : int
         The id of the first decision that counts.
+    known : int
+        The position in the log that whoever chose must have read, for a decision to count.
     """
     arms, bets = len(least), len(BETS)
     playing = ~np.isnan(least)
@@ -93,8 +126,8 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
     unit = smallest / width if smallest > 0.0 else 0.0
     middle = float(ranges[playing].mean()) if playing.any() else 0.0
     return Evidence(
-        np.array([0, 0, 0, 0, CHECK, first, 0], np.int64),
-        np.array([unit, max(playing.sum(), 1) / error, middle, width]),
+        np.array([0, 0, 0, 0, CHECK, first, 0, first, known], np.int64),
+        np.array([unit, bound_of(int(playing.sum()), error), middle, width, error]),
         np.ascontiguousarray(ranges, np.float64),
         np.ascontiguousarray(least, np.float64),
         np.zeros((arms + 1, 5)),
@@ -104,6 +137,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int) -> Evid
         np.zeros((arms, 2, bets, 3)),
         np.zeros((arms, 2, len(SHARE_BETS))),
         np.zeros((arms, arms), np.int64),
+        np.zeros((arms, arms, 2), np.int64),
         np.zeros((arms, 2), np.int64),
         np.zeros((TRACED, 1 + arms * (1 + 2 * bets * 3))),
     )
@@ -124,6 +158,8 @@ def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None
     y = min(max(total, low), high)
     if total > high * (1.0 + 1e-9) or total < low:
         counts[CUT] += 1
+    if counts[SCORED] == 0:
+        counts[SINCE] = counts[BEGINS] + counts[SKIPPED]
     last = len(heights) - 1
     every = heights[last]
     h = (every[3] + evidence.unit[2]) / (every[0] + 1.0)
@@ -165,14 +201,25 @@ def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None
         note_trace(evidence)
 
 
+@njit
+def last_scored(evidence: Evidence) -> int:
+    """Return the id of the last decision that was scored or left out: they come in the order of their ids."""
+    counts = evidence.counts
+    last: int = counts[BEGINS] + counts[SCORED] + counts[SKIPPED] - 1
+    return last
+
+
 @njit_noinline
 def find_beaten(evidence: Evidence) -> None:
-    """Note which arm has beaten which: the wealth of the bets that it pays more has reached the bound."""
+    """Note which arm has beaten which: the wealth of the bets that it pays more has reached the bound.
+
+    One that has done so before is noted again, with the decisions up to now.
+    """
     logs, bound = evidence.logs, evidence.unit[1]
     arms, bets = len(logs), len(BETS)
     for a in range(arms):
         for b in range(arms):
-            if a == b or evidence.beaten[a, b] != 0:
+            if a == b:
                 continue
             most = -np.inf
             for j in range(bets):
@@ -183,7 +230,10 @@ def find_beaten(evidence: Evidence) -> None:
             for j in range(bets):
                 wealth += WEIGHTS[j] * math.exp(min(logs[a, UP, j] + logs[b, DOWN, j], 700.0))
             if wealth >= bound:
-                evidence.beaten[a, b] = evidence.counts[SCORED]
+                if evidence.beaten[a, b] == 0:
+                    evidence.beaten[a, b] = evidence.counts[SCORED]
+                evidence.spans[a, b, FIRST] = evidence.counts[SINCE]
+                evidence.spans[a, b, LAST] = last_scored(evidence)
 
 
 @njit_noinline

@@ -10,22 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, only
-from accrual.core.jit import njit, njit_noinline, python_function
+from accrual.core.jit import kernel, njit, njit_noinline, python_function
 from accrual.live.watch.evidence import (
     BETS,
     CHECK,
     CUT,
     DOWN,
     ERROR,
+    FIRST,
+    LAST,
     LOW,
     SCORED,
+    SINCE,
     UP,
     WEIGHTS,
     Evidence,
+    last_scored,
     no_evidence,
     score,
 )
-from accrual.live.watch.sequences import edge, estimates, wealth
+from accrual.live.watch.sequences import STEPS, estimates
 
 # Guardrails in arrays: what closed decisions say of a second stream of pieces, such as refunds.
 #
@@ -34,7 +38,9 @@ from accrual.live.watch.sequences import edge, estimates, wealth
 # its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
 # K * (K - 1) / error, with K arms. If an arm is within the margin of the best one in play, none of its K - 1
 # bets is in the gambler's favour. So their mean reaches K / error with a chance of at most error / K, for
-# however long one watches; and there are K arms.
+# however long one watches; and there are K arms. That sum is never larger with fewer arms, so it holds for
+# those that are left when arms have retired, by whatever rule. As for verdicts, "within the margin" is meant on
+# average over the decisions scored, and each comparison spends a part of the error of its own.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -49,10 +55,16 @@ class Guards(NamedTuple):
     evidence: Evidence  # each array has one axis more, the first: guardrails
     margins: Floats  # guardrails
     worse: Ints  # guardrails x arms: the number of scored decisions when an arm was found worse; 0 before
+    spans: Ints  # guardrails x arms x 2: the decisions, from id to id, over which it was found worse
 
 
 def no_guards(
-    ranges: Sequence[tuple[float, float]], margins: Sequence[float], least: Floats, first: int
+    ranges: Sequence[tuple[float, float]],
+    margins: Sequence[float],
+    least: Floats,
+    error: float,
+    first: int,
+    known: int = 0,
 ) -> Guards:
     """Return guards before the first decision of a comparison.
 
@@ -64,19 +76,25 @@ def no_guards(
         By how much an arm may have more of each.
     least : ndarray
         The least propensity of each arm; not a number for one that has retired.
+    error : float
+        The chance that one guardrail of this comparison ever finds an arm worse that is not.
     first : int
         The id of the first decision that counts.
+    known : int
+        The position in the log that whoever chose must have read, for a decision to count.
     """
     arms = len(least)
-    others = max(int(np.count_nonzero(~np.isnan(least))) - 1, 1)
-    like = no_evidence(np.tile([0.0, 1.0], (arms, 1)), least, ERROR, first)
-    each = [no_evidence(np.tile(own, (arms, 1)), least, ERROR / others, first) for own in ranges]
+    like = no_evidence(np.tile([0.0, 1.0], (arms, 1)), least, error, first, known)
+    each = [no_evidence(np.tile(own, (arms, 1)), least, error, first, known) for own in ranges]
     stacked = [
         np.stack(columns) if columns else np.zeros((0, *array.shape), array.dtype)
         for array, columns in zip(like, zip(*each, strict=True) if each else [()] * len(like), strict=True)
     ]
     return Guards(
-        Evidence._make(stacked), np.array(margins, np.float64), np.zeros((len(ranges), arms), np.int64)
+        Evidence._make(stacked),
+        np.array(margins, np.float64),
+        np.zeros((len(ranges), arms), np.int64),
+        np.zeros((len(ranges), arms, 2), np.int64),
     )
 
 
@@ -87,8 +105,8 @@ def evidence_of(guards: Guards, number: int) -> Evidence:
     return Evidence(
         every.counts[number], every.unit[number], every.ranges[number], every.least[number],
         every.heights[number], every.scores[number], every.logs[number], every.slopes[number],
-        every.curves[number], every.shares[number], every.beaten[number], every.quiet[number],
-        every.trace[number],
+        every.curves[number], every.shares[number], every.beaten[number], every.spans[number],
+        every.quiet[number], every.trace[number],
     )  # fmt: skip
 
 
@@ -99,11 +117,11 @@ def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: 
         evidence = evidence_of(guards, number)
         score(evidence, arm, totals[number], propensity)
         if evidence.counts[SCORED] % CHECK == 0:
-            find_worse(evidence, guards.margins[number], playing, guards.worse[number])
+            find_worse(evidence, guards.margins[number], playing, guards.worse[number], guards.spans[number])
 
 
 @njit_noinline
-def find_worse(evidence: Evidence, margin: float, playing: Flags, worse: Ints) -> None:
+def find_worse(evidence: Evidence, margin: float, playing: Flags, worse: Ints, spans: Ints) -> None:
     """Note which arm in play has more of the stream than another one, by more than the margin.
 
     The wealth against "at most the margin more" follows from sums, by log(1 - u) >= -u - u**2: a little less
@@ -128,31 +146,58 @@ def find_worse(evidence: Evidence, margin: float, playing: Flags, worse: Ints) -
                 total += WEIGHTS[j] * math.exp(min(log, 690.0))
         if total >= evidence.unit[1]:
             worse[a] = scored
+            spans[a, FIRST] = evidence.counts[SINCE]
+            spans[a, LAST] = last_scored(evidence)
 
 
 def least_excess(evidence: Evidence, playing: Sequence[int]) -> Floats:
     """Return by how much, at the least, each arm in play has more of the stream than the best other one.
 
-    All of these hold at all times together with a chance of at least 1 - `ERROR`.
+    All of these hold at all times together with a chance of at least 1 less the error of the comparison.
     """
     own = np.asarray(playing)
-    width = float(evidence.unit[3])
-    decisions = evidence.heights[own, 0]
-    others = float(evidence.counts[SCORED]) - decisions[:, None] - decisions[None, :]
-    logs, slopes, curves = (
-        table[own, UP][:, None] + table[own, DOWN][None, :]
-        for table in (evidence.logs, evidence.slopes[..., 0], evidence.curves[..., 0])
+    up, down = (
+        np.stack(
+            [evidence.logs[own, side], evidence.slopes[own, side, :, 0], evidence.curves[own, side, :, 0]]
+        )
+        for side in (UP, DOWN)
     )
+    decisions = evidence.heights[own, 0]
+    scored, width = float(evidence.counts[SCORED]), float(evidence.unit[3])
     bets, bound = BETS * evidence.unit[0], math.log(evidence.unit[1])
-    same = np.eye(len(own), dtype=np.bool_)
+    low, high = np.full(len(own), -width), np.full(len(own), width)
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        hit = _given_up(up, down, decisions, scored, bets, bound, middle)
+        low, high = np.where(hit, middle, low), np.where(hit, high, middle)
+    return low
 
-    def given_up(x: Floats) -> Flags:
-        y = x[:, None, None]  # a bet is at most half of the least propensity, so all steps are small enough
-        each = logs - y * (slopes + y * curves) + others[..., None] * np.log1p(-bets * y)
-        pairs = np.where(same, -np.inf, wealth(each))
-        return np.asarray(np.logaddexp.reduce(pairs, axis=1) >= bound)
 
-    return edge(given_up, np.full(len(own), width), width)
+@kernel
+def _given_up(
+    up: Floats, down: Floats, decisions: Floats, scored: float, bets: Floats, bound: float, x: Floats
+) -> Flags:
+    """Return of each arm whether bets against "it has at most x more than the best other arm" have won.
+
+    `up` and `down` are logarithms, slopes and curves x arms x bets. All pairs are looked at, with an
+    exponential for each bet, so this is compiled.
+    """
+    arms = len(x)
+    hit = np.zeros(arms, np.bool_)
+    for a in range(arms):
+        y, total = x[a], 0.0  # a bet is at most half of the least propensity, so all steps are small enough
+        for j in range(len(bets)):
+            step = math.log1p(-bets[j] * y)
+            own = up[0, a, j] - y * (up[1, a, j] + y * up[2, a, j]) + (scored - decisions[a]) * step
+            own += math.log(WEIGHTS[j]) - bound
+            for b in range(arms):
+                if b != a:
+                    other = down[0, b, j] - y * (down[1, b, j] + y * down[2, b, j]) - decisions[b] * step
+                    total += math.exp(min(own + other, 690.0))
+            if total >= 1.0:
+                hit[a] = True
+                break
+    return hit
 
 
 ACTIONS = ("flag", "retire")
@@ -163,8 +208,8 @@ class Guardrail(NamedTuple):
     """What is asked of a second stream of pieces, of which less is better.
 
     An arm is worse when it is shown to have more of the stream than the best other arm in play, by more than
-    the margin. The chance that a guardrail ever finds an arm worse that is not is at most 5 %, for all arms
-    together and however often one looks.
+    the margin, on average over a range of decisions. The chance that a guardrail ever finds an arm worse that
+    is not is at most 5 % in the whole life of a bandit, for all arms together and however often one looks.
 
     Attributes
     ----------
@@ -204,6 +249,7 @@ class GuardedArm(NamedTuple):
     )  # estimated: how much more than the best other arm in play; None if it is not in play
     excess_least: float | None  # the same at the least: holds for all arms and at all times together
     worse: bool  # whether it was shown to have more by more than the margin
+    span: tuple[int, int] | None  # the decisions, from id to id, over which that was shown
     retired: bool
 
 
@@ -298,7 +344,8 @@ def _state(
         mean = total / count if count else None
         estimated, at_least = excess.get(arm, (None, None))
         worse, retired = bool(guards.worse[number, arm]), arm not in playing
-        arms.append(GuardedArm(name_of(arm), int(count), mean, estimated, at_least, worse, retired))
+        span = tuple(guards.spans[number, arm].tolist()) if worse else None
+        arms.append(GuardedArm(name_of(arm), int(count), mean, estimated, at_least, worse, span, retired))
     return GuardrailState(
         name,
         rail.cap,
@@ -315,12 +362,16 @@ def _state(
 
 def _sentence(name: str, rail: Guardrail, worse: Sequence[GuardedArm], reason: str) -> str:
     if worse:
-        said = [arm.name + (" (retired)" if arm.retired else "") for arm in worse]
+        said = [
+            arm.name + (" (retired)" if arm.retired else "") + f" from decision {first:,} to {last:,}"
+            for arm in worse
+            for first, last in [arm.span or (0, 0)]
+        ]
         names = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
         return (
-            f"Worse on {name}: {names}, by more than {rail.margin:g} for a decision than the best other arm. "
-            f"The chance that this guardrail ever says so wrongly is at most {100 * ERROR:g} %, however "
-            "often one looks."
+            f"Worse on {name}: {names}, on average by more than {rail.margin:g} for a decision than the "
+            f"best other arm. The chance that this guardrail ever says so wrongly is at most "
+            f"{100 * ERROR:g} %, in the whole life of the bandit and however often one looks."
         )
     if reason:
         return f"Nothing can be said of {name}: {reason}."

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 Test = Callable[[Floats], npt.NDArray[np.bool_]]
 
 _REACH = 0.68  # log(1 - u) >= -u - u**2 up to here
-_STEPS = 24  # halvings: to a ten-millionth of the range
+STEPS = 24  # halvings: to a ten-millionth of the range
 _LOG_WEIGHTS = np.log(WEIGHTS)
 
 
@@ -115,7 +115,7 @@ def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
 def edge(given_up: Test, top: Floats, width: float) -> Floats:
     """Return the greatest x below `top` that is given up; `top` less twice the width if none is."""
     low, high = top - 2.0 * width, top.copy()
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         middle = 0.5 * (low + high)
         hit = given_up(middle)
         low, high = np.where(hit, middle, low), np.where(hit, high, middle)

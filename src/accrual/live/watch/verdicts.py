@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
+from accrual.live.watch.alarms import ChangedArm
 from accrual.live.watch.evidence import (
+    BETS,
     CUT,
     DOWN,
     ERROR,
@@ -30,6 +32,7 @@ _SKEWED = 1e-4  # a sample-ratio alarm is false with this chance, for all arms a
 _QUIET = 1e-6  # the chance of so many decisions in a row without pay, at the rate before them
 
 Interval = tuple[float, float]
+Span = tuple[int, int]  # the first and the last decision of a range, by their ids
 VERDICT_OUTCOMES = ("winner", "none_yet", "cannot_tell")
 
 
@@ -39,32 +42,44 @@ class Pair(NamedTuple):
     first: str
     second: str
     difference: float  # estimated
-    interval: Interval  # holds at all times together, with a chance of at least 1 - 2 * error / arms
+    interval: Interval  # holds for all pairs and at all times together, with a chance of at least 1 - error
     sequence: list[tuple[int, float, float]]  # the same earlier: scored decisions, least, most
+    ahead: (
+        Span | None
+    )  # the decisions over which the first was shown to pay more on average; None if it was not
+    behind: Span | None  # those over which the second was
 
 
 class Verdict(NamedTuple):
     """What may be said of the arms in play.
 
-    All that `winner` and `retirable` ever say of one set of arms is true with a chance of at least
-    1 - `error`, whatever the policy and however often one looks: see docs/verdicts.md for what that rests on.
+    "Pays more" is meant on average over a range of decisions, which the sentence and `pairs` name. All that
+    `winner` and `retirable` ever say in the life of a bandit is true with a chance of at least 1 - `error`,
+    whatever the policy, whatever drifts and however often one looks: see docs/verdicts.md for the proof.
 
     Attributes
     ----------
     winner : str or None
-        The arm that pays more than every other one in play.
+        The arm that was shown to pay more than every other one in play, none of which was ever shown to pay
+        more than it.
     error : float
     contenders : list of str
         The arms in play that may still be the best.
     retirable : list of str
-        Those of which it is known that another arm in play pays at least as much.
+        Those of which it was shown that another arm in play pays more, and never the reverse.
+    changed : list of str
+        Arms in play that have changed places: each was shown to pay more than another over one range
+        of decisions, and less than the same over a later one.
     loss_if_stopped : float or None
         What a decision would lose on average if the leader were taken for good now: a normal
-        approximation, the largest over the other arms. None before there is a leader.
-    decisions_to_go : int or None
-        About how many decisions more it takes at the present estimates; None where they do not tell.
-    time_to_go : float or None
-        The same in rounds or seconds at the present pace, with the window of the last decision.
+        approximation, the largest over the other arms, and never more than the best-paid arm has paid on
+        average. None before there is a leader.
+    decisions_to_go : (int, int or None) or None
+        About how many decisions more must close: from, to. It is a guess that rests on arms paying as they
+        have. The second is None where it may be never. None where a winner has been named or nothing
+        can be told.
+    time_to_go : (float, float or None) or None
+        The same in rounds or seconds at the present pace.
     reason : str
         Why nothing can be said; empty where something can, now or later.
     sentence : str
@@ -72,7 +87,8 @@ class Verdict(NamedTuple):
     leader : str or None
         The arm with the largest estimate. Not for stopping.
     scored, skipped, cut : int
-        Closed decisions that count; those without a recorded propensity; totals cut off at the cap.
+        Closed decisions that count; those that do not, because no propensity was recorded or a worker did
+        not know of the newest arm yet; totals cut off at the cap.
     intervals : dict of str to (float, float)
         For each arm, what a decision pays on average: holds at all times with a chance of 1 - `error`.
     pairs : list of Pair
@@ -85,9 +101,10 @@ class Verdict(NamedTuple):
     error: float
     contenders: list[str]
     retirable: list[str]
+    changed: list[str]
     loss_if_stopped: float | None
-    decisions_to_go: int | None
-    time_to_go: float | None
+    decisions_to_go: tuple[int, int | None] | None
+    time_to_go: tuple[float, float | None] | None
     reason: str
     sentence: str
     leader: str | None
@@ -116,11 +133,17 @@ def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
     """Return the verdict where nothing can be said, now or later."""
     sentence = f"No verdict can be given: {reason}.{_not_recorded(skipped)}"
     return Verdict(
-        None, ERROR, list(arms), [], None, None, None, reason, sentence, None, 0, skipped, 0, {}, [], []
+        None, ERROR, list(arms), [], [], None, None, None, reason, sentence, None, 0, skipped, 0, {}, [], []
     )
 
 
-def verdict(evidence: Evidence, playing: Sequence[int], name: Callable[[int], str], pace: Pace) -> Verdict:
+def verdict(
+    evidence: Evidence,
+    playing: Sequence[int],
+    name: Callable[[int], str],
+    pace: Pace,
+    alarms: Sequence[ChangedArm] = (),
+) -> Verdict:
     """Say what the evidence allows.
 
     Parameters
@@ -131,6 +154,8 @@ def verdict(evidence: Evidence, playing: Sequence[int], name: Callable[[int], st
     name : callable
         Gives an arm's name.
     pace : Pace
+    alarms : sequence of ChangedArm
+        The arms that no longer pay as they did.
     """
     names = [name(arm) for arm in playing]
     skipped = int(evidence.counts[SKIPPED])
@@ -146,35 +171,37 @@ def verdict(evidence: Evidence, playing: Sequence[int], name: Callable[[int], st
             skipped,
         )
     own = np.asarray(playing)
-    beats = evidence.beaten[np.ix_(own, own)] != 0
+    shown = evidence.beaten[np.ix_(own, own)] != 0
+    beats = shown & ~shown.T  # where each has beaten the other, they have changed places
     difference, errors = (table[np.ix_(own, own)] for table in estimates(evidence))
     scored = int(evidence.counts[SCORED])
     out = beats.any(axis=0)
+    if out.all():  # each was beaten by another, over decisions that differ: no arm is known to be better
+        out[:] = False
     winners = np.flatnonzero(beats.sum(axis=1) == len(own) - 1)
     best = int(winners[0]) if len(winners) else _leader(difference, out)
-    leader = names[best] if scored else None
+    leader = names[best] if scored or len(winners) else None
     winner = names[best] if len(winners) else None
     contenders = [n for n, gone in zip(names, out, strict=True) if not gone]
-    to_go = None if winner or not scored else _to_go(evidence, own, best, out, pace)
-    time = None
-    if to_go is not None and pace.per_time:
-        time = to_go / pace.per_time + pace.window
+    pairs = _pairs(evidence, own, names, best) if leader else []
+    to_go = None if winner or scored < 2 else _to_go(evidence, own, best, out)
     return Verdict(
         winner,
         ERROR,
         contenders,
         [n for n, gone in zip(names, out, strict=True) if gone],
-        _loss(difference[best], errors[best]) if scored > 1 else None,
+        [n for n, swapped in zip(names, (shown & shown.T).any(axis=0), strict=True) if swapped],
+        _loss(evidence, own, difference[best], errors[best]) if scored > 1 else None,
         to_go,
-        time,
+        None if to_go is None else _time_to_go(to_go, pace),
         "",
-        _sentence(winner, contenders, scored, skipped),
+        _sentence(evidence, own, names, winner, contenders, pairs, alarms),
         leader,
         scored,
         skipped,
         int(evidence.counts[CUT]),
         _intervals(evidence, own, names) if scored else {},
-        _pairs(evidence, own, names, best) if scored else [],
+        pairs,
         _warnings(evidence, own, names),
     )
 
@@ -184,12 +211,28 @@ def _leader(difference: Floats, out: npt.NDArray[np.bool_]) -> int:
     return int(np.argmax(np.where(out, -np.inf, difference[:, 0])))
 
 
-def _sentence(winner: str | None, contenders: Sequence[str], scored: int, skipped: int) -> str:
+def _sentence(
+    evidence: Evidence,
+    own: npt.NDArray[np.int64],
+    names: Sequence[str],
+    winner: str | None,
+    contenders: Sequence[str],
+    pairs: Sequence[Pair],
+    alarms: Sequence[ChangedArm],
+) -> str:
+    scored, skipped = int(evidence.counts[SCORED]), int(evidence.counts[SKIPPED])
     if winner is not None:
-        return (
-            f"You may stop: {winner} pays more than every other arm in play. The chance that such a sentence "
-            f"is ever wrong is at most {100 * ERROR:g} %, however often one looks."
-        )
+        began = "You may stop: "
+        doubt = ""
+        late = [arm for arm in alarms if arm.name in names]
+        if late:
+            began = ""
+            known = _listed([f"{arm.name} (known by decision {arm.decision:,})" for arm in late])
+            doubt = f" That may hold no longer: since then arms pay otherwise than before, {known}."
+        return f"{began}{winner} paid more than every other arm in play, {_ranges(pairs)}.{doubt} {_CHANCE}"
+    swapped = _changed_places(evidence, own, names)
+    if swapped:
+        return f"No verdict: {swapped} {_CHANCE}"
     if not scored:
         made = "no decision with a recorded propensity, made among the arms now in play, has closed"
         return f"No verdict yet: {made}.{_not_recorded(skipped)}"
@@ -198,39 +241,133 @@ def _sentence(winner: str | None, contenders: Sequence[str], scored: int, skippe
     return f"No verdict yet: {len(contenders)} arms may still be the best."
 
 
+_CHANCE = (
+    f"The chance that such a sentence is ever wrong is at most {100 * ERROR:g} %, in the whole life of the "
+    "bandit and however often one looks."
+)
+_SAID = 3  # ranges of decisions that a sentence names, at most
+
+
+def _between(span: Span) -> str:
+    return f"from decision {span[0]:,} to {span[1]:,}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _ranges(pairs: Sequence[Pair]) -> str:
+    """Say over which decisions the winner, first of every pair, paid more than each other arm."""
+    losers: dict[Span, list[str]] = {}
+    for pair in pairs:
+        assert pair.ahead is not None
+        losers.setdefault(pair.ahead, []).append(pair.second)
+    if len(losers) == 1:
+        return f"on average {_between(next(iter(losers)))}"
+    if len(losers) > _SAID:
+        first, last = min(losers), max(losers, key=lambda span: span[1])
+        return f"on average over a range of decisions for each, between decision {first[0]:,} and {last[1]:,}"
+    said = [f"than {_listed(arms)} {_between(span)}" for span, arms in sorted(losers.items())]
+    return "on average: " + _listed(said)
+
+
+def _changed_places(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str]) -> str:
+    """Say which two arms have changed places, the latest such pair; nothing if none has."""
+    shown = evidence.beaten[np.ix_(own, own)] != 0
+    pairs = np.argwhere(np.triu(shown & shown.T))
+    if not len(pairs):
+        return ""
+    spans = evidence.spans[np.ix_(own, own)]
+    a, b = max(pairs.tolist(), key=lambda pair: int(spans[pair[0], pair[1], 1] + spans[pair[1], pair[0], 1]))
+    if spans[a, b, 1] > spans[b, a, 1]:
+        a, b = b, a
+    before, after = (tuple(spans[pair].tolist()) for pair in ((a, b), (b, a)))
+    more = f" So have {len(pairs) - 1} other pairs." if len(pairs) > 1 else ""
+    return (
+        f"{names[a]} and {names[b]} have changed places. On average {_between(before)} {names[a]} paid more, "
+        f"and {_between(after)} {names[b]} did.{more}"
+    )
+
+
 def _not_recorded(skipped: int) -> str:
     """Say how many closed decisions do not count, as those of a store from before there were propensities."""
     return f" No propensity was recorded before, for {skipped:,} decisions." if skipped else ""
 
 
-def _loss(difference: Floats, errors: Floats) -> float:
-    """Return the expected loss against the arm that may cost most, where differences are normal."""
+def _loss(evidence: Evidence, own: npt.NDArray[np.int64], difference: Floats, errors: Floats) -> float:
+    """Return the expected loss against the arm that may cost most, where differences are normal.
+
+    Against an arm that pays 0 or more it cannot be above what the best-paid arm has paid on average.
+    """
     z = np.divide(difference, errors, out=np.full(len(errors), np.inf), where=errors > 0.0)
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     loss = errors * density - difference * ndtr(-z)
-    return float(np.max(np.where(errors > 0.0, loss, 0.0)))
+    paid = evidence.heights[own]
+    means = np.divide(paid[:, 3], paid[:, 0], out=np.full(len(own), -np.inf), where=paid[:, 0] > 0.0)
+    most = max(float(means.max()) - float(evidence.ranges[own, 0].min()), 0.0)
+    return min(float(np.max(np.where(errors > 0.0, loss, 0.0))), most)
 
 
 def _to_go(
-    evidence: Evidence, own: npt.NDArray[np.int64], best: int, out: npt.NDArray[np.bool_], pace: Pace
-) -> int | None:
-    """Return how many decisions more it takes if every bet goes on growing as it has, on average."""
-    scored = int(evidence.counts[SCORED])
-    needed = 0.0
-    for place, arm in enumerate(own):
-        if place == best or evidence.beaten[own[best], arm] or out[place]:
-            continue
-        growth = (evidence.logs[own[best], UP] + evidence.logs[arm, DOWN]) / scored
-        with np.errstate(divide="ignore"):
-            each = np.where(growth > 0.0, np.log(evidence.unit[1] / WEIGHTS) / growth, np.inf)
-        needed = max(needed, float(each.min()))
-    if not math.isfinite(needed):
+    evidence: Evidence, own: npt.NDArray[np.int64], best: int, out: npt.NDArray[np.bool_]
+) -> tuple[int, int | None] | None:
+    """Return how many decisions more must close, from and to: the 10th and the 90th percentile of a guess.
+
+    The logarithm of the wealth of a bet goes up and down as scores come, by b d on average less b**2 v / 2,
+    with a variance of b**2 v; d is the difference, of which an estimate and its standard error are known,
+    and v the variance of scores. So the decisions that it takes have about an inverse Gaussian
+    distribution, given d and the bet; of the bets that is taken which is there first. Of the arms that the
+    leader has not beaten, the closest is looked at.
+    """
+    difference, errors = (table[own[best], own] for table in estimates(evidence))
+    left = (evidence.beaten[own[best], own] == 0) & ~out
+    left[best] = False
+    if not left.any() or not (errors[left] > 0.0).all():
         return None
-    return max(math.ceil(needed) - scored - pace.pending, 0)
+    place = int(np.argmin(np.where(left, difference / np.where(left, errors, 1.0), np.inf)))  # the closest
+    a, b, bets = own[best], own[place], BETS[:, None] * evidence.unit[0]
+    variance = float(errors[place] ** 2 * evidence.counts[SCORED])
+    missing = np.log(evidence.unit[1] / WEIGHTS) - evidence.logs[a, UP] - evidence.logs[b, DOWN]
+    drifts = bets * (difference[place] + _NORMAL * errors[place]) - 0.5 * bets**2 * variance
+    least, most = _passage(np.maximum(missing, 0.1), drifts, bets[:, 0] * math.sqrt(variance))
+    if not math.isfinite(least):
+        return None
+    return math.ceil(least), math.ceil(most) if math.isfinite(most) else None
+
+
+_NORMAL = ndtri((np.arange(20) + 0.5) / 20)  # even ranks of a normal distribution
+_LOG_TIMES = np.linspace(0.0, 8.0, 81)
+_TIMES = 10.0**_LOG_TIMES
+
+
+def _passage(levels: Floats, drifts: Floats, sds: Floats) -> Interval:
+    """Return when the first of several walks reaches its level, in 10 % and in 90 % of cases.
+
+    `drifts` are those of each walk, walks x cases; what is not reached in all `_TIMES` may be never reached.
+    """
+    level, sd, drift = levels[:, None, None], sds[:, None, None], drifts[:, :, None]
+    root = sd * np.sqrt(_TIMES)
+    forth = ndtr((drift * _TIMES - level) / root)
+    back = np.exp(np.minimum(2.0 * level * drift / sd**2 + log_ndtr(-(drift * _TIMES + level) / root), 0.0))
+    by = np.minimum(forth + back, 1.0).max(axis=0).mean(axis=0)
+    first, last = (10.0 ** np.interp(share, by, _LOG_TIMES, right=np.inf) for share in (0.1, 0.9))
+    return float(first), float(last)
+
+
+def _time_to_go(to_go: tuple[int, int | None], pace: Pace) -> tuple[float, float | None] | None:
+    """Return how long it takes until so many more have closed: those that are pending, then new ones."""
+    if not pace.per_time:
+        return None
+
+    def time(count: int) -> float:
+        made = max(count - pace.pending, 0) / float(pace.per_time or 1.0)
+        return made + pace.window * min(count / max(pace.pending, 1), 1.0)
+
+    return time(to_go[0]), None if to_go[1] is None else time(to_go[1])
 
 
 def _intervals(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str]) -> dict[str, Interval]:
-    bound = 2.0 / ERROR
+    bound = 2.0 / float(evidence.unit[4])
     low, high = arm_bounds(evidence, UP, bound), arm_bounds(evidence, DOWN, bound)
     ranges = evidence.ranges
     return {
@@ -251,8 +388,19 @@ def _pairs(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str],
         ends = list(zip(low[:, place].tolist(), high[:, place].tolist(), strict=True))
         past = [(int(n), *end) for n, end in zip(sums.scored[:-1], ends, strict=False)]
         other = names[place + (place >= best)]
-        pairs.append(Pair(names[best], other, float(difference[own[best], arm]), ends[-1], past))
+        ahead, behind = (_shown(evidence, *two) for two in ((own[best], arm), (arm, own[best])))
+        pairs.append(
+            Pair(names[best], other, float(difference[own[best], arm]), ends[-1], past, ahead, behind)
+        )
     return pairs
+
+
+def _shown(evidence: Evidence, first: int, second: int) -> Span | None:
+    """Return the decisions over which an arm was shown to pay more than another; None if it was not."""
+    if not evidence.beaten[first, second]:
+        return None
+    span: Span = tuple(evidence.spans[first, second].tolist())
+    return span
 
 
 def _warnings(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from accrual.logs.estimate.arm_means import FEW_PAYING, arm_mean
 from accrual.logs.estimate.grids import EvenGrid, FineGrid
 from accrual.logs.estimate.intervals import ArmSums, ExactScale, GroupEstimate
 from accrual.logs.estimate.passes import (
@@ -12,12 +13,14 @@ from accrual.logs.estimate.passes import (
     final_pass,
     longest_followed,
     merged,
+    score_pass,
     trace_curve,
 )
 from accrual.logs.estimate.sample import draw_samples, sample_size
 from accrual.logs.estimate.window import course_grid, cut_window, first_guess, recommend, watched
 
 __all__ = [
+    "FEW_PAYING",
     "ArmSums",
     "ArrivalCurve",
     "EvenGrid",
@@ -26,6 +29,7 @@ __all__ = [
     "FinalPassPlan",
     "FineGrid",
     "GroupEstimate",
+    "arm_mean",
     "count_closed",
     "course_grid",
     "cut_window",
@@ -36,6 +40,7 @@ __all__ = [
     "merged",
     "recommend",
     "sample_size",
+    "score_pass",
     "trace_curve",
     "watched",
 ]

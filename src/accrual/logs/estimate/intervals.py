@@ -1,4 +1,4 @@
-"""Means and shares with 95 % intervals, from what decisions paid in the groups they have completed.
+"""Means of groups, and shares with 95 % intervals, from what decisions paid in groups they completed.
 
 With n_g decisions that have completed group g and S_g what they paid in it, m_g = S_g / n_g is the
 expected pay of the group, whatever is still open: the mean cumulative function. Added up, m is the
@@ -10,10 +10,10 @@ over decisions of products of what each contributes, corrected for the means bei
     V_gh = sum_i (x_ig - m_g) (x_ih - m_h) / sqrt(n_g (n_g - 1) n_h (n_h - 1)),  i completed both,
 
 with Satterthwaite's degrees of freedom, as the decisions that have completed more weigh more. Normal
-(or t) intervals fail where few decisions pay at all. The variance is therefore read as a number of
-equal payments that would be as uncertain, reduced by the square of z / t; and the interval is the one
-that Jeffreys' prior gives for so many payments: gamma for a mean, beta for a share. With many payments
-that is the t interval; with none in a group it is still one.
+(or t) intervals of shares fail where few decisions pay at all. The variance is therefore read as a number
+of equal payments that would be as uncertain, reduced by the square of z / t; and the interval is the beta
+one that Jeffreys' prior gives for so many payments. With many payments that is the t interval; with none
+in a group it is still one. (`accrual.logs.estimate.arm_means` makes the intervals of means.)
 """
 
 from __future__ import annotations
@@ -260,19 +260,6 @@ class GroupEstimate:
         with np.errstate(all="ignore"):
             freedom = np.where(second > 0.0, first**2 / second - 1.0, self.seen[-1] - 1.0)
         return np.asarray(np.clip(freedom, _FREEDOM_LEAST, _FREEDOM_MOST))
-
-    def mean(self, signed: bool = False) -> tuple[float, float, float]:
-        """Give the mean total, and its interval; `signed` where pay may be negative."""
-        ones = np.ones((1, len(self.seen)))
-        mean, error = self.total, float(np.sqrt(self.variance(ones)[0]))
-        reach = float(special.stdtrit(self.freedom(ones)[0], _HIGH)) * error
-        payments = (mean / reach * _Z) ** 2 if reach > 0.0 else np.inf
-        if signed or payments > _MANY:
-            return mean, mean - reach, mean + reach
-        low, high = special.gammaincinv(payments + 0.5, [_LOW, _HIGH]) * (
-            mean / payments if payments else 0.0
-        )
-        return mean, float(min(low, mean)), float(max(high, mean))
 
     def shares(self, weights: Floats | None = None, signed: bool = False) -> Floats:
         """Give shares of the total, and their intervals: 3 x rows.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.groups import NUDGE, followed_for, is_within
+from accrual.logs.estimate.arm_means import GroupMeans, ScorePowers, WeightSums
 from accrual.logs.estimate.grids import Grid
 from accrual.logs.estimate.intervals import Sums
 from accrual.logs.tables import Log
@@ -31,14 +32,15 @@ _PIECES = 1 << 18
 class DecisionBlock:
     """Some decisions in a row, and their pieces."""
 
-    # arm, at, followed, own, hash: for each decision: its arm, its time (in ticks), how long the log has seen
-    # it, its own window (infinite where there is none), and a hash of its id, which is the same in any part
-    # of a log.
+    # arm, at, followed, own, hash, propensity: for each decision: its arm, its time (in ticks), how long
+    # the log has seen it, its own window (infinite where there is none), a hash of its id, which is the
+    # same in any part of a log, and its propensity (1 where there is none).
     arm: Ints
     at: Floats
     followed: Floats
     own: Floats
     hash: npt.NDArray[np.uint64]
+    propensity: Floats
     # Of (decision in the block, age, value), arrays; to be read before the next block.
     pieces: Iterator[tuple[Ints, Floats, Floats]]
 
@@ -49,15 +51,15 @@ def decision_blocks(log: Log) -> Iterator[DecisionBlock]:
     place = 0
     end, unit = log.query("SELECT tick FROM ended")[0][0], 1e6 if log.timestamps else 1.0
     own_window = "coalesce(own_window, 'inf'::DOUBLE)"
-    query = f"SELECT rowid, arm, tick::DOUBLE, {own_window}, hash(id) FROM decided"
-    for number, arm, tick, own, hashed in log.stream(query):
+    query = f"SELECT rowid, arm, tick::DOUBLE, {own_window}, hash(id), coalesce(propensity, 1.0) FROM decided"
+    for number, arm, tick, own, hashed, propensity in log.stream(query):
         for low in range(0, len(arm), _DECISIONS):
             some = slice(low, low + _DECISIONS)
             _in_order(number[some], place)
             followed = followed_for((tick[some] - end) / unit, 0.0, own[some])
             block = DecisionBlock(
                 log.arm_numbers[arm[some]], tick[some], followed, own[some], hashed[some],
-                pieces.take(place, len(arm[some])),
+                propensity[some].astype(np.float64), pieces.take(place, len(arm[some])),
             )  # fmt: skip
             yield block
             for _ in block.pieces:  # whatever was not read
@@ -196,6 +198,7 @@ class FinalPass:
     """Everything the last pass finds."""
 
     sums: Sums  # by arm, over the groups of the window
+    weights: WeightSums  # by arm, over the groups of the window: what the arms' means are made of
     course: Sums  # of all arms, over the bins of the course of arrival
     largest: Floats  # the largest total of a decision of each arm, closed or not
     late: int
@@ -204,6 +207,7 @@ class FinalPass:
     def merge(self, other: FinalPass) -> None:
         """Add what another part of the log says."""
         self.sums.merge(other.sums)
+        self.weights.merge(other.weights)
         self.course.merge(other.course)
         self.largest = np.maximum(self.largest, other.largest)
         self.late += other.late
@@ -273,13 +277,22 @@ class FinalPassPlan:
     sample: int  # how many decisions of an arm a sample will have
     largest: Floats  # the most that one decision of each arm paid
     decisions: int
+    least_propensity: float | None  # None where decisions of an arm weigh the same
+
+    def weight(self, block: DecisionBlock) -> Floats:
+        """Give the weight of each decision, at most 1; see `accrual.logs.estimate.arm_means`."""
+        if self.least_propensity is None:
+            return np.ones(len(block.arm))
+        return np.sqrt(self.least_propensity / block.propensity)
 
 
 def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
     """Add up over the groups of the window, by arm, and over the bins of the course of arrival."""
     largest, most = plan.largest, plan.largest.max(keepdims=True)
     totals = FinalPass(
-        Sums(len(plan.groups), largest, plan.decisions), Sums(len(plan.bins), most, plan.decisions),
+        Sums(len(plan.groups), largest, plan.decisions),
+        WeightSums(len(plan.groups), largest, plan.decisions),
+        Sums(len(plan.bins), most, plan.decisions),
         np.full(plan.arms, -np.inf), 0, Totals(plan.arms, plan.sample),
     )  # fmt: skip
     for block in decision_blocks(log):
@@ -291,8 +304,18 @@ def final_pass(log: Log, plan: FinalPassPlan) -> FinalPass:
         closed = np.flatnonzero(done == len(plan.groups))
         totals.closed.add(block.hash[closed], block.arm[closed], total[closed], block.at[closed])
         totals.sums.add(paid, done, block.arm)
+        totals.weights.add(paid, done, block.arm, plan.weight(block))
         totals.course.add(course, plan.bins.place(block.followed), np.zeros_like(block.arm))
     return totals
+
+
+def score_pass(log: Log, plan: FinalPassPlan, found: GroupMeans) -> ScorePowers:
+    """Add up the powers of what each decision moves its arm's mean by."""
+    powers = ScorePowers(found, plan.largest, plan.decisions)
+    for block in decision_blocks(log):
+        (paid,), _ = paid_in(block, plan.groups)
+        powers.add(paid, plan.groups.place(block.followed), block.arm, plan.weight(block))
+    return powers
 
 
 class Mergeable(Protocol):

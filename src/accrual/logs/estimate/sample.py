@@ -12,7 +12,6 @@ from accrual.logs.fitted import Sample
 from accrual.logs.tables import Log, LogFacts
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _OF_ARM, _LEAST, _OF_ALL = 2_000, 20, 100_000
 _PIECES = 2_000_000  # in all samples together, about

@@ -17,7 +17,7 @@ from accrual.logs.read.columns import (
 from accrual.logs.read.contexts import LogContexts, read_contexts
 from accrual.logs.read.databases import fetch, is_url
 from accrual.logs.read.load import check_arms, in_natural_order, load_decisions, load_pieces
-from accrual.logs.read.oddity_checks import OddityFacts, context_oddities, find_uneven, oddities
+from accrual.logs.read.oddity_checks import OddityFacts, context_oddities, oddities
 from accrual.logs.read.reading import CheckedColumn, Reading, ReadingOptions, Tables, check_zones
 from accrual.logs.read.sources import TableSource, open_source, run
 from accrual.logs.read.times import TimeColumn, TimeOptions, quoted
@@ -43,7 +43,6 @@ __all__ = [
     "column_named",
     "context_oddities",
     "fetch",
-    "find_uneven",
     "in_natural_order",
     "is_url",
     "lacking",

@@ -13,6 +13,7 @@ import numpy as np
 
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
+from accrual.core.files import csv_cell
 from accrual.logs.read.columns import empty, number_expression, text_expression
 from accrual.logs.read.contexts import find_context_columns
 from accrual.logs.read.oddity_checks import OddityFacts
@@ -40,7 +41,7 @@ def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) ->
         writer = csv.writer(file)
         if not begun:
             writer.writerow(_HEAD)
-        writer.writerows(sorted(bad_cells))
+        writer.writerows([csv_cell(value) for value in line] for line in sorted(bad_cells))
 
 
 # Read the decisions of a log into its tables.

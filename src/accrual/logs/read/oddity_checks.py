@@ -18,7 +18,6 @@ from accrual.logs.tables import ContextColumn, Log, LogFacts
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces
 _IDENTICAL = 0.5  # of the pieces
-_UNEVEN = 1.05  # times the smallest propensity of an arm
 NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
 SHOWN = 5
 
@@ -32,19 +31,7 @@ class OddityFacts:
     last_piece: float = 0.0
     longest_age: float = 0.0
     alike: int = 0  # orphans whose id is a decision's but for spaces around it or capitals
-    # The smallest and the largest propensity, where some arm's differ.
-    uneven: tuple[float, float] | None = None
     ages_untold: bool = False  # whether ages were read from a column whose unit was not told
-
-
-def find_uneven(log: Log) -> tuple[float, float] | None:
-    """Give the range of propensities if those of some arm differ from decision to decision."""
-    if not log.has_propensity:
-        return None
-    rows = log.query("SELECT min(propensity), max(propensity) FROM decided GROUP BY arm")
-    if all(most <= _UNEVEN * least for least, most in rows):
-        return None
-    return min(row[0] for row in rows), max(row[1] for row in rows)
 
 
 def oddities(log: LogFacts, facts: OddityFacts) -> list[str]:
@@ -79,12 +66,6 @@ def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
         yield (
             f"{counts.identical:,} of {counts.pieces:,} pieces repeat another to the digit and have no key: "
             "if rows were written twice, remove them or name a key with --column key=COLUMN"
-        )
-    if facts.uneven:
-        least, most = facts.uneven
-        yield (
-            f"propensities range from {least:.3g} to {most:.3g} within an arm: the means below are plain "
-            "averages, not weighted by them; accrual replay weights"
         )
 
 

@@ -24,7 +24,7 @@ from accrual.policies.age_lin.sums import (
     survey,
 )
 from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
-from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, copied_into, normal_draw
+from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policies.scalars import in_turn
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -155,24 +155,6 @@ class AgeLinTS(ContextualPolicy):
             grown.due[0] = (
                 0  # a new arm's estimate is what the others have in common: made before it is asked
             )
-        return grown
-
-    def widen(self, stats: Stats, params: Params, missing: Floats) -> Stats:
-        """Widen all sums exactly: in every decision a new number was `missing` times the constant.
-
-        What is made of them at a refresh begins as for a new bandit, and is made anew before the next choice.
-        """
-        grown: Stats = copied_into(self.stats(params), stats)
-        for number, value in enumerate(missing, params.width - len(missing)):
-            for sums in (grown.gram, grown.asked):  # of which only the lower triangle is kept
-                sums[..., number, :number] = value * sums[..., :number, 0]
-                sums[..., number, number] = value * sums[..., number, 0]
-            for sums in (grown.response, grown.earlier):
-                sums[..., number] = value * sums[..., 0]
-            grown.nonzero[number] = grown.nonzero[0] if value != 0.0 else 0.0
-            grown.centre[number] = value
-        if stats.shared[READY]:
-            grown.due[0] = 0
         return grown
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:

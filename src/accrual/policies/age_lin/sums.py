@@ -96,7 +96,7 @@ def finished(
 
 
 @njit
-def amended(
+def amended(  # noqa: PLR0913, PLR0917  (as every policy's, and the context)
     params: Params, stats: Stats, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float, x: Floats,
 ) -> None:  # fmt: skip

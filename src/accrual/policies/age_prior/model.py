@@ -169,8 +169,9 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
         return
     reach, kappa = int(sh[REACH]), sh[KAPPA]
     stats.wait[a] = begun * reach * _NEWS
-    # Sums for the level and the tilt (h, y), for the model's mean (t), for what is filled in (f).
-    h00 = h01 = h11 = y0 = y1 = t0 = t1 = f0 = f1 = 0.0
+    # Sums for the level and the tilt (h, y), for the model's mean (t), for what is filled in (f), and for
+    # how that goes with what was paid (c).
+    h00 = h01 = h11 = y0 = y1 = t0 = t1 = f0 = f1 = c0 = c1 = 0.0
     total = total2 = filled2 = level2 = known2 = error = 0.0
     for bucket in range(reach):
         g = np.uint64(bucket)
@@ -191,6 +192,8 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
         t1 += model * z
         f0 += (begun - n) * model
         f1 += (begun - n) * model * z
+        c0 += n * model
+        c1 += n * model * z
         total += paid * (begun + k)
         growth = stats.growth[a, g] * inverse
         total2 += growth * (begun + k)
@@ -216,7 +219,9 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     tilt = (h00 * y1 - h01 * y0) * over
     own = max((total + level * f0 + tilt * f1) / begun, 0.0)
     second = max((total2 + level2 / known2 * filled2) / begun, 0.0)
-    error += (f0 * f0 * a11 - 2.0 * f0 * f1 * h01 + f1 * f1 * h00) * over
+    # The level and the tilt are off by what the pay that they are learned from is off.
+    u0, u1 = f0 + 2.0 * c0, f1 + 2.0 * c1
+    error += (f0 * u0 * a11 - (f0 * u1 + f1 * u0) * h01 + f1 * u1 * h00) * over
     weight = begun * begun / error
     stats.own[a], stats.second[a], stats.weight[a] = own, second, weight
     # Its variance; one that has paid nothing, or hardly anything, may still pay as much as the cap.

@@ -1,7 +1,7 @@
 """Backups: a SQLite file with everything in it, of either database and for either.
 
 A backup holds the database as it was at one moment, between two transactions, and is taken while
-others write. It is a store like any other: it can be opened, verified, exported and upgraded.
+others write. It is a store like any other: it can be opened, verified and exported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from accrual.store.admin.readers import TableReader, open_reader
 from accrual.store.backends import backend_of
 from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import one_line
-from accrual.store.checksums import SUMS, digest, fill
+from accrual.store.checksums import digest, fill
 from accrual.store.events import TABLES, column_types, insert_into, pack, select_all
 from accrual.store.lock import SQLITE_ERRORS, FileLock
 from accrual.store.sqlite import event_rows
@@ -44,8 +44,7 @@ def backup(url: str, path: str | os.PathLike[str]) -> None:
     """
     address = parse(url)
     check_place(Path(path), again=True)
-    with replacing(path) as partial:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with replacing(path, private=True) as partial:
         backend_of(address).backup(address, partial)
         _sync(partial)
     _sync(Path(os.path.realpath(path)).parent)
@@ -58,22 +57,18 @@ def check_place(path: Path, again: bool) -> None:
     `again`, a backup may lie there, which is replaced if no process has it open.
     """
     place = os.path.realpath(path)
-    files = [place + end for end in ("", "-wal", "-shm", "-journal")]
-    there = [file for file in files if os.path.lexists(file)]
+    there = [place] * os.path.lexists(place) + migrate.left_beside(place)
     if again and there == [place]:
         FileLock(place, f"{path} is open for writing; back up to another place").release()
     elif there:
         raise InputError(
             f"there is {' and '.join(there)} already; take another place, or move away all files that "
-            f"belong together: {', '.join(files)}"
+            f"belong together: {', '.join(place + end for end in ('', '-wal', '-shm', '-journal'))}"
         )
 
 
 def restore(url: str, path: str | os.PathLike[str]) -> None:
-    """Put all that a backup holds into the database at `url`, which must hold nothing yet.
-
-    A backup of an older version is upgraded on the way to a file; for PostgreSQL, upgrade it first.
-    """
+    """Put all that a backup holds into the database at `url`, which must hold nothing yet."""
     address = parse(url)
     if not os.path.isfile(path):
         raise InputError(f"there is no backup at {os.fspath(path)}")
@@ -84,10 +79,8 @@ def restore_file(address: Address, path: str | os.PathLike[str]) -> None:
     """Restore a backup to a SQLite file; see `restore`."""
     check_place(Path(address.place), again=False)
     place = Path(os.path.realpath(address.place))
-    with replacing(place.with_name(f"{place.name}.restored")) as partial:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with replacing(place.with_name(f"{place.name}.restored"), private=True) as partial:
         copy_file(sqlite_address(os.path.abspath(path)), partial)
-        migrate.upgrade_sqlite(sqlite_address(partial))
         _one_file(partial)
         _sync(partial)
         try:
@@ -101,20 +94,20 @@ def restore_file(address: Address, path: str | os.PathLike[str]) -> None:
 def restore_tables(address: Address, path: str | os.PathLike[str]) -> None:
     """Restore a backup to a PostgreSQL database; see `restore`."""
     with open_reader(str(sqlite_address(os.path.abspath(path)))) as reader:
-        migrate.upgrade_postgres(address)
+        migrate.make_postgres_tables(address)
         _fill(reader, address)
 
 
 def copy_file(address: Address, to: str | os.PathLike[str]) -> None:
     """Copy a SQLite file as it is at one moment."""
-    if migrate.sqlite_file_version(address) is None:
-        migrate.check(None, address)
+    migrate.check(migrate.sqlite_file_version(address), address)
     try:
         with (
             closing(migrate.connect_sqlite(address, "ro")) as source,
             closing(sqlite3.connect(to)) as target,
         ):
             source.backup(target)
+        _one_file(Path(to))
     except SQLITE_ERRORS as error:
         raise InputError(f"cannot copy {address}: {one_line(error)}") from None
 
@@ -122,8 +115,8 @@ def copy_file(address: Address, to: str | os.PathLike[str]) -> None:
 def copy_tables(address: Address, to: str | os.PathLike[str]) -> None:
     """Copy the tables of a PostgreSQL database to a SQLite file."""
     with open_reader(address.place) as reader:
-        os.unlink(to)  # the upgrade makes a new file
-        migrate.upgrade_sqlite(sqlite_address(to))
+        os.unlink(to)  # a new file is made whole
+        migrate.make_sqlite_tables(sqlite_address(to))
         with closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target:
             target.execute("BEGIN")
             for table in TABLES:
@@ -136,7 +129,7 @@ def copy_tables(address: Address, to: str | os.PathLike[str]) -> None:
 
 def finish(target: sqlite3.Connection) -> None:
     """Add what follows from the rows of a new SQLite file: their checksums, and blocks of events."""
-    fill(target, *SUMS)
+    fill(target)
     for bandit, last in target.execute("SELECT bandit, seq FROM head").fetchall():
         for start in range(0, last - _BLOCK + 1, _BLOCK):
             body = pack(event_rows(target, bandit, start, start + _BLOCK)).tobytes()
@@ -145,7 +138,7 @@ def finish(target: sqlite3.Connection) -> None:
 
 
 def _one_file(path: Path) -> None:
-    """Move the write-ahead log of a SQLite file into it, so that it is one file."""
+    """Move the write-ahead log of a SQLite file into it, so that it is one file, also while it is read."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
 

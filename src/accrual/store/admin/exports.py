@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accrual.core.errors import need, unknown
-from accrual.core.features import Features, all_features
+from accrual.core.features import Features
 from accrual.core.files import replacing
 from accrual.store.admin.readers import TableReader, open_reader
-from accrual.store.events import ADDED_FEATURES, EXPORTED, TABLES, BanditTableRow, column_types, select_all
+from accrual.store.events import EXPORTED, TABLES, BanditTableRow, column_types, select_all
 
 # Of tables whose rows hold numbers for features: the column that holds them.
 _OF_FEATURES = {"decision": "context", "arm": "about"}
@@ -60,8 +60,8 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
     of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
-    the number; null where it was missing (as in decisions from before the feature was added), or a level that
-    was not declared. If arms have features of their own, `arms.parquet` has a column `about_NAME` for each.
+    the number; null where it was missing, or a level that was not declared. If arms have features of their
+    own, `arms.parquet` has a column `about_NAME` for each.
     Decisions that a bandit has from an old log (its prior) are left out: their times are not their own.
 
     Parameters
@@ -150,8 +150,7 @@ def _bandit(reader: TableReader, name: str | None) -> _Bandit:
     config = json.loads(row.config)
     features = {}
     if "features" in config:
-        added = [declared for rows in reader.chunks(ADDED_FEATURES, row.number) for (declared,) in rows]
-        features["decision"] = all_features(Features.read(config["features"]), added)
+        features["decision"] = Features.read(config["features"])
     if "arm_features" in config:
         features["arm"] = Features.read(config["arm_features"])
     streams = [name for name, *_ in config.get("guardrails", ())]
@@ -162,7 +161,7 @@ def _write(path: Path, chunks: Iterator[list[tuple[Any, ...]]], fields: dict[str
     arrow, parquet = need("pyarrow", "fit"), need("pyarrow.parquet", "fit")
     count = 0
     with ExitStack() as stack:
-        partial = stack.enter_context(replacing(path))
+        partial = stack.enter_context(replacing(path, private=True))
         writer = stack.enter_context(parquet.ParquetWriter(partial, arrow.schema(list(fields.items()))))
         for rows in chunks:
             columns = [

@@ -70,7 +70,7 @@ def open_keys(url: str) -> KeyTable:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     url = f"sqlite:///{folder}/plays.db"
-    ...     _ = migrate.upgrade(url)
+    ...     migrate.make_tables(url)
     ...     table = open_keys(url)
     ...     table.add(KeyRow("k1", "shop", frozenset({"write"}), b"digest", 1.0, None))
     ...     table.end("k1", 5.0), table.end("k2", 5.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import os
 import shutil
@@ -21,7 +22,7 @@ from accrual.store.admin.backups import check_place, finish
 from accrual.store.backends import backend_of
 from accrual.store.base import StoreDamaged, StoreError
 from accrual.store.checksums import check_list, checked_row, columns_of
-from accrual.store.events import HeadRow, KeyTableRow, Kind, insert_into
+from accrual.store.events import ArmRow, BanditTableRow, HeadRow, KeyTableRow, Kind, insert_into
 from accrual.store.lock import SQLITE_ERRORS, FileLock
 
 _LOG = ("piece", "decision", "change")  # the tables whose rows are events
@@ -74,7 +75,7 @@ def recover_file(address: Address, path: str | os.PathLike[str], until: float | 
 
 def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[str]:
     report = []
-    migrate.upgrade(f"sqlite:///{to}")
+    migrate.make_tables(f"sqlite:///{to}")
     with (
         closing(migrate.connect_sqlite(copy, "rw")) as source,
         closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target,
@@ -83,11 +84,11 @@ def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[
         target.execute("BEGIN")
         bandits, whole = _rows(source, "bandit", "1 = 1", "1")
         for bandit in bandits:
-            _insert(target, "bandit", [bandit])
             limit = math.inf if until is None or bandit.rounds else until
-            saved, ended = _log(source, target, bandit.number, limit)
+            saved, ended = _log(source, target, bandit, limit)
             rest = "all of them" if ended is None else f"up to this: {ended}"
-            report.append(f"{bandit.name}: {saved:,} events, {rest}")
+            said = f"{saved:,} events, {rest}" if saved else f"lost: {ended}"
+            report.append(f"{bandit.name}: {said}")
         if not whole or not _all_there(source, "bandit"):
             report.append("the list of bandits is damaged: one or more are lost")
         keys, whole = _rows(source, "api_key", "1 = 1", "made, id")
@@ -124,16 +125,30 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
     return rows, whole
 
 
-def _log(
-    source: sqlite3.Connection, target: sqlite3.Connection, bandit: int, until: float
-) -> tuple[int, str | None]:
-    """Copy a bandit's events up to the first that is damaged.
+def _first_arms(bandit: BanditTableRow) -> dict[int, ArmRow]:
+    """Return a bandit's first arms by their numbers: its configuration has them too."""
+    arms = {}
+    for number, (name, cap, window, *about) in enumerate(json.loads(bandit.config).get("arms", ())):
+        known = bytes.fromhex(about[0]) if about else None
+        arms[number] = ArmRow(
+            bandit=bandit.number, number=number, name=name, cap=cap, window=window, about=known
+        )
+    return arms
 
-    Return how many were copied, and what is wrong with that first one; None if all are sound.
+
+def _log(
+    source: sqlite3.Connection, target: sqlite3.Connection, bandit: BanditTableRow, until: float
+) -> tuple[int, str | None]:
+    """Copy a bandit and its events up to the first that is damaged.
+
+    Return how many events were copied, and what is wrong with the first that was not; None if all are sound.
+    Nothing is copied, not even the bandit, if the log ends before the bandit has all its first arms.
     """
-    arms = {row.number: row for row in _rows(source, "arm", f"bandit = {int(bandit)}", "number")[0]}
+    first = _first_arms(bandit)
+    where = f"bandit = {int(bandit.number)}"
+    arms = first | {row.number: row for row in _rows(source, "arm", where, "number")[0]}
     wrong: list[str] = []
-    streams = [_events(source, table, bandit, wrong) for table in _LOG]
+    streams = [_events(source, table, bandit.number, wrong) for table in _LOG]
     kept: dict[str, list[Any]] = {table: [] for table in (*_LOG, "arm")}
     seq, at, decisions, added = 0, 0.0, 0, 0
     for place, table, row in heapq.merge(*streams):
@@ -152,13 +167,18 @@ def _log(
         kept[table].append(row)
         seq, at = place, row.at
         decisions += table == "decision"
-        if len(kept[table]) >= _CHUNK:
+        if len(kept[table]) >= _CHUNK and added >= len(first):
             _insert(target, table, kept[table])
             kept[table] = []
+    ended = wrong[0] if wrong else None
+    if added < max(len(first), 1):
+        return 0, ended or "its arms are missing"
     for table, rows in kept.items():
         _insert(target, table, rows)
-    _insert(target, "head", [HeadRow(bandit=bandit, seq=seq, at=at, decisions=decisions, arms=added)])
-    return seq, wrong[0] if wrong else None
+    head = HeadRow(bandit=bandit.number, seq=seq, at=at, decisions=decisions, arms=added)
+    _insert(target, "bandit", [bandit])
+    _insert(target, "head", [head])
+    return seq, ended
 
 
 def _events(

@@ -7,7 +7,7 @@ import sqlite3
 from accrual.store.admin.readers import SQLiteTableReader, TableReader
 from accrual.store.base import StoreError
 from accrual.store.checksums import SUMS, check_list, check_row, columns_of, digest
-from accrual.store.events import block_events, pack
+from accrual.store.events import pack
 from accrual.store.lock import SQLITE_ERRORS
 from accrual.store.sqlite import KeyIndex, event_rows, hashes_between
 
@@ -78,12 +78,6 @@ _CHECKS = {
             SELECT 1 FROM arm a WHERE a.bandit = c.bandit AND a.number = c.subject
         ))
     """,
-    "features without a declaration, or out of order": """
-        SELECT count(*) FROM (
-            SELECT kind, subject, declared,
-                row_number() OVER (PARTITION BY bandit, kind ORDER BY seq) - 1 AS place FROM change
-        ) AS x WHERE (kind = 5) <> (declared IS NOT NULL) OR (kind = 5 AND subject <> place)
-    """,
     "pieces whose lateness is wrong": """
         SELECT count(*) FROM piece p JOIN decision d ON d.bandit = p.bandit AND d.id = p.decision
         LEFT JOIN change c ON c.bandit = p.bandit AND c.kind = 2 AND c.subject = p.decision AND c.seq < p.seq
@@ -151,7 +145,7 @@ def _blocks(reader: SQLiteTableReader) -> list[str]:
     query = "SELECT bandit, seq, body, digest FROM block ORDER BY bandit, seq"
     for bandit, seq, body, was in connection.execute(query):
         events = pack(event_rows(connection, bandit, after.get(bandit, 0), seq))
-        same = digest(bandit, seq, body) == was and block_events(body, seq).tobytes() == events.tobytes()
+        same = digest(bandit, seq, body) == was and body == events.tobytes()
         wrong += not same
         after[bandit] = seq
     for bandit, last in connection.execute("SELECT bandit, seq FROM head").fetchall():

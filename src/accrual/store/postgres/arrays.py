@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.store.base import (
+    NUMBERS_END,
     AddArm,
-    AddFeature,
     Answer,
     CloseDecision,
     NewDecisions,
@@ -25,7 +25,6 @@ from accrual.store.events import EVENT_COLUMNS, NONE, PACKED, Events, Kind
 _STATUSES = (Status.STORED, Status.AGAIN, Status.CONFLICT, Status.UNKNOWN, Status.FUTURE, Status.EARLY)
 _HEADER = 20  # bytes before the elements of an array of one dimension
 
-STORED = _STATUSES.index(Status.STORED)
 _TYPES = {"i": "BIGINT", "f": "FLOAT8"}  # by the kind of numpy's type
 
 Columns = tuple[list[Any], ...]
@@ -85,9 +84,9 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
             pieces: Any = NewPiece._make(zip(*run, strict=True))  # a tuple of values in each field
             n = len(pieces.decision)
             lists["kinds"] += [Kind.PIECE] * n
-            lists["subjects"] += pieces.decision
-            lists["amounts"] += pieces.value
-            lists["ages"] += pieces.age
+            lists["subjects"] += map(_known, pieces.decision)
+            lists["amounts"] += [value + 0.0 for value in pieces.value]  # 0.0 for -0.0
+            lists["ages"] += [None if age is None else age + 0.0 for age in pieces.age]
             lists["whens"] += pieces.when
             lists["names"] += pieces.key
             lists["counts"] += [0 if stream is None else stream + 1 for stream in pieces.stream]
@@ -96,10 +95,15 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
             for name, value in _arguments(request).items():
                 lists[name].append(value)
             if isinstance(request, NewDecisions):
-                lists["arms"] += request.arms
+                lists["arms"] += map(_known, request.arms)
                 lists["windows"] += request.windows
                 lists["chances"] += request.propensities or [None] * len(request.arms)
     return tuple(lists.values())
+
+
+def _known(number: int) -> int:
+    """Return the number of a decision, arm or feature; -1, which none has, if no column can hold it."""
+    return number if 0 <= number < NUMBERS_END else -1
 
 
 def _arguments(request: StoreRequest) -> dict[str, Any]:
@@ -114,16 +118,12 @@ def _arguments(request: StoreRequest) -> dict[str, Any]:
             "names": request.key, "counts": len(request.arms),
         }  # fmt: skip
     if isinstance(request, CloseDecision):
-        return values | {"kinds": Kind.CLOSE, "subjects": request.decision}
+        return values | {"kinds": Kind.CLOSE, "subjects": _known(request.decision)}
     if isinstance(request, AddArm):
         return values | {
             "kinds": Kind.ADD_ARM, "amounts": request.cap, "ages": request.window, "names": request.name
         }  # fmt: skip
-    if isinstance(request, AddFeature):
-        return values | {
-            "kinds": Kind.ADD_FEATURE, "subjects": request.number, "names": request.declared.decode()
-        }  # fmt: skip
-    return values | {"subjects": request.arm}  # type: ignore[union-attr]
+    return values | {"subjects": _known(request.arm)}  # type: ignore[union-attr]
 
 
 def decode(requests: Sequence[StoreRequest], row: Mapping[str, Any]) -> list[Answer]:

@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import functools
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -20,13 +20,37 @@ from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
 #
 # A notification is a hint. It is sent after the commit, on a connection of its own, so that no append
 # waits for it, and several appends share one; it may be lost with the process or the connection. So
-# a caller that waits for events looks into the database itself, on a hint or every half second. A store
+# a caller that waits for events looks into the database itself: when it begins, when a hint names one of its
+# bandits, and every half second. One query serves all bandits, so idle bandits cost next to nothing. A store
 # does not heed its own hints: it knows of the events that it wrote.
 
 _CHANNEL = "accrual"
 _LISTEN_PAUSE = 0.005  # seconds between two hints: a busy worker need not be told more often
 _LOOK = 0.5  # seconds between looks without a hint
 _AGAIN = 0.5  # seconds before a lost connection is sought again
+
+
+Look = Callable[[Iterable[int]], Awaitable[dict[int, int]]]
+
+
+class _Waiter:
+    """A call that waits for events of some bandits."""
+
+    def __init__(self, bandits: Collection[int]) -> None:
+        self._bandits = bandits
+        self.hint = asyncio.Event()
+        self.hinted: set[int] = set()  # those of which a hint has come
+
+    def hear(self, bandit: int) -> None:
+        if bandit in self._bandits:
+            self.hinted.add(bandit)
+            self.hint.set()
+
+    def take(self) -> set[int]:
+        """Return the bandits of which hints have come, once."""
+        hinted, self.hinted = self.hinted, set()
+        self.hint.clear()
+        return hinted
 
 
 class Notifications:
@@ -42,7 +66,7 @@ class Notifications:
         self._connect = connect
         self._not_sent: set[int] = set()
         self._any = asyncio.Event()
-        self._waiting: dict[int, set[asyncio.Event]] = {}
+        self._waiting: set[_Waiter] = set()
         self._task = asyncio.create_task(self._attend())
 
     def say(self, bandit: int) -> None:
@@ -50,24 +74,26 @@ class Notifications:
         self._not_sent.add(bandit)
         self._any.set()
 
-    async def wait(self, bandit: int, look: Callable[[], Awaitable[bool]], timeout: float) -> bool:
-        """Return whether `look` finds something within `timeout` seconds."""
+    async def wait(self, bandits: Collection[int], look: Look, timeout: float) -> dict[int, int]:
+        """Return what `look` finds of these bandits within `timeout` seconds; nothing if that is nothing."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
-        hint = asyncio.Event()
-        waiting = self._waiting.setdefault(bandit, set())
-        waiting.add(hint)
+        waiter = _Waiter(bandits)
+        self._waiting.add(waiter)
         try:
-            while not await look():
+            which: Iterable[int] = bandits
+            while True:
+                found = await look(which)
                 left = end - loop.time()
-                if left <= 0:
-                    return False
+                if found or left <= 0:
+                    return found
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(hint.wait(), min(left, _LOOK))
-                hint.clear()
-            return True
+                    await asyncio.wait_for(waiter.hint.wait(), min(left, _LOOK))
+                if loop.time() >= end and not waiter.hinted:
+                    return {}
+                which = waiter.take() or bandits
         finally:
-            waiting.discard(hint)
+            self._waiting.discard(waiter)
 
     async def close(self) -> None:
         """Stop."""
@@ -79,8 +105,8 @@ class Notifications:
             self._wake(int(payload))
 
     def _wake(self, bandit: int) -> None:
-        for hint in self._waiting.get(bandit, ()):
-            hint.set()
+        for waiter in self._waiting:
+            waiter.hear(bandit)
 
     async def _attend(self) -> None:
         while True:
@@ -94,8 +120,8 @@ class Notifications:
             await connection.execute("SET synchronous_commit = off")  # nothing here is to be kept
             await connection.add_listener(_CHANNEL, self._heard)
             connection.add_termination_listener(lambda _: self._any.set())
-            for bandit in self._waiting:
-                self._wake(bandit)  # there may have been hints before it listened
+            for waiter in self._waiting:
+                waiter.hint.set()  # there may have been hints before it listened
             while not connection.is_closed():
                 await self._any.wait()
                 self._any.clear()

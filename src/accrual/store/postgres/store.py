@@ -1,7 +1,7 @@
 """Bandits in PostgreSQL, for many workers at once.
 
 The driver is asynchronous and lives in a thread of its own; any number of threads may use one store.
-An append is one call of a function that the migrations put into the database: one round trip, one
+An append is one call of a function of the schema: one round trip, one
 transaction.
 """
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from accrual.core.errors import InputError
 from accrual.store.base import (
+    NUMBERS_END,
     AddArm,
     Answer,
     BanditRow,
@@ -25,10 +27,9 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    same_contexts,
 )
 from accrual.store.checksums import checked_snapshot, digest
-from accrual.store.events import ADDED_FEATURES, PACKED, BanditTableRow, DecisionRow, Events, quoted
+from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Events, quoted
 from accrual.store.migrate import VERSION_TABLE
 from accrual.store.postgres.arrays import append_query, column, decode, encode, event_query
 from accrual.store.postgres.pool import PostgresPool
@@ -57,6 +58,7 @@ UPDATE decision SET context = given.context
 FROM unnest($2::BIGINT[], $3::BYTEA[]) AS given (id, context)
 WHERE decision.bandit = $1 AND decision.id = given.id
 """
+_HEADS = "SELECT bandit, seq FROM head WHERE bandit = ANY($1::bigint[])"
 _ABOUT = "SELECT about FROM arm WHERE bandit = $1 AND number = $2"
 _SET_ABOUT = "UPDATE arm SET about = $3 WHERE bandit = $1 AND number = $2"
 
@@ -91,7 +93,7 @@ class PostgresStore:
     def create(self, name: str, config: Mapping[str, Any], arms: Sequence[AddArm], rounds: bool,
                now: float, history: Sequence[Requests] = ()) -> BanditRow:  # fmt: skip
         """Make a new bandit, with its first arms as the first events, and its history; one transaction."""
-        at = 0.0 if rounds else now
+        at = 0.0 if rounds else now + 0.0
 
         async def job(connection: Any) -> BanditRow:
             async with connection.transaction():
@@ -149,13 +151,14 @@ class PostgresStore:
         if not requests:
             return []
         columns = encode(requests)
-        more = _with_more(requests)
+        more = any(
+            isinstance(request, AddArm) or (isinstance(request, NewDecisions) and request.contexts)
+            for request in requests
+        )
 
         async def job(connection: Any) -> list[Answer]:
-            if not more:
-                return decode(requests, await connection.fetchrow(_APPEND, bandit, now, skew, *columns))
-            async with connection.transaction():
-                row = await connection.fetchrow(_APPEND, bandit, now, skew, *columns)
+            async with connection.transaction() if more else nullcontext():
+                row = await connection.fetchrow(_APPEND, bandit, now + 0.0, skew, *columns)
                 return await _store_more(connection, bandit, requests, decode(requests, row))
 
         async def told() -> list[Answer]:
@@ -190,7 +193,7 @@ class PostgresStore:
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
         """Return at most `limit` events beyond position `after`."""
-        (sent,) = self._pool.rows(_READ, bandit, after, limit)
+        (sent,) = self._pool.rows(_READ, bandit, min(after, NUMBERS_END - 1), limit)
         return Events._make(column(sent[name], PACKED[name].kind) for name in Events._fields)
 
     def head(self, bandit: int) -> int:
@@ -201,26 +204,29 @@ class PostgresStore:
         """Return all arms that there have been, in the order of their numbers."""
         return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
 
-    def features(self, bandit: int) -> list[bytes]:
-        """Return the features that were added later, in the order of their numbers."""
-        return [row[0] for row in self._pool.rows(ADDED_FEATURES, bandit)]
-
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         """Return one decision; None if there is none of this id."""
-        rows = self._pool.rows(_DECISION, bandit, id)
+        rows = self._pool.rows(_DECISION, bandit, id) if 0 <= id < NUMBERS_END else []
         return DecisionRow._make(rows[0]) if rows else None
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Return the contexts of the decisions from id `first` on, at most `count` of them."""
-        return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, first, first + count)]
+        end = min(first + count, NUMBERS_END - 1)
+        return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, min(first, end), end)]
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        """Wait until there is an event beyond position `after`; False if none came in time."""
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        """Return those of these keys under which decisions are stored."""
+        query = "SELECT key FROM decision WHERE bandit = $1 AND key = ANY($2::TEXT[]) AND part = 0"
+        return {row[0] for row in self._pool.rows(query, bandit, list(keys))}
 
-        async def look() -> bool:
-            return await self._head(bandit) > after
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        """Wait until one of these bandits has an event beyond its position; return their last positions."""
 
-        return self._pool.run(self._pool.news.wait(bandit, look, timeout))
+        async def look(bandits: Iterable[int]) -> dict[int, int]:
+            rows = await self._pool.fetch(_HEADS, list(bandits))
+            return {bandit: seq for bandit, seq in rows if seq > positions[bandit]}
+
+        return self._pool.run(self._pool.news.wait(positions, look, timeout))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """Return the snapshot of this form, with its position; None if there is none."""
@@ -246,38 +252,32 @@ class PostgresStore:
         return int(rows[0][0]) if rows else 0
 
 
-def _with_more(requests: Sequence[StoreRequest]) -> list[int]:
-    """Return the places of requests that have, or may have, more than `accrual_append` takes."""
-    return [
-        place
-        for place, request in enumerate(requests)
-        if (type(request) is NewDecisions and request.contexts) or type(request) is AddArm
-    ]
-
-
 async def _store_more(
     connection: Any, bandit: int, requests: Sequence[StoreRequest], answers: list[Answer]
 ) -> list[Answer]:
     """Store what `accrual_append` does not take, in its transaction; return what became of each request."""
     told = list(answers)
-    for place in _with_more(requests):
-        request, answer = requests[place], answers[place]
+    for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
         if isinstance(request, NewDecisions):
-            told[place] = await _with_contexts(connection, bandit, request, answer)
+            if request.contexts or answer.status is Status.AGAIN:
+                told[place] = await _with_contexts(connection, bandit, request, answer)
         elif isinstance(request, AddArm):
             told[place] = await _with_about(connection, bandit, request, answer)
     return told
 
 
 async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, answer: Answer) -> Answer:
-    """Store whom new decisions are for; refuse a key used for other contexts."""
+    """Store whom new decisions are for; refuse a key used for other contexts, or for none."""
     ids = range(answer.number, answer.number + len(answer.arms))
     if answer.status is Status.STORED:
         await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts or ()))
-    elif answer.status is Status.AGAIN:
+        return answer._replace(contexts=request.contexts)
+    if answer.status is Status.AGAIN:
         rows = await connection.fetch(_CONTEXTS, bandit, ids.start, ids.stop)
-        if not same_contexts([row[0] for row in rows], request.contexts):
-            return Answer(Status.CONFLICT)
+        stored = tuple([row[0] for row in rows])
+        contexts = None if stored[0] is None else stored
+        same = contexts == (tuple(request.contexts) if request.contexts else None)
+        return answer._replace(contexts=contexts) if same else Answer(Status.CONFLICT)
     return answer
 
 

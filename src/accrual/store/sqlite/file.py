@@ -54,7 +54,7 @@ class SQLiteFile:
         else:
             place = self.address.place
             if not os.path.lexists(place):
-                migrate.upgrade(str(self.address))
+                migrate.make_tables(str(self.address))
             self._lock = FileLock(
                 place,
                 f"{self.address} is open for writing already; only one store at a time may write to it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from accrual.store.accept import LogLookup, NewRows
-from accrual.store.base import Answer, Status, StoredArm, known_propensities
+from accrual.store.base import NUMBERS_END, Answer, Status, StoredArm, known_propensities
 from accrual.store.checksums import check_row, checked_row, columns_of, damaged
 from accrual.store.events import (
     ArmRow,
@@ -30,7 +30,6 @@ _DECISIONS = f"SELECT {columns_of('decision')} FROM decision WHERE bandit = ?"
 _CHANGES = f"SELECT {columns_of('change')} FROM change WHERE bandit = ?"
 _ARMS = f"SELECT {columns_of('arm')} FROM arm NOT INDEXED WHERE bandit = ? ORDER BY number"
 _RETIRED = f"SELECT subject FROM change WHERE bandit = ? AND kind = {int(Kind.RETIRE_ARM)}"
-_FEATURES = f"{_CHANGES} AND kind = {int(Kind.ADD_FEATURE)} ORDER BY subject"
 _HEAD = f"SELECT {columns_of('head')} FROM head WHERE bandit = ?"
 _BETWEEN = " AND seq > ? AND seq <= ?"
 
@@ -52,7 +51,6 @@ class TableLookup(LogLookup):
         self._connection = connection
         self._bandit = bandit
         self.arms = arm_rows(connection, bandit)
-        self.features = feature_rows(connection, bandit)
         self.index = KeyIndex(connection, bandit, head.seq)
         self._new: list[int] = []  # hashes of pieces' keys that were not found, in the order of the pieces
 
@@ -142,7 +140,8 @@ def decision_row(connection: sqlite3.Connection, bandit: int, id: int) -> Decisi
 
 def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count: int) -> list[bytes | None]:
     """Return whom decisions were for."""
-    where = (bandit, first, first + count)
+    end = min(first + count, NUMBERS_END - 1)
+    where = (bandit, min(first, end), end)
     rows = connection.execute(f"{_DECISIONS} AND id >= ? AND id < ? ORDER BY id", where)
     return [checked_row("decision", row).context for row in rows]
 
@@ -159,17 +158,6 @@ def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:
     if head is not None and len(arms) != head.arms:
         raise damaged(f"arm {len(arms)} (table arm) is missing")
     return arms
-
-
-def feature_rows(connection: sqlite3.Connection, bandit: int) -> list[bytes]:
-    """Return the features that were added later."""
-    features: list[bytes] = []
-    for row in connection.execute(_FEATURES, (bandit,)):
-        change: ChangeRow = checked_row("change", row)
-        if change.subject != len(features) or change.declared is None:
-            raise damaged(f"feature {len(features)} (table change) is missing")
-        features.append(change.declared)
-    return features
 
 
 def event_rows(connection: sqlite3.Connection, bandit: int, after: int, upto: int) -> list[Event]:

@@ -29,7 +29,7 @@ from accrual.store.base import (
     StoreRequest,
     amended,
     may_be_erased,
-    wait_for_event,
+    wait_for_events,
 )
 from accrual.store.checksums import (
     SUMS,
@@ -41,17 +41,7 @@ from accrual.store.checksums import (
     digest,
     seal_list,
 )
-from accrual.store.events import (
-    PACKED,
-    BanditTableRow,
-    DecisionRow,
-    Event,
-    Events,
-    HeadRow,
-    block_events,
-    pack,
-    unpack,
-)
+from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Event, Events, HeadRow, pack, unpack
 from accrual.store.sqlite.file import SQLiteFile
 from accrual.store.sqlite.rows import (
     ADD,
@@ -60,7 +50,6 @@ from accrual.store.sqlite.rows import (
     context_rows,
     decision_row,
     event_rows,
-    feature_rows,
     head_row,
 )
 
@@ -152,7 +141,7 @@ class SQLiteStore:
             (number,) = connection.execute(_NEXT_NUMBER, [_LAST_ERASED]).fetchone()
             row = BanditTableRow(number=number, name=name, config=json.dumps(dict(config)), rounds=rounds)
             connection.execute(ADD["bandit"], (*row, _BANDIT_SUM(row)))
-            start = HeadRow(bandit=number, seq=0, at=0.0, decisions=0, arms=0)
+            start = HeadRow(bandit=number, seq=0, at=0.0 if rounds else now, decisions=0, arms=0)
             head = (*start, _HEAD_SUM(start))
             connection.execute(ADD["head"], head)
             self._ends[number] = (head,)
@@ -215,9 +204,7 @@ class SQLiteStore:
             raise StoreError(
                 "another process has written to it, which only one may do; stop both, then start one again"
             )
-        log = self._logs.get(bandit)
-        if log is None:
-            log = self._logs[bandit] = _WriterLog(connection, bandit)
+        log = self._log(connection, bandit)
         lookup = log.lookup
         acceptance = Acceptance(lookup, log.head, log.rounds)
         acceptance.begin(now, skew)
@@ -249,6 +236,12 @@ class SQLiteStore:
             lookup.decisions = dict(recent)
         return answers
 
+    def _log(self, connection: sqlite3.Connection, bandit: int) -> _WriterLog:
+        log = self._logs.get(bandit)
+        if log is None:
+            log = self._logs[bandit] = _WriterLog(connection, bandit)
+        return log
+
     def read(self, bandit: int, after: int, limit: int) -> Events:
         return self._file.read(lambda connection: _events(connection, bandit, after, limit))
 
@@ -257,9 +250,6 @@ class SQLiteStore:
 
     def arms(self, bandit: int) -> list[StoredArm]:
         return self._file.read(lambda connection: arm_rows(connection, bandit))
-
-    def features(self, bandit: int) -> list[bytes]:
-        return self._file.read(lambda connection: feature_rows(connection, bandit))
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
         def find(connection: sqlite3.Connection) -> DecisionRow | None:
@@ -272,8 +262,13 @@ class SQLiteStore:
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         return self._file.read(lambda connection: context_rows(connection, bandit, first, count))
 
-    def wait(self, bandit: int, after: int, timeout: float) -> bool:
-        return wait_for_event(lambda: self.head(bandit), after, timeout, _POLL)
+    def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
+        with self._file.transaction() as connection:  # the index of keys is the writer's
+            lookup = self._log(connection, bandit).lookup
+            return {key for key in keys if lookup.find_batch(key) is not None}
+
+    def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
+        return wait_for_events(self.head, positions, timeout, _POLL)
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
@@ -293,7 +288,8 @@ class SQLiteStore:
 
     def probe(self) -> None:
         with self._file.transaction() as connection:
-            connection.execute("UPDATE seal SET sum = sum")
+            for _ in range(2):  # there and back: SQLite does not write a row that stays as it is
+                connection.execute("UPDATE seal SET sum = ~sum")
 
     def close(self) -> None:
         """Close the connections to the file, and let other processes write to it."""
@@ -331,13 +327,14 @@ def _head(connection: sqlite3.Connection, bandit: int) -> int:
 
 def _events(connection: sqlite3.Connection, bandit: int, after: int, limit: int) -> Events:
     upto = min(after + limit, _head(connection, bandit))  # positions have no gaps here
+    after = min(after, upto)
     parts, last = [], after
     for seq, body, was in connection.execute(
         "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", [bandit, after]
     ):
         if digest(bandit, seq, body) != was:
             raise damaged(f"the block of events up to {seq}")
-        parts.append(block_events(body, seq))
+        parts.append(np.frombuffer(body, PACKED))
         last = seq
         if last >= upto:
             break

@@ -8,7 +8,6 @@ from accrual.core.errors import InputError
 from accrual.engine.result import Result
 from accrual.engine.simulate import simulate
 from accrual.policies.age_imed import AgeIMED
-from accrual.policies.age_kl import AgeKL
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_prior import AgePrior
 from accrual.policies.age_ts import AgeTS
@@ -57,7 +56,6 @@ def usual_rows(problem: AnyProblem) -> dict[str, dict[str, Policy]]:
         "AgePrior": {"": AgePrior()},
         "AgeIMED": {"": AgeIMED()},
         "AgeTS": {"": AgeTS()},
-        "AgeKL": {"": AgeKL()},
         "AgeUCB": {"": AgeUCB(alpha, proved=False, independent=independent)},
         "TPUCBFR": {"": TPUCBFR(alpha)},
         "TPUCBFRG": {name: TPUCBFRG(alpha, name) for name in NAMES},
@@ -160,7 +158,8 @@ def cut_entry(
 ) -> list[Cell]:
     """Cut one problem into cells, with a fifth of its own runs in each.
 
-    On a GPU one cell has all runs, which take no longer than a few.
+    On a GPU one cell has all runs, which take no longer than a few. Problems with contexts are always
+    played on the CPU.
 
     Examples
     --------
@@ -169,6 +168,8 @@ def cut_entry(
     [range(0, 4), range(4, 8), range(8, 10)]
     """
     count = entry.runs if runs is None else runs
+    if entry.with_contexts and device == "cuda":
+        device = "cpu"
     cells = cut(
         entry.id,
         entry.problem,

@@ -19,7 +19,6 @@ _MARKS: dict[str, dict[str, Any]] = {
     "AgePrior": {"marker": "*", "color": "#000000", "markersize": 8},
     "AgeIMED": {"marker": "o", "color": "#0072B2"},
     "AgeTS": {"marker": "s", "color": "#D55E00"},
-    "AgeKL": {"marker": "D", "color": "#009E73"},
     "AgeUCB": {"marker": "^", "color": "#CC79A7"},
     "TPUCBFR": {"marker": "v", "color": "#333333"},
     "TPUCBFRG": {"marker": "P", "color": "#777777"},

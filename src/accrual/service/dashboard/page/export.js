@@ -4,14 +4,16 @@ import * as api from "./api.js";
 import { $, h, say } from "./dom.js";
 import { count } from "./words.js";
 
-const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity", "stream", "feature"];
+const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window", "cap", "propensity", "stream"];
 const PAGE = 10_000; // events of one request
 const MOST = 1_000_000; // events of a file: all of them are held in memory
 
-// Text that begins like a formula is given an apostrophe: otherwise a spreadsheet would run it.
+// Text that begins like a formula, also behind spaces or in full-width letters, is given an apostrophe: otherwise a
+// spreadsheet would run it.
+const FORMULA = /^([\s\u0000-\u001f]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
 const cell = (value) => {
   let text = value === undefined || value === null ? "" : String(value);
-  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+  if (typeof value === "string" && FORMULA.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const line = (values) => `${values.map(cell).join(",")}\r\n`;

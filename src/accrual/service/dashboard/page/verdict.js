@@ -14,15 +14,24 @@ export function answer(state, inUnit) {
   if (!playing.length) return ["Every arm has retired", "Add one before deciding again."];
   if (playing.length === 1) return [`${playing[0].name} is the only arm in play`, "There is nothing to compare it with."];
   if (verdict.reason) return ["No verdict can be given", `${upper(verdict.sentence.replace(/^No verdict can be given: /, ""))} ${highest(playing)}`];
-  if (verdict.winner) return [`You may stop: ${verdict.winner} pays most`, verdict.sentence.replace(/^You may stop: /, "")];
+  if (verdict.winner) {
+    const stop = /^You may stop: /;
+    const head = stop.test(verdict.sentence) ? "You may stop: " : "Arms have changed: ";
+    return [`${head}${verdict.winner} paid most`, verdict.sentence.replace(stop, "")];
+  }
+  if (verdict.changed.length) return ["Arms have changed places", upper(verdict.sentence.replace(/^No verdict: /, ""))];
   if (!verdict.scored) return ["No verdict yet", `${upper(verdict.sentence.replace(/^No verdict yet: /, ""))} ${highest(playing)}`];
   const parts = [`${some(verdict.contenders)} may still be the best, by ${plural(verdict.scored, "closed decision")}.`];
-  if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm pays at least as much.`);
+  if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm was shown to pay more on average.`);
   if (verdict.loss_if_stopped !== null) parts.push(`By these ${verdict.leader} leads; stopping with it now would lose about ${amount(verdict.loss_if_stopped)} per decision.`);
   if (verdict.decisions_to_go !== null) {
     const rough = (n) => Number(n.toPrecision(2)); // more figures would promise more than is known
-    const time = verdict.time_to_go === null ? "" : `, ${inUnit(rough(verdict.time_to_go))},`;
-    parts.push(`At these estimates it takes about ${plural(rough(verdict.decisions_to_go), "more decision", "more decisions")}${time} to tell.`);
+    const [least, most] = verdict.decisions_to_go.map((n) => (n === null ? null : rough(n)));
+    const [soon, late] = (verdict.time_to_go ?? []).map((n) => (n === null ? null : inUnit(rough(n))));
+    const time = soon === undefined ? "" : ` (${most === null ? soon : `${soon} to ${late}`})`;
+    parts.push(most === null
+      ? `If arms pay as they have, ${plural(least, "more decision")} or many more${time} must close to tell: a guess.`
+      : `If arms pay as they have, ${count(least)} to ${plural(most, "more decision")}${time} must close to tell: a guess.`);
   }
   return ["No verdict yet", [...parts, highest(playing)].join(" ")];
 }
