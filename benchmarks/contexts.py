@@ -46,6 +46,7 @@ def worth(runs: int) -> bool:
     held = True
     for name in MEASURED:
         problem = ENTRIES[name].problem
+        assert isinstance(problem, ContextualProblem)
         rows = usual_rows(problem)
         count = max(2, runs // 2) if name == "ctx-big" else runs
         policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}

@@ -24,8 +24,8 @@ import numpy as np
 from accrual.engine.batch_loop import play_batches
 from accrual.policies.age_prior.history import with_history
 from accrual.policies.age_prior.policy import AgePrior
-from accrual.problems.gallery import LISTENING_DAYS as DAYS
 from accrual.studies.gallery.listening import (
+    DAYS,
     ListeningHistory,
     ListeningService,
     gaussian_filter,

@@ -18,7 +18,7 @@ def test_type_checkers_see_the_names_that_python_does():
         found = importlib.import_module(str(module))
         inside = f"{module}.{inner}"
         value = getattr(found, inner) if hasattr(found, inner) else importlib.import_module(inside)
-        assert getattr(ac, name) is value, name
+        assert getattr(ac, str(name)) is value, name
 
 
 def test_the_paper_and_the_gallery_offer_their_functions():

@@ -1,5 +1,7 @@
 """A policy with contexts, written again with numpy, has the regret that the simulator computes."""
 
+from typing import Any
+
 import numpy as np
 
 import accrual as ac
@@ -43,7 +45,7 @@ def play(learner: PlainLinUCB, horizon: int, key: tuple[int, int]) -> float:
     """Play one run, (seed, number), decision by decision; return the regret."""
     world, window = pack(PROBLEM), PROBLEM.window
     draws = ContextualSource(world, key, horizon).read(horizon)
-    closing: list[tuple] = []  # in the order in which windows close
+    closing: list[tuple[Any, int, float]] = []  # in the order in which windows close
     regret = 0.0
     for i in range(horizon):
         x = draws.x[window + i].copy()

@@ -104,8 +104,8 @@ def mean_interval(each: Floats, level: float = 0.975, count: float | None = None
     size, value = len(each), float(each.mean())
     count = float(size) if count is None else count
     away = (each - value) / math.sqrt(size * max(size - 1.0, 1.0))
-    powers = [float((away**power).sum()) for power in (2, 3, 4)]
-    return score_interval(value, ScoreSums(*powers, size=count), level)
+    second, third, fourth = (float((away**power).sum()) for power in (2, 3, 4))
+    return score_interval(value, ScoreSums(second, third, fourth, count), level)
 
 
 def confined(interval: Interval, least: float, most: float, size: float) -> Interval:

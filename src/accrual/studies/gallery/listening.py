@@ -15,10 +15,11 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.engine.batch_loop import Batches, Flags, Ints
 from accrual.problems.families import listeners
-from accrual.problems.gallery import LISTENING_DAYS as DAYS
+from accrual.problems.gallery import LISTENING_DAYS
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 
+DAYS = LISTENING_DAYS
 OLD_ARMS, OLD_DECISIONS = 200, 200
 
 
