@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     pass
     pass
-    from accrual.evaluate.evaluate import compare as compare
-    from accrual.evaluate.evaluate import compare_by_context as compare_by_context
-    from accrual.evaluate.evaluate import replay as replay
+    from accrual.evaluate.compare import compare as compare
+    from accrual.evaluate.compare import compare_by_context as compare_by_context
+    from accrual.evaluate.replay import replay as replay
     from accrual.evaluate.plan import plan as plan
     from accrual.live.bandit import Bandit as Bandit
     from accrual.live.watch import Guardrail as Guardrail
@@ -70,15 +70,15 @@ _WHERE = {
     "Result": "accrual.engine.result",
     "ScaledLaw": "accrual.problems.laws",
     "UniformLaw": "accrual.problems.laws",
-    "compare": "accrual.evaluate.evaluate",
-    "compare_by_context": "accrual.evaluate.evaluate",
+    "compare": "accrual.evaluate.compare",
+    "compare_by_context": "accrual.evaluate.compare",
     "find_clusters": "accrual.policies.clusters",
     "fit": "accrual.logs.fit",
     "fit_log": "accrual.logs.fit",
     "log_rounds": "accrual.engine.simulate",
     "open_log": "accrual.logs.log",
     "plan": "accrual.evaluate.plan",
-    "replay": "accrual.evaluate.evaluate",
+    "replay": "accrual.evaluate.replay",
     "simulate": "accrual.engine.simulate",
 }
 _MODULES = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from accrual.cli.log import LogOptions, with_log
+from accrual.cli.log_options import LogOptions, with_log
 from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
 from accrual.cli.output import say, show_table, writable
 from accrual.core.errors import InputError, need
@@ -136,7 +136,7 @@ def _by_context(
     source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int, figures: Path
 ) -> None:
     """Compare on the visitors of a log, print, and write the figures."""
-    from accrual.evaluate.evaluate import compare_by_context
+    from accrual.evaluate.compare import compare_by_context
 
     if source.log.suffix == ".json" or extent.device != "cpu":
         raise InputError("contexts are compared on the log itself, on the CPU")

@@ -1,10 +1,10 @@
 """Problems that a log may have come from: the fitted one with the arms' means drawn anew.
 
-How well an arm's mean is known differs from log to log. So a
-comparison is not played on one problem but on several, each with means drawn from what the log leaves
-possible (`accrual.evaluate.compare.arm_differences.Posterior`). What policies lose varies between them by as much
-as the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the
-problems drawn here are those in which arms differ.
+How well an arm's mean is known differs from log to log. So a comparison is not played on one problem but on
+several, each with means drawn from what the log leaves possible
+(`accrual.evaluate.compare.arm_differences.Posterior`). What policies lose varies between them by as much as
+the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the problems
+drawn here are those in which arms differ.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PossibleProblems:
         self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:
-        """Give the arms' means in the first `count` problems: count x arms."""
+        """Return the arms' means in the first `count` problems: count x arms."""
         return np.array([self._draw(number) for number in range(count)])
 
     def draw(self, number: int) -> ProblemPair:
@@ -102,7 +102,7 @@ def _tested(arms: tuple[Arm, ...], totals: list[Floats], posterior: Posterior, s
 
 
 def _paid(sample: Sample) -> Floats:
-    """Give the total of each decision of a sample."""
+    """Return the total of each decision of a sample."""
     decision = np.repeat(np.arange(len(sample.lengths)), sample.lengths)
     return np.asarray(sample.scale * np.bincount(decision, sample.values, len(sample.lengths)), np.float64)
 
@@ -148,7 +148,7 @@ def _with_mean(rows: Floats, pool: Floats, mean: float, count: int) -> Floats:
 
 
 def _tilted(base: Floats, x: Floats, mean: float) -> Floats:
-    """Give weights proportional to base * exp(k x) whose mean of x is `mean`, or as near as they come."""
+    """Return weights proportional to base * exp(k x) whose mean of x is `mean`, or as near as they come."""
     low, high, k = -1e5, 1e5, 0.0
     for _ in range(_STEPS):
         power = k * x

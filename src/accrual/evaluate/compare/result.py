@@ -1,4 +1,4 @@
-"""The result of comparing policies on a fitted problem: figures, intervals, tables."""
+"""What a comparison found: in words, as a table, and as Python for the live bandit to play next."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, need
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure, notebook_html
@@ -28,92 +29,127 @@ from accrual.evaluate.intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.policies.base import Policy
 from accrual.policies.catalog import parse, policy_text
 
-# A comparison's conclusions in words, each with what it rests on.
-
 RANGE = "range"  # what the interval of a loss is called
 HELD = "78 to 100 %"  # by benchmarks/compare_coverage.py --only losses, from case to case
 RANGES = (
     f"Ranges of losses aim at 95 %; on simulated logs they held the true loss in {HELD} (docs/compare.md)."
 )
-
-
-def conclusions(comparison: Comparison) -> list[str]:
-    """Say whether arms differ, which policy loses least, what waiting costs, and what was simulated."""
-    horizon = int(comparison.result.rounds[-1])
-    return [
-        *_arms(comparison), *_policy(comparison), _waiting(comparison),
-        *horizon_notes(comparison.setup, horizon),
-        f"To play {comparison.advised} live: {comparison.live}",
-    ]  # fmt: skip
-
-
-def _arms(comparison: Comparison) -> list[str]:
-    signal, first = comparison.setup.possible.signal, comparison.arms[0]
-    p = f"p = {signal.p:.3f}" if signal.p > 1 / (RESAMPLES + 1) else f"p ≤ {signal.p:.3f}"
-    test = f"resampling test of equal means over {signal.arms:,} arms: {p}"
-    size = (
-        f"The arms' true means vary by {_percent(signal.spread.value)} of their average "
-        f"(95 % {_percent(signal.spread.low)} to {_percent(signal.spread.high)})"
-    )
-    if not signal.found:
-        return [
-            f"No sign that arms differ in what they pay ({test}). {size}, and with probability "
-            f"{comparison.setup.possible.posterior.alike:.2f} not at all: a ranking of arms, or of policies, "
-            "would mostly rank luck. A longer log would tell."
-        ]
-    rivals = sorted((line for line in comparison.arms if line.best > 0.05), key=lambda line: -line.best)
-    if first.best >= 0.95:
-        best = f"{first.arm!r} pays best (probability {_chance(first.best)})"
-        sure = f"{best}: {first.mean} a decision"
-    else:
-        names = ", ".join(f"{line.arm!r} ({_chance(line.best)})" for line in rivals[:5])
-        sure = f"Which pays best is not certain; the most likely, with their probabilities: {names}"
-        if not rivals:
-            sure = "Which of them pays best is open: none has a probability above 0.05"
-    return [f"Arms differ in what they pay ({test}). {size}. {sure}."]
-
-
-def _policy(comparison: Comparison) -> list[str]:
-    best = comparison.best
-    sentence = (
-        f"{best.policy} loses least of the policies that can be played: {best.lost.written(RANGE)} per 1,000 "
-        f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for "
-        "that arm."
-    )
-    if comparison.rivals:
-        sentence += f" It cannot be told from {', '.join(comparison.rivals)}."
-    return [sentence, RANGES]
-
-
-def _waiting(comparison: Comparison) -> str:
-    at_once, pieces, totals = comparison.waiting.costs
-    per = (
-        f"{BASELINE} loses {figure(at_once.lost.value)} per 1,000 decisions if it sees totals at once, "
-        f"{figure(pieces.lost.value)} with pieces, {figure(totals.lost.value)} if it waits for totals"
-    )
-    saved = comparison.waiting.saved
-    if saved is None:
-        return f"What pieces save of the cost of waiting cannot be told from chance ({per})."
-    return (
-        f"Using pieces saves {saved.value:.0f} % ({RANGE} {saved.low:.0f} to {saved.high:.0f}) of what "
-        f"waiting for totals costs ({per})."
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0.0005 <= share < 0.1 else f"{100 * share:.0f} %"
-
-
-def _chance(value: float) -> str:
-    return "above 0.99" if value > 0.99 else f"{value:.2f}"
-
-
-Floats = npt.NDArray[np.float64]
-
 _ANY, _POSITIVE, _PERCENT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 100.0)  # where figures can lie
 _ARM_DRAWS = 2000  # of the arms' means, for what is said of each arm
 _ARMS_WRITTEN = 20
 _WIDEST = 1.0  # of the interval of a share that is worth printing
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `accrual.compare` found.
+
+    Attributes
+    ----------
+    setup : ComparisonSetup
+        What was simulated.
+    result : Result
+        Regret of every policy and run.
+    lines : list of PolicyLine
+        One for each policy, the least regret first.
+    arms : list of ArmLine
+        One for each arm, the best first.
+    waiting : Waiting
+    best : PolicyLine
+        Of the policies that can be played.
+    rivals : tuple of str
+        Policies that may lose as little: the difference in what is lost, run by run, may be 0.
+    advised : str
+        The policy to play: a bandit's default where it may lose as little as the best, otherwise the best.
+    live : str
+        Python for a live bandit that plays it.
+    command : str
+        The command that gives these numbers; empty where Python was used.
+    """
+
+    setup: ComparisonSetup
+    result: Result
+    lines: list[PolicyLine]
+    arms: list[ArmLine]
+    waiting: Waiting
+    best: PolicyLine
+    rivals: tuple[str, ...]
+    advised: str
+    live: str
+    command: str
+
+    def summary(self) -> str:
+        """Say in words what was found, one or two sentences to a line."""
+        return "\n".join(_conclusions(self))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dict for each policy: what it loses, with the ends of the ranges."""
+        return [
+            {"policy": line.policy, "runs": line.runs}
+            | {
+                f"{name}{end}": getattr(getattr(line, name), part)
+                for name in ("regret", "lost", "share", "more")
+                for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
+            }
+            for line in self.lines
+        ]
+
+    def table(self) -> Any:
+        """Return what each policy loses as a pandas DataFrame, the least first."""
+        return need("pandas", "frames").DataFrame(self.rows()).set_index("policy")
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw regret against decisions, and return matplotlib's Axes."""
+        return self.result.plot(path)
+
+    def __repr__(self) -> str:
+        return (
+            f"Comparison({len(self.lines)} policies on {self.setup.fitted}; least lost: {self.best.policy})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [line.policy, figure(line.lost.value), line.lost.between(), f"{line.share.value:.1f}"]
+            for line in self.lines
+        ]
+        head = ["policy", "lost per 1000", "range", "best arm, %"]
+        return notebook_html(self.summary().splitlines(), head, rows)
+
+
+def make_comparison(
+    setup: ComparisonSetup,
+    result: Result,
+    policies: Mapping[str, Policy],
+    command: str = "",
+    device: str = "cpu",
+) -> Comparison:
+    """Draw the conclusions of a comparison from its regrets."""
+    runs = result.final_regret.shape[1]
+    play = Play(runs_of_draw(runs, device), setup.possible.posterior.alike)
+    drawn = setup.possible.drawn_means(-(-runs // play.each))
+    best = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-9)
+    table = lines(result, play, best)
+    first = next(line for line in table if not policies[line.policy].immediate)
+    least = result.final_regret[result.labels.index(first.policy)]
+    rivals = tuple(
+        line.policy
+        for line in table
+        if line.policy != first.policy and not policies[line.policy].immediate
+        and not interval(result.final_regret[result.labels.index(line.policy)] - least, play).low > 0.0
+    )  # fmt: skip
+    advised = BASELINE if BASELINE in rivals else first.policy
+    return Comparison(
+        setup=setup,
+        result=result,
+        lines=table,
+        arms=arm_lines(setup),
+        waiting=waiting(result, play),
+        best=first,
+        rivals=rivals,
+        advised=advised,
+        live=live(setup, policies[advised]),
+        command=command,
+    )
 
 
 class PolicyLine(NamedTuple):
@@ -134,7 +170,7 @@ class PolicyLine(NamedTuple):
 def lines(
     result: Result, play: Play, best: npt.NDArray[np.bool_], baseline: str = BASELINE
 ) -> list[PolicyLine]:
-    """Give one line for each policy that was compared, the least regret first.
+    """Return one line for each policy that was compared, the least regret first.
 
     Parameters
     ----------
@@ -207,7 +243,7 @@ def interval(
 
 
 def _mixed(law: BoundedLaw, level: float, alike: float, below: float, if_alike: float) -> float:
-    """Give a quantile of a law that is `if_alike` with probability `alike`; `below` lies below that."""
+    """Return a quantile of a law that is `if_alike` with probability `alike`; `below` lies below it."""
     if level < below:
         return law.quantile(level / (1.0 - alike))
     if level <= below + alike:
@@ -260,7 +296,7 @@ class ArmLine(NamedTuple):
 
 
 def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
-    """Give one line for each arm, the best first."""
+    """Return one line for each arm, the best first."""
     drawn = setup.possible.posterior.draw(np.random.Generator(np.random.Philox(0)), _ARM_DRAWS)
     top = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-12)
     chance = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
@@ -276,110 +312,75 @@ def arm_lines(setup: ComparisonSetup) -> list[ArmLine]:
     return sorted(unsorted, key=lambda line: -line.mean.value)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What `accrual.compare` found.
+def _conclusions(comparison: Comparison) -> list[str]:
+    """Say whether arms differ, which policy loses least, what waiting costs, and what was simulated."""
+    horizon = int(comparison.result.rounds[-1])
+    return [
+        *_arms(comparison), *_policy(comparison), _waiting(comparison),
+        *horizon_notes(comparison.setup, horizon),
+        f"To play {comparison.advised} live: {comparison.live}",
+    ]  # fmt: skip
 
-    Attributes
-    ----------
-    setup : ComparisonSetup
-        What was simulated.
-    result : Result
-        Regret of every policy and run.
-    lines : list of PolicyLine
-        One for each policy, the least regret first.
-    arms : list of ArmLine
-        One for each arm, the best first.
-    waiting : Waiting
-    best : PolicyLine
-        Of the policies that can be played.
-    rivals : tuple of str
-        Policies that may lose as little: the difference in what is lost, run by run, may be 0.
-    advised : str
-        The policy to play: a bandit's default where it may lose as little as the best, otherwise the best.
-    live : str
-        How to play it.
-    command : str
-        That gives these numbers; empty where Python did.
-    """
 
-    setup: ComparisonSetup
-    result: Result
-    lines: list[PolicyLine]
-    arms: list[ArmLine]
-    waiting: Waiting
-    best: PolicyLine
-    rivals: tuple[str, ...]
-    advised: str
-    live: str
-    command: str
-
-    def summary(self) -> str:
-        """Say in words what was found, one or two sentences to a line."""
-        pass
-
-        return "\n".join(conclusions(self))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Give one dict for each policy: what it loses, with the ends of the ranges."""
+def _arms(comparison: Comparison) -> list[str]:
+    signal, first = comparison.setup.possible.signal, comparison.arms[0]
+    p = f"p = {signal.p:.3f}" if signal.p > 1 / (RESAMPLES + 1) else f"p ≤ {signal.p:.3f}"
+    test = f"resampling test of equal means over {signal.arms:,} arms: {p}"
+    size = (
+        f"The arms' true means vary by {_percent(signal.spread.value)} of their average "
+        f"(95 % {_percent(signal.spread.low)} to {_percent(signal.spread.high)})"
+    )
+    if not signal.found:
         return [
-            {"policy": line.policy, "runs": line.runs}
-            | {
-                f"{name}{end}": getattr(getattr(line, name), part)
-                for name in ("regret", "lost", "share", "more")
-                for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-            }
-            for line in self.lines
+            f"No sign that arms differ in what they pay ({test}). {size}, and with probability "
+            f"{comparison.setup.possible.posterior.alike:.2f} not at all: a ranking of arms, or of policies, "
+            "would mostly rank luck. A longer log would tell."
         ]
-
-    def table(self) -> Any:
-        """Give what each policy loses as a pandas DataFrame, the least first."""
-        return need("pandas", "frames").DataFrame(self.rows()).set_index("policy")
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw regret against decisions; returns matplotlib's Axes."""
-        return self.result.plot(path)
-
-    def __repr__(self) -> str:
-        return (
-            f"Comparison({len(self.lines)} policies on {self.setup.fitted}; least lost: {self.best.policy})"
-        )
-
-    def _repr_html_(self) -> str:
-        rows = [
-            [line.policy, figure(line.lost.value), line.lost.between(), f"{line.share.value:.1f}"]
-            for line in self.lines
-        ]
-        head = ["policy", "lost per 1000", "range", "best arm, %"]
-        return notebook_html(self.summary().splitlines(), head, rows)
+    rivals = sorted((line for line in comparison.arms if line.best > 0.05), key=lambda line: -line.best)
+    if first.best >= 0.95:
+        best = f"{first.arm!r} pays best (probability {_chance(first.best)})"
+        sure = f"{best}: {first.mean} a decision"
+    else:
+        names = ", ".join(f"{line.arm!r} ({_chance(line.best)})" for line in rivals[:5])
+        sure = f"Which pays best is not certain; the most likely, with their probabilities: {names}"
+        if not rivals:
+            sure = "Which of them pays best is open: none has a probability above 0.05"
+    return [f"Arms differ in what they pay ({test}). {size}. {sure}."]
 
 
-def make_comparison(
-    setup: ComparisonSetup,
-    result: Result,
-    policies: Mapping[str, Policy],
-    command: str = "",
-    device: str = "cpu",
-) -> Comparison:
-    """Draw the conclusions of a comparison from its regrets."""
-    runs = result.final_regret.shape[1]
-    play = Play(runs_of_draw(runs, device), setup.possible.posterior.alike)
-    drawn = setup.possible.drawn_means(-(-runs // play.each))
-    best = drawn >= drawn.max(axis=1, keepdims=True) * (1 - 1e-9)
-    table = lines(result, play, best)
-    first = next(line for line in table if not policies[line.policy].immediate)
-    least = result.final_regret[result.labels.index(first.policy)]
-    rivals = tuple(
-        line.policy
-        for line in table
-        if line.policy != first.policy and not policies[line.policy].immediate
-        and not interval(result.final_regret[result.labels.index(line.policy)] - least, play).low > 0.0
-    )  # fmt: skip
-    advised = BASELINE if BASELINE in rivals else first.policy
-    return Comparison(
-        setup, result, table, arm_lines(setup), waiting(result, play), first, rivals, advised,
-        live(setup, policies[advised]), command,
-    )  # fmt: skip
+def _policy(comparison: Comparison) -> list[str]:
+    best = comparison.best
+    sentence = (
+        f"{best.policy} loses least of the policies that can be played: {best.lost.written(RANGE)} per 1,000 "
+        f"decisions, against playing the best arm alone; {best.share.value:.0f} % of its decisions are for "
+        "that arm."
+    )
+    if comparison.rivals:
+        sentence += f" It cannot be told from {', '.join(comparison.rivals)}."
+    return [sentence, RANGES]
+
+
+def _waiting(comparison: Comparison) -> str:
+    at_once, pieces, totals = comparison.waiting.costs
+    per = (
+        f"{BASELINE} loses {figure(at_once.lost.value)} per 1,000 decisions if it sees totals at once, "
+        f"{figure(pieces.lost.value)} with pieces, {figure(totals.lost.value)} if it waits for totals"
+    )
+    saved = comparison.waiting.saved
+    if saved is None:
+        return f"What pieces save of the cost of waiting cannot be told from chance ({per})."
+    return (
+        f"Using pieces saves {saved.value:.0f} % ({RANGE} {saved.low:.0f} to {saved.high:.0f}) of what "
+        f"waiting for totals costs ({per})."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if 0.0005 <= share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _chance(value: float) -> str:
+    return "above 0.99" if value > 0.99 else f"{value:.2f}"
 
 
 def live(setup: ComparisonSetup, policy: Policy) -> str:

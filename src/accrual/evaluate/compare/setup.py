@@ -55,7 +55,7 @@ class RoundScale(NamedTuple):
 
 
 def scale(rounds: float, groups: int, arms: int) -> RoundScale:
-    """Give a window of about so many rounds that about so many groups divide.
+    """Return a window of about so many rounds that about so many groups divide.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class ComparisonSetup:
 
 
 def window_most(arms: int) -> int:
-    """Give the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
+    """Return the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def notes(setup: ComparisonSetup) -> list[str]:
 
 
 def comparison_policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
-    """Give the policies to compare, by label; `names` replaces the usual ones.
+    """Return the policies to compare, by label; `names` replaces the usual ones.
 
     A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
     spread. The baseline is always there.
@@ -216,7 +216,7 @@ def comparison_policies(setup: ComparisonSetup, names: Sequence[str | Policy] = 
 
 
 def usual_horizon(setup: ComparisonSetup) -> int:
-    """Give the usual number of decisions in a run: ten windows, and at least 10,000."""
+    """Return the usual number of decisions in a run: ten windows, and at least 10,000."""
     return max(10_000, 10 * setup.problem.window)
 
 

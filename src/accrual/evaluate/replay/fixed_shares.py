@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval, confined, mean_interval
 from accrual.evaluate.intervals import t_factor, within
-from accrual.evaluate.replay.log import Floats, ReplayLog
+from accrual.evaluate.replay.log import ReplayLog
 
 _ALWAYS = "always "
 LEAST = 20  # effective decisions below which a figure would only mislead

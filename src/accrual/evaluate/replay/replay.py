@@ -1,36 +1,51 @@
 """Replay: what a policy would have earned, judged by a log that another way of choosing left.
 
-A fixed policy is judged by weights alone (`accrual.evaluate.replay.fixed_shares`). For policies that learn, both
-methods walk through the log in order of time, and at each decision ask the policy what it
-would choose. It knows what had arrived strictly before: a piece counts from its own time on, not
-from its decision's. docs/compare.md says what each method is unbiased for, and under which
-assumptions.
+A fixed policy is judged by weights alone (`accrual.evaluate.replay.fixed_shares`). For policies that learn,
+both methods walk through the log in order of time, and at each decision ask the policy what it would
+choose. It knows what had arrived strictly before: a piece counts from its own time on, not from its
+decision's. docs/compare.md says what each method is unbiased for, and under which assumptions.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from accrual.core.errors import InputError, unknown, whole
+from accrual.core.arrays import Ints
+from accrual.core.errors import InputError, need, unknown, whole
+from accrual.core.files import replacing
 from accrual.core.interval import Interval
+from accrual.core.number_text import figure, notebook_html
 from accrual.core.progress import Progress
 from accrual.core.random import SEED_MOST
 from accrual.evaluate.intervals import t_factor, within
-from accrual.evaluate.replay.fixed_shares import Fixed, judge
-from accrual.evaluate.replay.log import Bools, Ints, ReplayLog, resampled
+from accrual.evaluate.replay.fixed_shares import Fixed, fixed, judge
+from accrual.evaluate.replay.log import Bools, ReplayLog, from_log, resampled
 from accrual.live.ledger import Ledger
+from accrual.logs.fit import fit_log
+from accrual.logs.log import opened
 from accrual.policies.base import Policy
+from accrual.policies.catalog import DEFAULT, parse
 
 Method = Literal["rejection", "weighting", "doubly robust"]
 METHODS: tuple[Method, ...] = ("rejection", "weighting", "doubly robust")
 
 LEAST = 100  # effective decisions below which a figure would only mislead
 REPEATS = 20  # replays of resampled logs, from which the intervals are made
+_READ = {
+    "rejection": "Policies that learn ran by themselves, on the decisions for which the log had chosen as "
+    "they would: at a fraction of its traffic.",
+    "weighting": "Policies that learn did so from all that the log had chosen, and were asked at every "
+    "decision.",
+    "doubly robust": "Policies that learn did so from all that the log had chosen, and were asked at every "
+    "decision. A model says what their choices would pay, and the log's own choices put it right.",
+}
 _ASTRAY = 6.0  # standard errors by which propensities may miss the arms' frequencies
 
 
@@ -46,6 +61,164 @@ class ReplayLine(NamedTuple):
     shares: tuple[float, ...]  # of each arm in what the policy chose
 
 
+@dataclass(frozen=True)
+class ReplayResult:
+    """What `accrual.replay` found.
+
+    Attributes
+    ----------
+    log : ReplayLog
+    lines : list of ReplayLine
+        The first is the log itself, then one for each policy that learns and three for each fixed one.
+    method : str
+        By which policies that learn were judged.
+    """
+
+    log: ReplayLog = field(repr=False)
+    lines: list[ReplayLine]
+    method: str
+
+    def summary(self) -> str:
+        """Say in words what was found, one or two sentences to a line."""
+        own = self.lines[0]
+        cut = int((~self.log.whole).sum())
+        still_open = int((self.log.whole & ~self.log.closed).sum())
+        sentences = [f"The log paid {own.reward} a decision, over {len(self.log.at):,} decisions."]
+        if cut or still_open:
+            sentences.append(
+                f"{cut:,} decisions were cut short and {still_open:,} were open at its end: they count as "
+                "far as they were followed, and not as if nothing more had come."
+            )
+        for line in self.lines[1:]:
+            if line.method in ("IPS", "self-normalised"):
+                continue  # the table has them; one figure is enough to read
+            paid = f"{line.policy} would have paid {line.reward} a decision"
+            sentences.append(f"{paid} ({line.method}): {_versus(line)}.")
+        if any(line.method == self.method for line in self.lines):
+            sentences.append(_READ[self.method])
+        return "\n".join(sentences)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a dict for each line: reward and difference to the log, with their 95 % intervals."""
+        return [
+            {
+                "policy": line.policy, "method": line.method,
+                "reward": line.reward.value, "reward_low": line.reward.low, "reward_high": line.reward.high,
+                "more": line.more.value, "more_low": line.more.low, "more_high": line.more.high,
+                "used": line.used, "effective": line.effective,
+            }
+            for line in self.lines
+        ]  # fmt: skip
+
+    def table(self) -> Any:
+        """Return what each policy would have paid as a pandas DataFrame."""
+        return need("pandas", "frames").DataFrame(self.rows()).set_index(["policy", "method"])
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the reward of each line with its interval, and return matplotlib's Axes."""
+        figure = need("matplotlib.figure", "plot").Figure(
+            figsize=(7, 1 + 0.35 * len(self.lines)), layout="tight"
+        )
+        ax = figure.subplots()
+        for row, line in enumerate(self.lines):
+            value = line.reward
+            reach = [[max(value.value - value.low, 0.0)], [max(value.high - value.value, 0.0)]]
+            ax.errorbar(value.value, row, xerr=reach, fmt="o", color="#0072B2" if row else "#444444")
+        names = [
+            " ".join(filter(None, (line.policy, f"({line.method})" if line.method else "")))
+            for line in self.lines
+        ]
+        ax.set_yticks(range(len(names)), names)
+        ax.invert_yaxis()
+        ax.set(xlabel="reward per decision, with 95 % intervals")
+        ax.spines[["top", "right"]].set_visible(False)
+        if path is not None:
+            with replacing(path) as partial:
+                figure.savefig(partial, dpi=150)
+        return ax
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [one.policy, one.method, figure(one.reward.value), one.reward.between(), f"{one.effective:,.0f}"]
+            for one in self.lines
+        ]
+        head = ["policy", "method", "reward", "95 %", "effective"]
+        return notebook_html(self.summary().splitlines(), head, rows)
+
+
+def _versus(line: ReplayLine) -> str:
+    low, high = line.more.low, line.more.high
+    if low > 0.0 or high < 0.0:
+        word = "more" if low > 0.0 else "less"
+        near, far = sorted((abs(low), abs(high)))
+        return f"{abs(line.more.value):.3g} {word} than the log (95 % {near:.3g} to {far:.3g})"
+    return "it cannot be told from the log's own way of choosing"
+
+
+def replay(
+    log: Any,
+    policy: str | Policy | Mapping[str, float] | Sequence[str | Policy | Mapping[str, float]] = DEFAULT,
+    uniform: bool = False,
+    method: Method = "rejection",
+    window: float | str | None = None,
+    groups: int | None = None,
+    seed: int = 0,
+    context: Sequence[str] = (),
+) -> ReplayResult:
+    """Judge policies by a log that was collected at random.
+
+    Parameters
+    ----------
+    log : path, data frame, pair of them, or Log
+        One table, a pair of decisions and pieces, or what `accrual.open_log` returned.
+    policy : str, Policy, mapping, or a list of them
+        One that learns, such as ``"AgePrior"``, the default; or a fixed one: ``"always jazz"``, or the
+        share of each arm, ``{"jazz": 0.7, "rock": 0.3}``.
+    uniform : bool
+        Whether every arm had the same chance; otherwise the log must have propensities.
+    method : {"rejection", "weighting", "doubly robust"}
+        For policies that learn; docs/compare.md says what each is unbiased for.
+    window, groups : optional
+        As for `accrual.fit_log`.
+    seed : int
+    context : sequence of str
+        Columns that say whom a decision was for, as for `accrual.open_log`; for policies that choose by them.
+
+    Returns
+    -------
+    ReplayResult
+        Its `summary` says in words what was found.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> decisions = pd.DataFrame({"id": range(400), "arm": ["a", "a", "b", "b"] * 100, "at": range(400)})
+    >>> pieces = pd.DataFrame({"decision": range(400), "value": [1.0, 0.0, 1.0, 1.0] * 100, "age": 2})
+    >>> found = replay((decisions, pieces), "always b", uniform=True, window=5)
+    >>> [f"{line.method} {line.reward.value:.2f}" for line in found.lines[1:]]
+    ['IPS 1.00', 'self-normalised 1.00', 'doubly robust 1.00']
+    """
+    with opened(log, context) as open_one:
+        logged = from_log(open_one, fit_log(open_one, window, groups), uniform)
+    given = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
+    return ReplayResult(logged, judge_all(logged, named(given, logged), method, seed), method)
+
+
+def named(given: Sequence[str | Policy | Mapping[str, float]], log: ReplayLog) -> dict[str, Policy | Fixed]:
+    """Return policies by their labels, for `judge_all`."""
+    labelled: dict[str, Policy | Fixed] = {}
+    for one in given:
+        if not isinstance(one, str | Policy | Mapping):
+            raise InputError(f"a policy must be a name, a policy or shares of arms, not {one!r}")
+        policy: Policy | Fixed | None = one if isinstance(one, Policy) else fixed(one, log.arms)
+        if policy is None:
+            policy = parse(str(one))
+        if policy.label in labelled:
+            raise InputError(f"policy {policy.label} is given twice")
+        labelled[policy.label] = policy
+    return labelled
+
+
 class _Pass(NamedTuple):
     value: float
     used: int
@@ -56,7 +229,7 @@ class _Pass(NamedTuple):
 def judge_all(
     log: ReplayLog, policies: Mapping[str, Policy | Fixed], method: Method = "rejection", seed: int = 0
 ) -> list[ReplayLine]:
-    """Give one line for the log, then one for each policy that learns and three for each fixed one.
+    """Return one line for the log, then one for each policy that learns and three for each fixed one.
 
     Parameters
     ----------
@@ -119,7 +292,7 @@ def _of_log(log: ReplayLog) -> ReplayLine:
 
 
 def _range(log: ReplayLog) -> tuple[float, float]:
-    """Give where the mean reward of a decision can lie."""
+    """Return the bounds of the mean reward of a decision."""
     return (-math.inf, math.inf) if log.signed else (0.0, float(log.caps.max()))
 
 
@@ -147,7 +320,7 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
     otherwise it learns from every decision of the log. Neither uses decisions that were cut short.
     """
     ledger = Ledger(policy, log.caps.tolist(), log.steps, seed=key[0], span=log.window, features=log.features)
-    contexts = [None] * len(log.at) if log.stored is None else [[own] for own in log.stored]
+    contexts = [None] * len(log.at) if log.contexts is None else [[own] for own in log.contexts]
     even = method == "rejection"
     # Rejection evens the propensities out: every choice is accepted with the same chance.
     dice = np.random.Generator(np.random.Philox(key=list(key)))

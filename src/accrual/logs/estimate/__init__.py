@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from accrual.logs.estimate.arm_means import FEW_PAYING, arm_mean
+from accrual.logs.estimate.arm_means import FEW_PAYING, PaidDecisions, arm_mean, complete
 from accrual.logs.estimate.grids import EvenGrid, FineGrid
-from accrual.logs.estimate.intervals import ArmSums, ExactScale, GroupEstimate
+from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
 from accrual.logs.estimate.passes import (
     ArrivalCurve,
     FinalPass,
@@ -12,7 +12,6 @@ from accrual.logs.estimate.passes import (
     count_closed,
     final_pass,
     longest_followed,
-    merged,
     score_pass,
     trace_curve,
 )
@@ -24,12 +23,13 @@ __all__ = [
     "ArmSums",
     "ArrivalCurve",
     "EvenGrid",
-    "ExactScale",
     "FinalPass",
     "FinalPassPlan",
     "FineGrid",
     "GroupEstimate",
+    "PaidDecisions",
     "arm_mean",
+    "complete",
     "count_closed",
     "course_grid",
     "cut_window",
@@ -37,7 +37,6 @@ __all__ = [
     "final_pass",
     "first_guess",
     "longest_followed",
-    "merged",
     "recommend",
     "sample_size",
     "score_pass",

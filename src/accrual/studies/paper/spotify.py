@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.logs.convert import ROUNDS, SONGS, read
+from accrual.logs.convert import ROUNDS, SONGS, read_sessions
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import Problem
 
@@ -126,7 +126,7 @@ def load(path: str | Path | None = None, column: str = "context_type", arms: int
     """
     if path is None:
         return _synthetic(column, arms)
-    tables = read(path, column)
+    tables = read_sessions(path, column)
     # Most songs first; the name settles ties, so the order never depends on the files' order.
     ranked = sorted(tables, key=lambda value: (-int((tables[value] >= 0).sum()), value))[:arms]
     if len(ranked) < 2:
