@@ -15,8 +15,8 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.features import Features
 from accrual.core.jit.compiler import njit
+from accrual.evaluate.replay.judging import LEAST, judge_all, walk
 from accrual.evaluate.replay.log import ReplayLog, from_log
-from accrual.evaluate.replay.replay import LEAST, judge_all, walk
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
 from accrual.logs.log import open_log

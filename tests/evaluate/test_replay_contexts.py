@@ -12,8 +12,8 @@ from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.evaluate.compare.by_context import check_model
 from accrual.evaluate.replay.fixed_shares import fixed, judge
+from accrual.evaluate.replay.judging import judge_all
 from accrual.evaluate.replay.log import ReplayLog
-from accrual.evaluate.replay.replay import judge_all
 
 WINDOW = 50.0
 FEATURES = Features({"new": bool, "country": ["de", "us"]})

@@ -1,8 +1,8 @@
 """The tables of an opened log: validated decisions and pieces in DuckDB, under our own names.
 
 Decisions and pieces are tables in a temporary database on disk, so that a log may be larger than memory. No
-source stays open. `pieces` is in the order of its decisions, so that whatever is computed decision by decision
-is one pass over it.
+source stays open. `pieces` is in the order of its decisions, so that whatever is computed decision by
+decision is one pass over it.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ The command line takes `compare` apart, to play the cells anywhere: `set_up`, `c
 from __future__ import annotations
 
 from accrual.evaluate.compare.by_context import ContextComparison, compare_by_context
-from accrual.evaluate.compare.compare import compare
+from accrual.evaluate.compare.comparison import RANGE, Comparison, compare, make_comparison
 from accrual.evaluate.compare.page import PAGE, TABLE, write_report
-from accrual.evaluate.compare.result import RANGE, Comparison, make_comparison
 from accrual.evaluate.compare.setup import (
     BASELINE,
     comparison_cells,

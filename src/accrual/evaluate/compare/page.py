@@ -16,7 +16,7 @@ from accrual.core.html_page import boxes, document, figure, table
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure as figure_text
 from accrual.core.pictures import Picture, Shape, axis, render, short
-from accrual.evaluate.compare.result import RANGES, Comparison
+from accrual.evaluate.compare.comparison import RANGES, Comparison
 from accrual.evaluate.compare.setup import BASELINE, notes
 
 PAGE, TABLE = "report.html", "comparison.csv"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from accrual.evaluate.replay.judging import ReplayResult, check_propensities, judge_all, named, replay
 from accrual.evaluate.replay.log import ReplayLog, from_log, resampled
-from accrual.evaluate.replay.replay import ReplayResult, check_propensities, judge_all, named, replay
 
 __all__ = [
     "ReplayLog",
