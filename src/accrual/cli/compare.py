@@ -93,7 +93,7 @@ def compare(
     if source.context:
         if rate is not None or all_arms or executor != Local():
             raise InputError(
-                "with --context the visitors come at the log's own pace, one run after the other: leave out "
+                "with --context decisions are made at the log's own pace, one run after the other: leave out "
                 "--rate, --all-arms, --jobs, --engine and --address"
             )
         _by_context(source, extent, policy or (), seed, figures)
@@ -135,7 +135,7 @@ def _write(figures: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _by_context(
     source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int, figures: Path
 ) -> None:
-    """Compare on the visitors of a log, print, and write the figures."""
+    """Compare by context, print what was found, and write the figures."""
     from accrual.evaluate.compare import compare_by_context
 
     if source.log.suffix == ".json" or extent.device != "cpu":

@@ -209,7 +209,7 @@ class LogOptions:
 
 
 def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a log, in place of its parameter ``source: LogOptions``."""
+    """Add the options of a log to a command, in place of its parameter ``source: LogOptions``."""
     return expanded(command, "source", _OPTIONS, LogOptions)
 
 

@@ -39,7 +39,7 @@ from accrual.policies.floor import Shares, drawn, propensity, shares_of
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import Problem
 
-_RUNS, _RUNS_ASIDE = 1000, 200  # tests with the floor that was asked for, and with others
+_RUNS, _RUNS_ASIDE = 1000, 200  # tests with the given floor, and with others
 _QUANTILES = 100_000
 _FLOORS = (0.02, 0.05, 0.1, 0.2, 0.5)
 _LONGEST = 1_000_000  # decisions of one test
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
     Attributes
     ----------
     lines : tuple of FloorLine
-        The first is that of the floor that was asked for.
+        The first is that of the given floor.
     window : float
         Decisions that are made while the last one's window is open.
     per_day : float or None
@@ -150,7 +150,7 @@ def plan(
     per_day : float, optional
         Decisions a day.
     window : float
-        How many decisions are made while a window is open: so many more are made before the last counts.
+        How many decisions are made while a window is open; as many more are made before the last one counts.
 
     Examples
     --------

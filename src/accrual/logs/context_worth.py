@@ -16,8 +16,8 @@ from accrual.logs.read import LogContexts, read_contexts
 from accrual.logs.tables import Log
 
 ARMS_MOST = 200
-_NUMBERS_MOST = 30_000_000  # of contexts or expectations that are held in memory: of more decisions, a sample
-_DEPENDS = 1e-4  # of the test whether arms were chosen by context
+_NUMBERS_MOST = 30_000_000  # of contexts or expectations in memory; of more decisions, a sample is taken
+_DEPENDS = 1e-4  # level of the test whether arms were chosen by context
 
 
 def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personalising:
@@ -71,7 +71,7 @@ def _observed(
         assumed = "The log's propensities are taken to be right."
         chance = propensity.astype(np.float64)
     elif uniform:
-        assumed = "As told, every arm had the same chance at each decision."
+        assumed = "As given, every arm had the same chance at each decision."
         chance = np.full(len(arm), 1.0 / count)
     else:
         assumed = (
@@ -117,6 +117,6 @@ def _chosen_by_context(observed: Observed, features: Features) -> str:
     if least * tests >= _DEPENDS:
         return ""
     return (
-        f"the log chose arms by the context ({worst}), with chances that it does not tell; it needs a "
+        f"the log chose arms by the context ({worst}), with chances that it does not state; it needs a "
         "propensity for each decision"
     )

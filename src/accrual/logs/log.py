@@ -63,16 +63,16 @@ def open_log(
         names. Roles: id, arm, at, propensity, window of decisions; decision, value, piece_at or age,
         key of pieces.
     end : number or text, optional
-        The log is complete up to here; what is at or after it is left out. The last time in the
-        log unless given.
+        The time up to which the log is complete; what is at that time or after it is left out. The last
+        time in the log unless given.
     age_unit : {"s", "m", "h", "d", "w", "y"}, optional
-        Of ages and of decisions' own windows in a log with timestamps; seconds unless given.
+        The unit of ages and of decisions' own windows, in a log with timestamps; seconds unless given.
     time_format : str, optional
         How times are written, such as ``"%d/%m/%Y %H:%M"``; recognised unless given.
     time_unit : {"s", "ms", "us", "ns", "number"}, optional
-        What numbers count since 1970; ``"number"`` for plain numbers. Recognised unless given.
+        The unit of numbers that count since 1970; ``"number"`` for plain numbers. Recognised unless given.
     timezone : str, optional
-        Of times that have none, such as ``"Europe/Berlin"``; UTC unless given.
+        The time zone of times that have none, such as ``"Europe/Berlin"``; UTC unless given.
     strict : bool
         Refuse pieces without a decision, and repeats that contradict each other.
     allow_negative : bool
@@ -84,10 +84,10 @@ def open_log(
     bandit : str, optional
         The name of a live bandit, where `decisions` is the URL of its store.
     memory : str
-        For DuckDB, which goes to disk beyond it; 2500MB unless given.
+        How much DuckDB may use before it goes to disk; 2500MB unless given.
     context : sequence of str
-        Columns of the decisions that say whom each was for, such as ``["country", "visits"]``. What kind of
-        feature each is is recognised; ``"zone:levels"`` and ``"visits:number"`` tell it.
+        Columns of the decisions that say whom each was for, such as ``["country", "visits"]``. The kind of
+        feature is recognised; ``"zone:levels"`` and ``"visits:number"`` name it.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
     facts.last_decision, facts.last_piece = last / unit, last_piece / unit
     log.resolution = _resolution(log)
     if reading.end is None:
-        log.notes.append("no end is told: the log is taken to be complete up to its last time")
+        log.notes.append("no end is given: the log is taken to be complete up to its last time")
         end = max(last, last_piece) + log.resolution * unit
     else:
         end = _given_end(log, reading.end)

@@ -24,13 +24,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from accrual.core.arrays import Floats
 from accrual.core.interval import Interval
 from accrual.logs.fitted import Arm
-
-Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 999
 LEVEL = 0.05

@@ -75,11 +75,11 @@ class ContextComparison:
             f"{first.policy} would lose {first.lost} per 1,000 decisions to the best choice for each context."
         ]
         for line in self.lines[1:]:
-            told = line.more.low > 0.0 or line.more.high < 0.0
+            differs = line.more.low > 0.0 or line.more.high < 0.0
             way = "more" if line.more.value > 0 else "less"
             versus = (
                 f"{figure(abs(line.more.value))} {way} than {first.policy} (95 % {line.more.between()})"
-                if told
+                if differs
                 else f"which cannot be told from {first.policy}"
             )
             sentences.append(f"{line.policy} would lose {figure(line.lost.value)}, {versus}.")
@@ -140,7 +140,7 @@ def compare_by_context(
     """
     with opened(log, context) as open_one:
         if not open_one.contexts:
-            raise InputError("say which columns say whom a decision was for, such as context=['country']")
+            raise InputError("name the columns that say whom a decision was for, such as context=['country']")
         found = fit_log(open_one, uniform=uniform) if fitted is None else fitted
         logged = from_log(open_one, found, uniform)
     assert found.contexts is not None
@@ -186,10 +186,10 @@ def compare_contexts(
     with Progress(len(own) * runs * horizon, "decisions") as bar:
         for run in range(runs):
             dice = np.random.Generator(np.random.Philox(key=[seed, run]))
-            kept = dice.choice(closed, size=max(len(closed) * 2 // 3, 1), replace=False)
-            drawn = resampled(replace(log, at=log.at[: len(kept)]), kept)
+            chosen = dice.choice(closed, size=max(len(closed) * 2 // 3, 1), replace=False)
+            drawn = resampled(replace(log, at=log.at[: len(chosen)]), chosen)
             decisions = DrawnDecisions(
-                step, dice.integers(len(kept), size=horizon), dice.random((horizon, len(log.arms)))
+                step, dice.integers(len(chosen), size=horizon), dice.random((horizon, len(log.arms)))
             )
             for number, policy in enumerate(own.values()):
                 paid[number, run] = _play(drawn, policy, decisions, run)

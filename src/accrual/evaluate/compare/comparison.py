@@ -334,7 +334,7 @@ class Cost(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What waiting costs: one learner, told of rewards in three ways."""
+    """What waiting costs one learner that gets rewards in three ways."""
 
     costs: tuple[Cost, ...]  # every total at once, pieces as they come, totals when their window has closed
     # How much of what waiting for totals costs is saved by using pieces, in percent, at most 100; None where

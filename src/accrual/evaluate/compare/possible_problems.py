@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.evaluate.compare.arm_differences import Means, Posterior, Signal, differ, means
 from accrual.logs.fitted import Arm, Sample
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 _NUMBERS = 1_000_000  # in the rows of one drawn problem, about
 _ROWS_LEAST, _ROWS_MOST = 20, 2000  # of an arm
@@ -117,7 +115,7 @@ def _pooled(rows: list[Floats], count: Floats) -> Floats:
     return np.array([rows[a][i - first[a]] for a, i in zip(arm, chosen, strict=True)])
 
 
-def _even(totals: Floats, weight: Floats, count: int) -> npt.NDArray[np.int64]:
+def _even(totals: Floats, weight: Floats, count: int) -> Ints:
     """Choose the rows that stand at `count` even ranks of their totals."""
     # Rounded, so that totals which only differ in their last bits (as a file keeps them) stay in order.
     order = np.argsort(np.round(totals / max(float(totals.max()), 1e-300), 7), kind="stable")

@@ -1,4 +1,4 @@
-"""Replay: what a policy would have earned, judged by a log that another way of choosing left.
+"""Judge what a policy would have earned, by a log whose arms were chosen in another way.
 
 A fixed policy is judged by weights alone (`accrual.evaluate.replay.fixed_shares`). For policies that learn,
 both methods walk through the log in order of time, and at each decision ask the policy what it would
@@ -44,7 +44,7 @@ _READ = {
     "weighting": "Policies that learn did so from all that the log had chosen, and were asked at every "
     "decision.",
     "doubly robust": "Policies that learn did so from all that the log had chosen, and were asked at every "
-    "decision. A model says what their choices would pay, and the log's own choices put it right.",
+    "decision. A model says what their choices would pay, and what the log's own choices paid corrects it.",
 }
 _ASTRAY = 6.0  # standard errors by which propensities may miss the arms' frequencies
 
@@ -314,7 +314,7 @@ def check_propensities(log: ReplayLog) -> None:
 
 
 def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -> tuple[Ints, Bools]:
-    """Walk through the log once: what the policy chooses at each decision, and which are accepted.
+    """Walk through the log once; return what the policy chooses at each decision, and which are accepted.
 
     Under rejection the policy learns from the decisions that are accepted, and from nothing else;
     otherwise it learns from every decision of the log. Neither uses decisions that were cut short.
@@ -326,7 +326,7 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
     dice = np.random.Generator(np.random.Philox(key=list(key)))
     least = float(log.chance[log.whole].min())
     spared = (log.whole & (dice.random(len(log.at)) * log.chance < least)).tolist()
-    first, age, value, kept = (part.tolist() for part in (log.first, log.age, log.value, log.whole))
+    first, age, value, whole_window = (part.tolist() for part in (log.first, log.age, log.value, log.whole))
     coming: list[tuple[float, int, int]] = []  # when, which piece, the ledger's id
     chosen = np.empty(len(log.at), np.int64)
     accepted = np.zeros(len(log.at), np.bool_)
@@ -336,10 +336,10 @@ def walk(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) -
             ledger.observe(id_, value[piece], age[piece])
         ledger.tick(now)
         (choice,) = ledger.choose(now, contexts=contexts[i])
-        agrees = choice == arm and (spared[i] if even else kept[i])
+        agrees = choice == arm and (spared[i] if even else whole_window[i])
         chosen[i], accepted[i] = choice, agrees
         # What a decision that was cut short paid in all is not known, so there is nothing to learn from it.
-        if agrees or (kept[i] and not even):
+        if agrees or (whole_window[i] and not even):
             id_ = ledger.decide(now, arm=arm, contexts=contexts[i])[0].id
             for piece in range(first[i], first[i + 1]):
                 heapq.heappush(coming, (now + age[piece], piece, id_))
@@ -362,7 +362,7 @@ def _play(log: ReplayLog, policy: Policy, method: Method, key: tuple[int, int]) 
 
 
 def _doubly_robust(log: ReplayLog, chosen: Ints) -> _Pass:
-    """Judge choices by what a model expects of them, put right by what the log's own paid."""
+    """Judge choices by what a model expects of them, corrected by what the log's own choices paid."""
     expected = log.expected[np.arange(len(chosen)), chosen]
     weight = np.where(log.arm == chosen, 1.0 / log.propensity, 0.0)
     mass = float(weight.sum())
@@ -391,7 +391,7 @@ def _enough(own_pass: _Pass, label: str, method: Method, log: ReplayLog) -> None
 
 
 def _line(label: str, method: str, log: ReplayLog, passes: list[_Pass], base: list[float]) -> ReplayLine:
-    """Make a line of passes and means that are the log's own first, then those of the resampled logs."""
+    """Make a line from passes and means: the log's own first, then those of the resampled logs."""
     own, other = np.array([one.value for one in passes]), np.array(base)
     first, wider = passes[0], t_factor(REPEATS - 1)
     return ReplayLine(

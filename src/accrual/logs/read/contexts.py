@@ -131,13 +131,15 @@ def _kind(log: Log, column: ContextColumn, found: ContextCounts, most: int) -> t
         return bool, f"yes or no{empty}"
     numeric = found.numbers == found.given and not found.padded
     if column.kind == "number" and found.numbers < found.given:
-        raise InputError(f"context {column.name!r} is told to be a number, and not all of its cells are")
+        raise InputError(
+            f"context {column.name!r} is given as a number, and not all of its cells are numbers"
+        )
     if column.kind == "number" or (numeric and column.kind != "levels"):
         return _range(log, column, found, empty)
     if found.different > LEVELS_MOST and found.different > found.given / _EACH:
         raise InputError(
             f"context {column.name!r} has {found.different:,} different values in {found.given:,} decisions: "
-            "an id says nothing of the next visitor; give a column that many decisions share"
+            "an id says nothing of the next decision; give a column whose values many decisions share"
         )
     levels = [
         row[0]

@@ -89,14 +89,14 @@ def _read_decisions(
         rows += f" WHERE {' AND '.join(cell.is_good for cell in cells.values())}"
     if tables.joined:
         # A cell that is missing in one of a decision's rows is missing.
-        kept = [
+        merged = [
             f"CASE WHEN count({name}) = count(*) THEN min({name}) END AS {name}, "
             f"min({name}) IS DISTINCT FROM max({name}) AS {name}_mixed"
             for name in names.values()
             if name != "id"
         ]
         rows = (
-            f"SELECT id, {', '.join(kept)}, bool_or(aware) AS aware, bool_or(NOT aware) AS naive "
+            f"SELECT id, {', '.join(merged)}, bool_or(aware) AS aware, bool_or(NOT aware) AS naive "
             f"FROM ({rows}) GROUP BY id"
         )
     else:
@@ -199,9 +199,11 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    facts.ages_without_unit = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
     if log.timestamps and reading.age_unit is None:
-        lengths = [name for name, here in (("ages", facts.ages_untold), ("windows", log.has_window)) if here]
+        lengths = [
+            name for name, here in (("ages", facts.ages_without_unit), ("windows", log.has_window)) if here
+        ]
         if lengths:
             log.notes.append(f"{' and '.join(lengths)} are taken as seconds")
     return facts
@@ -272,7 +274,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
     chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
-        # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
+        # A key need only distinguish the pieces of one decision, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")
         chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
     if zoned:
@@ -300,7 +302,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
 def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: OddityFacts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
-    if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
+    if log.counts.orphans:  # a piece without any id is a mistake, not an orphan
         cells.decision.expect_source(log)
         facts.alike = _alike(log, cells)
     if log.counts.orphans and reading.strict:
@@ -314,7 +316,7 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, fac
 
 
 def _alike(log: Log, cells: _Cells) -> int:
-    """Count the orphans whose id is a decision's but for spaces around it and capitals."""
+    """Count the orphans whose id differs from a decision's only by spaces around it or by capitals."""
     plain = "lower(trim(CAST({} AS VARCHAR)))"
     own = cells.decision.sql
     return int(

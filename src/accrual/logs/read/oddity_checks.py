@@ -24,16 +24,16 @@ _ORPHANS = 0.01  # of the pieces
 _IDENTICAL = 0.5  # of the pieces
 NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
 SHOWN = 5
-_VALUES_MOST = 1000  # different values of a column up to which each is looked at
-_ALL = 0.99  # of the decisions: what holds for as many is taken for a rule
+_VALUES_MOST = 1000  # different values of a column up to which each is checked
+_ALL = 0.99  # of the decisions: what holds for that many is taken for a rule
 _ONE = 0.98  # of the decisions, with one level
 _LEAKS = 0.95  # of the variance of what decisions paid
 _EXPECTED = 20.0  # decisions that should have paid, where none did
 _MISSES = 6.0  # standard errors by which propensities may miss, ...
 _FAR = 0.1  # ... and the share
-_UNLIKE = 0.25  # how much oftener a context may be missing for one arm than for the others
+_UNLIKE = 0.25  # how much more often a context may be missing for one arm than for the others
 _FEW = 20  # decisions about which nothing is said
-_STRAY = 0.05  # of the cells, that keep a column of numbers from being one
+_STRAY = 0.05  # of the cells, which may be no numbers in a column of numbers
 _SPARSE = 0.2  # of the whole numbers within a range: codes leave most of them out
 _EACH = 10  # decisions for each value, on average, below which it is no code
 _CODE = re.compile(r"(^|_)(id|code|type|zip|plz|category|class|segment|cluster|kind)s?$", re.IGNORECASE)
@@ -47,8 +47,8 @@ class OddityFacts:
     last_decision: float = 0.0
     last_piece: float = 0.0
     longest_age: float = 0.0
-    alike: int = 0  # orphans whose id is a decision's but for spaces around it or capitals
-    ages_untold: bool = False  # whether ages were read from a column whose unit was not told
+    alike: int = 0  # orphans whose id differs from a decision's only by spaces around it or by capitals
+    ages_without_unit: bool = False  # whether there is a column of ages for which no unit is given
 
 
 def oddities(log: Log, facts: OddityFacts) -> list[str]:
@@ -90,7 +90,7 @@ def _ages(log: Log, facts: OddityFacts) -> Iterator[str]:
     """Ask about ages that look like days: tiny as seconds, and within the log's length as days."""
     day = 86_400.0
     length = log.end - log.first
-    if facts.ages_untold and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:
+    if facts.ages_without_unit and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:
         yield (
             f"ages are read as seconds, and the longest is {facts.longest_age:.4g} in a log of "
             f"{show_length(length, True)}: if they are days say --age-unit d, if seconds --age-unit s"
@@ -245,7 +245,7 @@ def _of_the_arm(column: ContextColumn, cells: _Cells) -> Iterator[str]:
 
 
 def _missing(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[str]:
-    """Say for which arm a context is missing much oftener than for the others."""
+    """Say for which arm a context is missing much more often than for the others."""
     if cells.values[-1] is not None:
         return
     missing, made = cells.made[-1], cells.made.sum(axis=0)

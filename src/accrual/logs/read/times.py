@@ -16,8 +16,8 @@ from accrual.logs.tables import TICKS
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
 
-_SAMPLE = 10_000  # cells that are looked at
-_LEAST_DATES = 5  # different six-digit numbers that must all be dates before they are taken for some
+_SAMPLE = 10_000  # cells that are read to recognise a format
+_LEAST_DATES = 5  # different six-digit numbers that must all read as dates before the user is asked
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _EPOCH = (946_684_800, 4_102_444_800)  # seconds since 1970, from the year 2000 to 2100
@@ -133,10 +133,10 @@ class TimeColumn:
         cells = self._sample()
         numbers = [_number(cell) for cell in cells]
         if self._format:
-            self._by_format(self._format, "as told")
+            self._by_format(self._format, "as given")
             return
         if self._epoch:
-            self._by_epoch(self._epoch, "as told")
+            self._by_epoch(self._epoch, "as given")
             return
         self.timestamps = False
         if self._options.unit == "number" or not cells:
