@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from accrual.problems.contexts import Contexts as Contexts
     from accrual.problems.contexts import ContextualProblem as ContextualProblem
 
-    pass
-    pass
     from accrual.evaluate.compare import compare as compare
     from accrual.evaluate.compare import compare_by_context as compare_by_context
     from accrual.evaluate.replay import replay as replay
