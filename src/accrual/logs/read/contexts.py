@@ -131,9 +131,7 @@ def _kind(log: Log, column: ContextColumn, found: ContextCounts, most: int) -> t
         return bool, f"yes or no{empty}"
     numeric = found.numbers == found.given and not found.padded
     if column.kind == "number" and found.numbers < found.given:
-        raise InputError(
-            f"context {column.name!r} is given as a number, and not all of its cells are numbers"
-        )
+        raise InputError(f"context {column.name!r} is given as a number, and some of its cells are none")
     if column.kind == "number" or (numeric and column.kind != "levels"):
         return _range(log, column, found, empty)
     if found.different > LEVELS_MOST and found.different > found.given / _EACH:
