@@ -1,4 +1,7 @@
-"""From the tables of a log to its estimates: passes over the log, intervals, the window, the tail."""
+"""Turn the tables of a log into estimates: passes, means and shares with intervals, the window, the tail.
+
+`accrual.logs.fit` makes a fit of them. `estimate_tail` and `window_for` also serve users (docs/tails.md).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from accrual.logs.estimate.passes import (
     trace_curve,
 )
 from accrual.logs.estimate.sample import draw_samples, sample_size
+from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
 from accrual.logs.estimate.window import course_grid, cut_window, first_guess, recommend, watched
 
 __all__ = [
@@ -28,18 +32,22 @@ __all__ = [
     "FineGrid",
     "GroupEstimate",
     "PaidDecisions",
+    "Tail",
     "arm_mean",
     "complete",
     "count_closed",
     "course_grid",
     "cut_window",
     "draw_samples",
+    "estimate_tail",
     "final_pass",
     "first_guess",
     "longest_followed",
+    "payments",
     "recommend",
     "sample_size",
     "score_pass",
     "trace_curve",
     "watched",
+    "window_for",
 ]

@@ -1,4 +1,8 @@
-"""From files, folders, frames and databases to the validated tables of a log."""
+"""Read files, folders, frames and databases into the validated tables of a log.
+
+Sources are opened (`sources`, `databases`), their columns and times are found or guessed (`columns`, `times`,
+`contexts`), and their rows are loaded and checked (`reading`, `load`, `oddity_checks`).
+"""
 
 from __future__ import annotations
 
