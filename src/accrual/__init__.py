@@ -19,13 +19,10 @@ if TYPE_CHECKING:
     from accrual.engine.result import Result as Result
     from accrual.engine.simulate import log_rounds as log_rounds
     from accrual.engine.simulate import simulate as simulate
-    from accrual.problems.contexts import Contexts as Contexts
-    from accrual.problems.contexts import ContextualProblem as ContextualProblem
-
     from accrual.evaluate.compare import compare as compare
     from accrual.evaluate.compare import compare_by_context as compare_by_context
-    from accrual.evaluate.replay import replay as replay
     from accrual.evaluate.plan import plan as plan
+    from accrual.evaluate.replay import replay as replay
     from accrual.live.bandit import Bandit as Bandit
     from accrual.live.watch import Guardrail as Guardrail
     from accrual.logs.fit import fit as fit
@@ -37,6 +34,8 @@ if TYPE_CHECKING:
     from accrual.policies.clusters import Cluster as Cluster
     from accrual.policies.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
     from accrual.policies.clusters import find_clusters as find_clusters
+    from accrual.problems.contexts import Contexts as Contexts
+    from accrual.problems.contexts import ContextualProblem as ContextualProblem
     from accrual.problems.laws import BernoulliLaw as BernoulliLaw
     from accrual.problems.laws import BetaLaw as BetaLaw
     from accrual.problems.laws import EmpiricalLaw as EmpiricalLaw
