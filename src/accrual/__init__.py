@@ -12,6 +12,7 @@ from accrual.core.version import VERSION
 
 __version__ = VERSION
 
+# Type checkers read these imports; Python reads the table below. A test compares the two.
 if TYPE_CHECKING:
     from accrual import bounds as bounds
     from accrual.core.errors import InputError as InputError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from accrual.policies.clusters import Cluster as Cluster
     from accrual.policies.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
     from accrual.policies.clusters import find_clusters as find_clusters
+    from accrual.problems import spreads as spread
     from accrual.problems.contexts import Contexts as Contexts
     from accrual.problems.contexts import ContextualProblem as ContextualProblem
     from accrual.problems.laws import BernoulliLaw as BernoulliLaw
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from accrual.problems.laws import UniformLaw as UniformLaw
     from accrual.problems.problem import ChangingProblem as ChangingProblem
     from accrual.problems.problem import Problem as Problem
+    from accrual.studies import gallery as gallery
+    from accrual.studies import paper as paper
 
 _WHERE = {
     "Contexts": "accrual.problems.contexts",
@@ -80,7 +84,7 @@ _WHERE = {
 }
 _MODULES = {
     "bounds": "accrual.bounds",
-    "gallery": "accrual.studies.gallery.gallery",
+    "gallery": "accrual.studies.gallery",
     "paper": "accrual.studies.paper",
     "spread": "accrual.problems.spreads",
 }

@@ -40,18 +40,16 @@ from accrual.store.events import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
 from accrual.testing.acceptance import CASES, JAZZ, ROCK, Append, Case, decide
 
-# The part of the suite for stores that is about bandits: made, found, changed and erased.
-
 
 def event_tuples(events: Events) -> list[Any]:
-    """Return events as tuples, without the propensities, which few tests are about."""
+    """Return events as tuples, without the propensities, which few tests check."""
     columns = events._asdict()
     columns.pop("propensity")
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 class BanditsOfStoreSuite:
-    """What any store must do with bandits; a part of `StoreSuite`, which has the store."""
+    """The part of `StoreSuite` about bandits: how they are made, found, changed and erased."""
 
     def test_bandits_are_found_by_name(self, store: Store) -> None:
         """With their configuration, in the order in which they were made."""
@@ -145,15 +143,15 @@ class BanditsOfStoreSuite:
 
 
 class StoreSuite(BanditsOfStoreSuite, ABC):
-    """What any store must do, whatever it keeps things in."""
+    """What any store must do, wherever it keeps its data."""
 
     durable = True  # whether what was stored is there when the store is opened again
 
     @abstractmethod
     def open_store(self, place: Path) -> Store:
-        """The store at `place`, an empty folder when a test begins.
+        """Open the store at `place`, which is an empty folder when a test begins.
 
-        The same place again must be the same store, opened again.
+        Opening the same place again must give the same store.
         """
 
     @pytest.fixture
@@ -475,7 +473,7 @@ def _rounds(store: Store) -> int:
 
 
 def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
-    """A bandit with a clock, and decisions for `arms` at time `at`."""
+    """Make a bandit with a clock, and decisions for `arms` at time `at`."""
     bandit = store.create("plays", {}, [JAZZ, ROCK], rounds=False, now=0.0).number
     if arms:
         store.append(bandit, [decide(*arms)], now=at)
@@ -483,7 +481,7 @@ def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
 
 
 def _random(dice: random.Random, now: float) -> StoreRequest:
-    """Something that may or may not be stored."""
+    """Make a request that the store may accept or refuse."""
     decision, key = dice.randrange(40), dice.choice([None, "a", "b", "c"])
     kind = dice.random()
     if kind < 0.2:
