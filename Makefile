@@ -19,7 +19,7 @@ paper-kills: venv
 
 # Nodes of a Ray cluster are killed twenty times, then its head; the run must write the same bytes as without Ray.
 ray-kills: venv
-	$(BIN)/pytest -m slow tests/runs/test_on_ray.py tests/logs/test_fit_parts.py
+	$(BIN)/pytest -m slow tests/runs/test_on_ray.py
 	$(BIN)/python benchmarks/ray_kills.py
 
 # How the cost of a round grows with arms, window, groups, horizon and runs.

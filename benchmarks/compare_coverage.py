@@ -16,7 +16,7 @@ import pandas as pd
 import accrual as ac
 from accrual.evaluate.compare import setup as comparison_setup
 from accrual.evaluate.compare.arm_differences import Means, Posterior, differ
-from accrual.evaluate.compare.result import Play, interval
+from accrual.evaluate.compare.comparison import Play, interval
 from accrual.evaluate.replay.fixed_shares import fixed, judge
 from accrual.evaluate.replay.log import ReplayLog
 from accrual.logs.fitted import Fitted

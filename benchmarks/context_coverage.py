@@ -24,7 +24,7 @@ from accrual.core.interval import mean_interval
 from accrual.core.reward_model import Observed, Way, cross_fit, scores
 from accrual.live.bandit import Bandit
 from accrual.live.ledger import Ledger
-from accrual.logs.completed import PaidDecisions, complete
+from accrual.logs.estimate import PaidDecisions, complete
 from accrual.policies.age_lin.policy import AgeLinTS
 from accrual.policies.floor import Limits
 

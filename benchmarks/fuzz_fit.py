@@ -21,7 +21,7 @@ importlib.import_module("accrual.logs.estimate.intervals")  # first: what is com
 with atheris.instrument_imports(include=["accrual.fit"]):
     from accrual.core.errors import InputError
     from accrual.logs.fit import fit_log
-    from accrual.logs.fitted import load
+    from accrual.logs.fitted import Fitted
     from accrual.logs.log import open_log
 
 FOLDER = Path(tempfile.mkdtemp(prefix="accrual-fuzz-"))
@@ -91,7 +91,7 @@ def one(raw: bytes) -> None:
         (FOLDER / "y.json").write_bytes(broken(data, JSON))
     try:
         if way == 4:
-            load(FOLDER / "y.json").to_problem(window=4, groups=2)
+            Fitted.load(FOLDER / "y.json").to_problem(window=4, groups=2)
         else:
             window = data.PickValueInList([None, 2, "3d", 1e9, 1e-9])
             with open_log(
@@ -99,7 +99,7 @@ def one(raw: bytes) -> None:
                 strict=data.ConsumeBool(), allow_negative=data.ConsumeBool(), memory="300MB",
             ) as log:  # fmt: skip
                 fit_log(log, window).save(FOLDER / "z.json")
-            load(FOLDER / "z.json")
+            Fitted.load(FOLDER / "z.json")
         tally["fitted"] += 1
     except InputError:
         tally["refused"] += 1

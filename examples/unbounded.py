@@ -18,7 +18,7 @@ import numpy.typing as npt
 import accrual as ac
 from accrual.bounds import truncation_loss
 from accrual.live.ledger import Ledger
-from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
+from accrual.logs.estimate import Tail, estimate_tail, payments, window_for
 from accrual.problems.spreads import Continuous
 
 WORTH = np.array([0.30, 0.33, 0.40])  # the chance that a decision pays, sooner or later

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from accrual.engine.result import Result as Result
     from accrual.engine.simulate import log_rounds as log_rounds
     from accrual.engine.simulate import simulate as simulate
-    from accrual.evaluate.evaluate import compare as compare
-    from accrual.evaluate.evaluate import compare_by_context as compare_by_context
-    from accrual.evaluate.evaluate import replay as replay
+    from accrual.evaluate.compare import compare as compare
+    from accrual.evaluate.compare import compare_by_context as compare_by_context
     from accrual.evaluate.plan import plan as plan
+    from accrual.evaluate.replay import replay as replay
     from accrual.live.bandit import Bandit as Bandit
     from accrual.live.watch import Guardrail as Guardrail
     from accrual.logs.fit import fit as fit
@@ -71,15 +71,15 @@ _WHERE = {
     "Result": "accrual.engine.result",
     "ScaledLaw": "accrual.problems.laws",
     "UniformLaw": "accrual.problems.laws",
-    "compare": "accrual.evaluate.evaluate",
-    "compare_by_context": "accrual.evaluate.evaluate",
+    "compare": "accrual.evaluate.compare",
+    "compare_by_context": "accrual.evaluate.compare",
     "find_clusters": "accrual.policies.clusters",
     "fit": "accrual.logs.fit",
     "fit_log": "accrual.logs.fit",
     "log_rounds": "accrual.engine.simulate",
     "open_log": "accrual.logs.log",
     "plan": "accrual.evaluate.plan",
-    "replay": "accrual.evaluate.evaluate",
+    "replay": "accrual.evaluate.replay",
     "simulate": "accrual.engine.simulate",
 }
 _MODULES = {

@@ -34,7 +34,7 @@ def test_fit_says_whether_the_best_arm_depends_on_the_context(cli, log):
     assert (code, errors) == (0, "")
     said = " ".join(said.split())
     assert "Does the best arm depend on the context: yes" in said
-    assert "As told, every arm had the same chance at each decision." in said
+    assert "As given, every arm had the same chance at each decision." in said
 
 
 @pytest.mark.parametrize(

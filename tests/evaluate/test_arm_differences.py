@@ -12,8 +12,8 @@ from scipy.stats import f_oneway
 import accrual as ac
 from accrual.evaluate.compare import setup as comparison_setup
 from accrual.evaluate.compare.arm_differences import Means, Posterior, differ
+from accrual.evaluate.compare.comparison import make_comparison
 from accrual.evaluate.compare.possible_problems import PossibleProblems
-from accrual.evaluate.compare.result import make_comparison
 
 LAWS = {
     "log-normal": lambda dice, n: dice.lognormal(0.0, 1.2, n),

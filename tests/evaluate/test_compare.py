@@ -19,8 +19,7 @@ from accrual.core.interval import Interval
 from accrual.core.jit.compiler import njit
 from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
-from accrual.evaluate.compare import result as comparison_result
-from accrual.evaluate.compare import result as comparison_text
+from accrual.evaluate.compare import comparison as comparison_result
 from accrual.evaluate.compare import setup as comparison_setup
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
@@ -258,7 +257,7 @@ def test_a_range_of_losses_is_not_called_95_percent():
     headline = next(line for line in said if "loses least" in line)
     assert "(range " in headline
     assert "95 %" not in headline
-    assert said[said.index(headline) + 1] == comparison_text.RANGES
+    assert said[said.index(headline) + 1] == comparison_result.RANGES
 
 
 def test_names_and_policies_that_do_not_fit():

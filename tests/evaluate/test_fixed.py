@@ -12,8 +12,8 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.evaluate.intervals import ratio_interval, within
 from accrual.evaluate.replay.fixed_shares import Fixed, fixed, judge
+from accrual.evaluate.replay.judging import judge_all, walk
 from accrual.evaluate.replay.log import ReplayLog, from_log
-from accrual.evaluate.replay.replay import judge_all, walk
 
 ARMS = ("a", "b", "c")
 

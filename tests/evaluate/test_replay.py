@@ -15,8 +15,8 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.features import Features
 from accrual.core.jit.compiler import njit
+from accrual.evaluate.replay.judging import LEAST, judge_all, walk
 from accrual.evaluate.replay.log import ReplayLog, from_log
-from accrual.evaluate.replay.replay import LEAST, judge_all, walk
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
 from accrual.logs.log import open_log
@@ -287,7 +287,7 @@ def test_a_plain_policy_is_judged_doubly_robust_with_contexts():
     """Of all three arms the log says what they pay; 2,000 decisions have a standard error near 0.02."""
     log = made(2000, seed=5)
     stored = np.random.default_rng(5).integers(0, 2, (2000, 1)).astype(np.float64)
-    log = replace(log, features=Features({"new": bool}), stored=stored)
+    log = replace(log, features=Features({"new": bool}), contexts=stored)
     line = judge_all(log, {"AgeIMED": ac.AgeIMED()}, "doubly robust")[1]
     chosen, _ = walk(log, ac.AgeIMED(), "doubly robust", (0, 0))
     assert line.reward.value == pytest.approx(float(MEANS[chosen].mean()), abs=0.08)

@@ -12,8 +12,8 @@ from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.evaluate.compare.by_context import check_model
 from accrual.evaluate.replay.fixed_shares import fixed, judge
+from accrual.evaluate.replay.judging import judge_all
 from accrual.evaluate.replay.log import ReplayLog
-from accrual.evaluate.replay.replay import judge_all
 
 WINDOW = 50.0
 FEATURES = Features({"new": bool, "country": ["de", "us"]})
@@ -33,7 +33,7 @@ def made(n: int, seed: int, means: np.ndarray = MEANS) -> ReplayLog:
         ("a", "b"), np.ones(2), WINDOW, 50, 1e9, arm, np.arange(float(n)),
         np.where(arm == 1, second, 1 - second), np.full(n, WINDOW), np.concatenate([[0], np.cumsum(pays)]),
         age[pays], np.ones(int(pays.sum())), groups=5,
-        features=FEATURES, stored=np.stack([new, country], axis=1).astype(np.float64),
+        features=FEATURES, contexts=np.stack([new, country], axis=1).astype(np.float64),
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_a_model_by_context_makes_doubly_robust_sharper_and_stays_right():
         policy = fixed("always b", log.arms)
         assert policy is not None
         ours = {one.method: one for one in judge(log, policy)}["doubly robust"]
-        blind = {one.method: one for one in judge(replace(log, features=None, stored=None), policy)}
+        blind = {one.method: one for one in judge(replace(log, features=None, contexts=None), policy)}
         held += ours.reward.low <= truth <= ours.reward.high
         sharper += ours.reward.high - ours.reward.low < (
             blind["doubly robust"].reward.high - blind["doubly robust"].reward.low
@@ -55,7 +55,7 @@ def test_a_model_by_context_makes_doubly_robust_sharper_and_stays_right():
 
 
 def test_a_policy_by_contexts_needs_them():
-    log = replace(made(300, 1), features=None, stored=None)
+    log = replace(made(300, 1), features=None, contexts=None)
     with pytest.raises(InputError, match="say which columns they are"):
         judge_all(log, {"LinTS": ac.LinTS()})
 
@@ -87,12 +87,12 @@ def test_a_comparison_by_context_finds_that_contexts_pay():
     import pandas as pd
 
     log = made(3000, 4)
-    assert log.stored is not None
+    assert log.contexts is not None
     decisions = pd.DataFrame(
         {
             "id": np.arange(3000), "arm": np.array(log.arms)[log.arm], "at": log.at,
-            "propensity": log.propensity, "new": log.stored[:, 0] == 1.0,
-            "country": np.array(["de", "us"])[log.stored[:, 1].astype(int)],
+            "propensity": log.propensity, "new": log.contexts[:, 0] == 1.0,
+            "country": np.array(["de", "us"])[log.contexts[:, 1].astype(int)],
         }
     )  # fmt: skip
     paid = np.repeat(np.arange(3000), np.diff(log.first))

@@ -74,17 +74,17 @@ def truth(law: str, spreads: tuple[str, ...]) -> Floats:
 
 def sums_of(log: Draw) -> Sums:
     """Return the sums that the fit computes from a log."""
-    sums = Sums(GROUPS, CAPS, len(log.arm))
+    sums = Sums(GROUPS, len(CAPS))
     sums.add(log.pay, log.done, log.arm)
     return sums
 
 
 def means_of(log: Draw) -> dict[int, Interval]:
     """Return the fit's mean and interval of each arm that has two closed decisions."""
-    weights = WeightSums(GROUPS, CAPS, len(log.arm))
+    weights = WeightSums(GROUPS, len(CAPS))
     weights.add(log.pay, log.done, log.arm, np.ones(len(log.arm)))
     found = weights.estimate()
-    powers = ScorePowers(found, CAPS, len(log.arm))
+    powers = ScorePowers(found, CAPS)
     powers.add(log.pay, log.done, log.arm, np.ones(len(log.arm)))
     return {
         a: arm_mean(float(found.mean[a].sum()), powers.of(a), np.inf, signed=False, plain=False)
@@ -192,10 +192,10 @@ def totals(name: str, size: int, repetitions: int) -> tuple[float, float]:
     for row in pay:
         if not row.any():
             continue
-        weights = WeightSums(1, [row.max()], size)
+        weights = WeightSums(1, 1)
         weights.add(row[:, None], done, one, weight)
         means = weights.estimate()
-        powers = ScorePowers(means, [row.max()], size)
+        powers = ScorePowers(means, [row.max()])
         powers.add(row[:, None], done, one, weight)
         interval = arm_mean(float(means.mean[0, 0]), powers.of(0), cap, signed=False, plain=True)
         hits.append(interval.low <= true <= interval.high)

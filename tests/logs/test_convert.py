@@ -9,7 +9,7 @@ import pytest
 
 import accrual as ac
 from accrual.cli.app import run
-from accrual.logs.convert import AmountRanges, convert, read, tables
+from accrual.logs.convert import AmountRanges, read_sessions, session_log, transaction_log
 from accrual.logs.fit import fit_log
 from accrual.logs.log import open_log
 from accrual.studies.paper import music_sessions, spotify
@@ -39,7 +39,7 @@ def decided(decisions) -> dict[str, str]:
 
 def test_first_purchases_decide_and_later_ones_pay(sales):
     """By hand. The first purchase of a is two rows of the same moment, 55 together."""
-    decisions, pieces, notes = convert(sales, AmountRanges.parse("amount=10,50"))
+    decisions, pieces, notes = transaction_log(sales, AmountRanges.parse("amount=10,50"))
     assert decided(decisions) == {"b": "amount below 10", "a": "amount from 50", "c": "amount 10 to 50"}
     assert decisions["id"].to_pylist() == ["b", "a", "c"]  # in order of time
     assert [(row["decision"], row["value"], row["at"].day) for row in pieces.to_pylist()] == [
@@ -50,17 +50,17 @@ def test_first_purchases_decide_and_later_ones_pay(sales):
 
 
 def test_any_column_is_an_arm(sales):
-    assert decided(convert(sales, "country")[0]) == {"b": "FR", "a": "DE", "c": "FR"}
+    assert decided(transaction_log(sales, "country")[0]) == {"b": "FR", "a": "DE", "c": "FR"}
 
 
 def test_columns_may_be_told(sales):
-    decisions, _, _ = convert(sales, "country", {"amount": "amount", "customer": "country"})
+    decisions, _, _ = transaction_log(sales, "country", {"amount": "amount", "customer": "country"})
     assert decided(decisions) == {"FR": "FR", "DE": "DE"}
 
 
 def test_a_bound_belongs_to_the_range_above_it():
     frame = pd.DataFrame({"customer": ["a", "b", "a"], "time": [0, 0, 1], "amount": [10.0, 9.99, 1.0]})
-    assert decided(convert(frame, AmountRanges.parse("amount=10"))[0]) == {
+    assert decided(transaction_log(frame, AmountRanges.parse("amount=10"))[0]) == {
         "a": "amount from 10",
         "b": "amount below 10",
     }
@@ -166,7 +166,7 @@ def test_the_log_of_sessions_is_the_spotify_setting(tmp_path, capsys):
 
 def test_quarters_are_pieces_by_hand():
     levels = {"x": np.array([[2, -1] + [-1] * 18], np.int8), "y": np.array([[0, 3] + [-1] * 18] * 2, np.int8)}
-    decisions, pieces, end = tables(levels)
+    decisions, pieces, end = session_log(levels)
     assert decisions["arm"].to_pylist() == ["x", "y", "y"]
     found = [(row["decision"], row["age"]) for row in pieces.to_pylist()]
     assert found == [(0, 0), (0, 1), (1, 4), (1, 5), (1, 6), (2, 4), (2, 5), (2, 6)]
@@ -175,7 +175,7 @@ def test_quarters_are_pieces_by_hand():
 
 def test_a_folder_without_tables(tmp_path):
     with pytest.raises(ac.InputError, match="holds no"):
-        read(tmp_path)
+        read_sessions(tmp_path)
 
 
 def test_files_are_parquet(sales, tmp_path):

@@ -20,11 +20,12 @@ from accrual.core.errors import InputError
 from accrual.core.interval import ScoreSums, mean_interval, score_interval
 from accrual.logs.estimate.arm_means import ScorePowers, WeightSums
 from accrual.logs.estimate.grids import CoarseGrid, EvenGrid, FineGrid
-from accrual.logs.estimate.intervals import ExactScale, GroupEstimate, Sums
-from accrual.logs.estimate.passes import Totals, trace_curve
+from accrual.logs.estimate.intervals import GroupEstimate, Sums
+from accrual.logs.estimate.passes import trace_curve
+from accrual.logs.estimate.sample import ClosedTotals
 from accrual.logs.estimate.window import Steps, recommended_groups
 from accrual.logs.fit import fit_log
-from accrual.logs.fitted import load
+from accrual.logs.fitted import Fitted
 from accrual.logs.log import open_log
 from accrual.policies.catalog import parse
 
@@ -83,7 +84,7 @@ def test_open_decisions_count_in_the_groups_they_have_completed():
 
 
 def test_the_variance_of_a_mean_by_hand():
-    a = Sums(2, [1000.0], 1000)
+    a = Sums(2, 1)
     a.add(
         np.array([[4.0, 2], [2, 0], [0, 1], [1, 9]]), np.array([2, 2, 2, 1]), np.zeros(4, int)
     )  # the 9 is not complete
@@ -99,7 +100,7 @@ def test_the_variance_of_a_mean_by_hand():
 def test_without_open_decisions_it_is_the_t_interval_of_the_totals(size, groups, seed):
     dice = np.random.default_rng(seed)
     pay = 100 + dice.random((size, groups))  # far from 0, where the interval is as good as normal
-    sums = Sums(groups, [1000.0], 1000)
+    sums = Sums(groups, 1)
     sums.add(pay, np.full(size, groups), np.zeros(size, int))
     estimate = GroupEstimate(sums.of(0))
     totals = pay.sum(axis=1)
@@ -128,9 +129,9 @@ def test_scores_have_the_variance_of_the_groups():
     # The squares of the scores are the variance that the covariance of the group means gives, open or not.
     log = draw(np.random.default_rng(5), 400, "leaving", CASES["differing"])
     sums, ones = sums_of(log), np.ones(400)
-    weights = WeightSums(GROUPS, [1.0, 1.5], 400)
+    weights = WeightSums(GROUPS, 2)
     weights.add(log.pay, log.done, log.arm, ones)
-    powers = ScorePowers(weights.estimate(), [1.0, 1.5], 400)
+    powers = ScorePowers(weights.estimate(), [1.0, 1.5])
     powers.add(log.pay, log.done, log.arm, ones)
     for a in range(2):
         variance = GroupEstimate(sums.of(a)).variance(np.ones((1, GROUPS)))[0]
@@ -275,7 +276,7 @@ def test_the_tests_have_power():
 
 
 def test_a_group_without_pay_has_an_upper_end():
-    sums = Sums(2, [1000.0], 1000)
+    sums = Sums(2, 1)
     sums.add(np.array([[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 10), np.full(20, 2), np.zeros(20, int))
     share, low, high = GroupEstimate(sums.of(0)).shares()
     assert share.tolist() == low.tolist() == [1.0, 0.0] or low[0] < 1.0
@@ -326,7 +327,7 @@ def test_groups_follow_the_shape_and_the_data():
     log = draw(np.random.default_rng(1), 5000, "uniform", CASES["even"])
     decisions, pieces, end = frames(log)
     with open_log(decisions, pieces, end=end) as opened:
-        fine = trace_curve(opened, FineGrid(40.0), ExactScale.of(10.0, 100_000).first, 2)
+        fine = trace_curve(opened, FineGrid(40.0))
     no_steps = Steps(0, 0.0, 40.0)
     assert recommended_groups(fine, 40.0, 3500, no_steps) > recommended_groups(fine, 40.0, 14, no_steps)
     assert recommended_groups(fine, 40.0, 4, no_steps) == 2
@@ -424,7 +425,7 @@ def test_a_sample_does_not_depend_on_the_order_of_rows():
 
 
 def test_totals_are_thinned_evenly():
-    totals = Totals(2, 10)
+    totals = ClosedTotals(2, 10)
     totals._most = 5000
     dice = np.random.default_rng(0)
     shuffled = dice.permutation(20_000).astype(np.uint64)
@@ -441,7 +442,7 @@ def test_totals_are_thinned_evenly():
 
 def test_problem_json_reads_back(example, tmp_path):
     example.save(tmp_path / "problem.json")
-    again: Any = load(tmp_path / "problem.json")
+    again: Any = Fitted.load(tmp_path / "problem.json")
     again.save(tmp_path / "again.json")
     assert (tmp_path / "problem.json").read_text() == (tmp_path / "again.json").read_text()
     assert again.window == example.window
@@ -482,7 +483,7 @@ def test_a_broken_problem_json_is_refused(name, example, tmp_path):
     change(data)
     (tmp_path / "problem.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=message):
-        load(tmp_path / "problem.json")
+        Fitted.load(tmp_path / "problem.json")
 
 
 @pytest.mark.parametrize(
@@ -491,7 +492,7 @@ def test_a_broken_problem_json_is_refused(name, example, tmp_path):
 def test_what_is_no_problem_json_is_refused(text, tmp_path):
     (tmp_path / "problem.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError):
-        load(tmp_path / "problem.json")
+        Fitted.load(tmp_path / "problem.json")
 
 
 # --- the command ------------------------------------------------------------------------------
@@ -505,7 +506,7 @@ def test_the_command_prints_and_writes(capsys, tmp_path):
     assert "120 decisions and 357 pieces from 2024-09-02 08:00:00+00:00" in printed
     assert "columns guessed from their names: id = id, arm = arm, at = shown_at" in printed
     assert "Do arms differ in speed? yes" in printed
-    assert load(out).groups == 8
+    assert Fitted.load(out).groups == 8
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -81,7 +81,7 @@ def test_useless_contexts_are_no_sign():
     assert value(found).low <= 0.0
     assert worth(found).winners == ()
     assert "no sign of it" in found.summary()
-    assert "As told, every arm had the same chance" in found.summary()
+    assert "As given, every arm had the same chance" in found.summary()
 
 
 def test_without_propensities_it_says_what_is_assumed_or_refuses():
@@ -112,10 +112,10 @@ def test_an_arm_that_some_never_see_is_not_judged():
     ("context", "words"),
     [
         (["user"], "is it an id? say user:number if it is a quantity"),
-        (["user:levels"], "an id says nothing of the next visitor"),
+        (["user:levels"], "an id says nothing of the next decision"),
         (["arm"], "column 'arm' is arm, so it cannot be a context as well"),
         (["nation"], "no column 'nation'"),
-        (["country:number"], "is told to be a number, and not all of its cells are"),
+        (["country:number"], "is given as a number, and some of its cells are none"),
         (["when"], "of a time, give the hour"),
         (["same"], "has fewer than two values"),
         ("country", "must be a list of columns"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from accrual.cli.log import LogOptions, with_log
+from accrual.cli.log_options import LogOptions, with_log
 from accrual.cli.options import Device, Runs, Seed, count, expanded, with_executor
 from accrual.cli.output import say, show_table, writable
 from accrual.core.errors import InputError, need
@@ -93,7 +93,7 @@ def compare(
     if source.context:
         if rate is not None or all_arms or executor != Local():
             raise InputError(
-                "with --context the visitors come at the log's own pace, one run after the other: leave out "
+                "with --context decisions are made at the log's own pace, one run after the other: leave out "
                 "--rate, --all-arms, --jobs, --engine and --address"
             )
         _by_context(source, extent, policy or (), seed, figures)
@@ -135,8 +135,8 @@ def _write(figures: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _by_context(
     source: LogOptions, extent: CompareExtent, policies: Sequence[str], seed: int, figures: Path
 ) -> None:
-    """Compare on the visitors of a log, print, and write the figures."""
-    from accrual.evaluate.evaluate import compare_by_context
+    """Compare by context, print what was found, and write the figures."""
+    from accrual.evaluate.compare import compare_by_context
 
     if source.log.suffix == ".json" or extent.device != "cpu":
         raise InputError("contexts are compared on the log itself, on the CPU")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accrual.cli.log import TIMES, Columns, told
+from accrual.cli.log_options import TIMES, Columns, column_roles
 from accrual.cli.options import expanded
 from accrual.cli.output import writable
 from accrual.core.errors import InputError, unknown
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _KINDS = ("transactions", "sessions")
 
 
-def _told(time_format: str | None, time_unit: str | None, timezone: str | None) -> TimeOptions:
+def _time_options(time_format: str | None, time_unit: str | None, timezone: str | None) -> TimeOptions:
     from accrual.logs.read import TimeOptions
 
     return TimeOptions(time_format, time_unit, timezone)
 
 
 def _with_times(command: Callable[..., Any]) -> Callable[..., Any]:
-    return expanded(command, "times", TIMES, _told)
+    return expanded(command, "times", TIMES, _time_options)
 
 
 @_with_times
@@ -45,30 +45,29 @@ def convert(
     column: Columns = None,
 ) -> None:
     """Make a log of transactions or of sessions."""
-    from accrual.logs import convert
-    from accrual.logs import convert as files
+    from accrual.logs import convert as tables
 
     if kind not in _KINDS:
         raise unknown("kind of table", kind, _KINDS)
-    for name in (files.DECISIONS, files.PIECES):
+    for name in (tables.DECISIONS, tables.PIECES):
         writable(out / name, (".parquet",), new_folder=True)
-    again = f"accrual fit {out / files.DECISIONS} {out / files.PIECES} -o problem.json"
+    again = f"accrual fit {out / tables.DECISIONS} {out / tables.PIECES} -o problem.json"
     if kind == "sessions":
         if cut is not None or column or any((times.format, times.unit, times.zone)):
             raise InputError(
                 "sessions have columns of their own: --cut and --column are for transactions, and so is "
                 "how times are written"
             )
-        by_arm = convert.read(table, arm or "context_type")
-        decisions, pieces, end = convert.tables(by_arm)
+        by_arm = tables.read_sessions(table, arm or "context_type")
+        decisions, pieces, end = tables.session_log(by_arm)
         notes = ["sessions take turns, arm by arm, one a round; a quarter of a song is a round"]
-        again += f" --window {convert.ROUNDS} --groups {convert.SONGS} --end {end}"
+        again += f" --window {tables.ROUNDS} --groups {tables.SONGS} --end {end}"
     else:
         if (arm is None) == (cut is None):
             raise InputError("transactions need an arm: either --arm COLUMN or --cut COLUMN=NUMBERS")
-        chosen = convert.AmountRanges.parse(cut) if cut is not None else str(arm)
-        decisions, pieces, notes = convert.convert(table, chosen, told(column), times)
-    files.write(out, decisions, pieces)
+        chosen = tables.AmountRanges.parse(cut) if cut is not None else str(arm)
+        decisions, pieces, notes = tables.transaction_log(table, chosen, column_roles(column), times)
+    tables.write(out, decisions, pieces)
     for note in notes:
         typer.echo(note)
     typer.echo(f"{len(decisions):,} decisions and {len(pieces):,} pieces: {out}")

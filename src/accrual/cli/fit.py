@@ -9,25 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accrual.cli.log import BAD_ROWS_FILE, LogOptions, with_log
-from accrual.cli.options import Plot, with_executor
+from accrual.cli.log_options import BAD_ROWS_FILE, LogOptions, with_log
+from accrual.cli.options import Plot
 from accrual.cli.output import PICTURES, line_width, say, show_table, writable
 from accrual.core.errors import InputError, need
 from accrual.core.number_text import figure
 
 if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted, Shares
-    from accrual.runs.runner import Executor
 
 _ARMS_MOST = 5  # columns of the spread's table
 _WIDEST = 100  # characters in a line of the spread's table
 
 
 @with_log
-@with_executor
 def fit(
     source: LogOptions,
-    executor: Executor,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="PATH", help="Write what was found here (.json).")
     ] = None,
@@ -48,7 +45,7 @@ def fit(
     if plot is not None:
         writable(plot, PICTURES)
         need("matplotlib", "plot")
-    with _waiting("reading the log and fitting"), source.opened(executor) as log:
+    with _waiting("reading the log and fitting"), source.opened() as log:
         fitted = source.fit(log)
     if prior is not None:  # first of all, for it may be refused
         _write_prior(fitted, prior)
@@ -92,13 +89,13 @@ def _waiting(what: str) -> AbstractContextManager[object]:
 
 def show(fitted: Fitted, arms: int) -> None:
     """Print what a fit found: the conclusions, then the tables."""
-    from accrual.logs import fitted as summary
+    from accrual.logs.fitted import conclusions, grounds, top_lines
 
-    for line in (*summary.top_lines(fitted), *summary.conclusions(fitted), ""):
+    for line in (*top_lines(fitted), *conclusions(fitted), ""):
         say(line)
     _show_arms(fitted, arms)
     _show_spread(fitted)
-    for line in summary.grounds(fitted):
+    for line in grounds(fitted):
         say(line)
 
 

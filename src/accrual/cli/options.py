@@ -65,12 +65,12 @@ _EXTENT = {"horizon": (Horizon, 100_000), "runs": (Runs, 100), "device": (Device
 
 
 def with_extent(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --horizon, --runs and --device in place of its parameter ``extent: Extent``."""
+    """Add --horizon, --runs and --device to a command, in place of its parameter ``extent: Extent``."""
     return expanded(command, "extent", _EXTENT, Extent)
 
 
 def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say where its cells are computed.
+    """Add to a command the options that say where its cells are computed.
 
     The command declares a parameter ``executor: Executor``, in whose place the command line
     takes --jobs, --engine and --address.
@@ -81,10 +81,10 @@ def with_executor(command: Callable[..., Any]) -> Callable[..., Any]:
 def expanded(
     command: Callable[..., Any], name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Give `command` with several options, each (annotation, default), in place of its parameter `name`.
+    """Return `command` with several options, each (annotation, default), in place of its parameter `name`.
 
-    What it gets for that parameter is what `make` makes of them. An argument without a default has
-    ``...`` for one.
+    The command gets for that parameter what `make` makes of the options. An argument without a default
+    has ``...`` in its place.
     """
 
     @functools.wraps(command)

@@ -1,4 +1,4 @@
-"""Print tables and sentences so that no number is ever broken, and check where files can be written."""
+"""Print tables and sentences without breaking a number, and check that files can be written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _broken(line: str) -> str:
 
 
 def console() -> Console:
-    """Give the console for stdout: with colours on a terminal, plain text elsewhere."""
+    """Return the console for stdout: with colours on a terminal, plain text elsewhere."""
     from rich.console import Console
 
     system: Literal["auto"] | None = "auto" if sys.stdout.isatty() else None

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from accrual.cli.compare import ARMS_SHOWN
-from accrual.cli.log import LogOptions, with_log
+from accrual.cli.log_options import LogOptions, with_log
 from accrual.cli.options import Seed
 from accrual.cli.output import say, show_table
 from accrual.core.errors import InputError
@@ -42,8 +42,7 @@ def replay(
     seed: Seed = 0,
 ) -> None:
     """Judge policies by a log collected at random."""
-    from accrual.evaluate.evaluate import named
-    from accrual.evaluate.replay import ReplayResult, from_log, judge_all
+    from accrual.evaluate.replay import ReplayResult, from_log, judge_all, named
     from accrual.policies.catalog import DEFAULT
 
     if source.log.suffix == ".json":

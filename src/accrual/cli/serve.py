@@ -22,44 +22,6 @@ from accrual.core.errors import InputError, need
 if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted
 
-
-# Bandits made from a fit or an old log, for `accrual serve --prior`.
-
-
-def make_bandits(priors: Sequence[str], store: str) -> None:
-    """Make the bandits of ``--prior NAME=FILE`` options; one that is there already goes on as it is."""
-    from accrual.live.bandit import Bandit
-    from accrual.service.messages import BANDIT
-    from accrual.store.backends import open_store
-
-    for text in priors:
-        name, _, file = text.partition("=")
-        if not re.fullmatch(BANDIT, name) or not file:
-            raise InputError(f"--prior must be written like plays=problem.json, not {text!r}")
-        place = open_store(store)
-        try:
-            row = place.find(name)
-            if row is None:
-                fitted = _fitted(file)
-                caps = {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None}
-                Bandit(caps, timedelta(seconds=fitted.window), store=place, name=name, prior=fitted).close()
-            elif not row.config.get("imported"):
-                raise InputError(f"--prior: the bandit {name!r} was made without a prior; take another name")
-        finally:
-            place.close()
-
-
-def _fitted(file: str) -> Fitted:
-    """Read what a fit wrote; or fit a log that says by itself which column is what."""
-    if Path(file).suffix == ".json":
-        from accrual.logs.fitted import load
-
-        return load(file)
-    from accrual.logs.fit import fit
-
-    return fit(file)
-
-
 _Demo = Annotated[bool, typer.Option("--demo", help="Drive it with simulated traffic.")]
 _Speed = Annotated[float, typer.Option(metavar="DAYS", help="Simulated days in a second, with --demo.")]
 
@@ -140,7 +102,36 @@ def serve(
                 "simulated traffic without --store is served to this machine alone: give --store"
             )
         if beginning.priors:
-            pass
-
             make_bandits(beginning.priors, settings.store)
         run(settings, started, demo)
+
+
+def make_bandits(priors: Sequence[str], store: str) -> None:
+    """Make the bandits of ``--prior NAME=FILE`` options; a bandit that exists goes on as it is."""
+    from accrual.live.bandit import Bandit
+    from accrual.service.messages import BANDIT
+    from accrual.store.backends import open_store
+
+    for text in priors:
+        name, _, file = text.partition("=")
+        if not re.fullmatch(BANDIT, name) or not file:
+            raise InputError(f"--prior must be written like plays=problem.json, not {text!r}")
+        place = open_store(store)
+        try:
+            row = place.find(name)
+            if row is None:
+                fitted = _fitted(file)
+                caps = {arm.name: arm.cap.used for arm in fitted.known if arm.cap is not None}
+                Bandit(caps, timedelta(seconds=fitted.window), store=place, name=name, prior=fitted).close()
+            elif not row.config.get("imported"):
+                raise InputError(f"--prior: the bandit {name!r} was made without a prior; take another name")
+        finally:
+            place.close()
+
+
+def _fitted(file: str) -> Fitted:
+    """Read what a fit wrote, or fit a log whose columns have their usual names."""
+    from accrual.logs.fit import fit
+    from accrual.logs.fitted import Fitted
+
+    return Fitted.load(file) if Path(file).suffix == ".json" else fit(file)

@@ -83,7 +83,7 @@ class BoundedLaw(NamedTuple):
         return cls(least, most, mean, error)
 
     def below(self, value: float) -> float:
-        """Give the probability of less than `value`."""
+        """Return the probability of less than `value`."""
         if self.error == 0.0:
             return float(self.mean < value)
         if math.isinf(self.least):
@@ -99,7 +99,7 @@ class BoundedLaw(NamedTuple):
         )
 
     def quantile(self, level: float) -> float:
-        """Give the value below which that share lies."""
+        """Return the value below which that share lies."""
         if self.error == 0.0:
             return self.mean
         if math.isinf(self.least):
@@ -117,7 +117,7 @@ class BoundedLaw(NamedTuple):
 
 
 def t_factor(freedom: int) -> float:
-    """Give how many times wider an interval of Student's t is than a normal one; NaN for freedom 0.
+    """Return how many times wider an interval of Student's t is than a normal one; NaN for freedom 0.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def t_factor(freedom: int) -> float:
 
 
 def ratio_interval(numerator: np.ndarray, denominator: np.ndarray) -> Interval | None:
-    """Give Fieller's 95 % interval of a ratio of two means that were observed in pairs.
+    """Return Fieller's 95 % interval of a ratio of two means that were observed in pairs.
 
     None where the denominator cannot be told from 0: then a ratio could be anything.
 

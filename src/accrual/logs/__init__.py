@@ -1,1 +1,6 @@
-"""Logs of decisions and pieces: read in any form, and fitted."""
+"""Read a log of decisions and pieces, and estimate how its reward arrives.
+
+Other rooms use `open_log` and `opened` (`log`), `Log` (`tables`), `fit` and `fit_log` (`fit`), `Fitted` and
+its parts (`fitted`), and `convert`, which makes a log of other tables. `read` turns sources into tables;
+`estimate` turns tables into estimates.
+"""

@@ -10,14 +10,14 @@ from accrual.core.context_value import ContextValue, context_value, parts
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.core.reward_model import Observed
-from accrual.logs.completed import PaidDecisions, complete
+from accrual.logs.estimate import PaidDecisions, complete
 from accrual.logs.fitted import Personalising
 from accrual.logs.read import LogContexts, read_contexts
 from accrual.logs.tables import Log
 
 ARMS_MOST = 200
-_NUMBERS_MOST = 30_000_000  # of contexts or expectations that are held in memory: of more decisions, a sample
-_DEPENDS = 1e-4  # of the test whether arms were chosen by context
+_NUMBERS_MOST = 30_000_000  # of contexts or expectations in memory; of more decisions, a sample is taken
+_DEPENDS = 1e-4  # level of the test whether arms were chosen by context
 
 
 def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personalising:
@@ -35,18 +35,27 @@ def personalise(log: Log, window: float, groups: int, uniform: bool) -> Personal
     if uniform and log.has_propensity:
         raise InputError("the log has propensities; leave out --uniform, or the column")
     arms, contexts = log.arms, read_contexts(log)
-    seen, assumed = _observed(log, contexts, window, groups, uniform)
-    sampled = "" if len(seen.arm) == len(contexts.stored) else f" A sample of {len(seen.arm):,} decisions."
+    observed, assumed = _observed(log, contexts, window, groups, uniform)
+    sampled = (
+        "" if len(observed.arm) == len(contexts.values) else f" A sample of {len(observed.arm):,} decisions."
+    )
     reason = ""
     if len(arms) > ARMS_MOST:
         reason = f"there are more than {ARMS_MOST} arms"
     elif not (log.has_propensity or uniform):
-        reason = _chosen_by_context(seen, contexts.features)
-    found = ContextValue(reason=reason) if reason else context_value(seen, arms, contexts.features)
+        reason = _chosen_by_context(observed, contexts.features)
+    found = ContextValue(reason=reason) if reason else context_value(observed, arms, contexts.features)
     return Personalising(
-        found.more, found.pays, found.single, found.effective, found.reason, found.winners,
-        tuple(contexts.words), assumed + sampled, len(seen.arm),
-    )  # fmt: skip
+        value=found.more,
+        pays=found.pays,
+        single=found.single,
+        effective=found.effective,
+        reason=found.reason,
+        winners=found.winners,
+        features=tuple(contexts.words),
+        assumed=assumed + sampled,
+        decisions=len(observed.arm),
+    )
 
 
 def _observed(
@@ -57,12 +66,12 @@ def _observed(
         log, "SELECT arm, propensity, followed FROM decisions ORDER BY decision"
     )
     decision, age, value = _columns(log, "SELECT decision, age, value FROM pieces")
-    arm, count = log.arm_numbers[number.astype(np.int64)], len(log.arms)
+    arm, count = number.astype(np.int64), len(log.arms)
     if log.has_propensity:
         assumed = "The log's propensities are taken to be right."
         chance = propensity.astype(np.float64)
     elif uniform:
-        assumed = "As told, every arm had the same chance at each decision."
+        assumed = "As given, every arm had the same chance at each decision."
         chance = np.full(len(arm), 1.0 / count)
     else:
         assumed = (
@@ -80,7 +89,7 @@ def _observed(
     if len(arm) > most:
         dice = np.random.Generator(np.random.Philox(1))
         rows = np.sort(dice.choice(len(arm), most, replace=False))
-    x = contexts._replace(stored=contexts.stored[rows]).seen()
+    x = contexts._replace(values=contexts.values[rows]).encoded()
     return Observed(x, arm[rows], reward[rows], chance[rows], count), assumed
 
 
@@ -89,13 +98,13 @@ def _columns(log: Log, query: str) -> list[npt.NDArray[np.float64]]:
     return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
 
-def _chosen_by_context(seen: Observed, features: Features) -> str:
-    """Say which context the log chose arms by, by a chi-square test; nothing where there is no sign of it."""
+def _chosen_by_context(observed: Observed, features: Features) -> str:
+    """Test by chi-square whether the log chose arms by a context, and say by which, or return nothing."""
     least, tests = 1.0, 0
     worst = ""
-    for name, of_part in parts(seen, features):
+    for name, of_part in parts(observed, features):
         table = np.stack(
-            [np.bincount(seen.arm[mine], minlength=seen.arms) for mine in (of_part, ~of_part)]
+            [np.bincount(observed.arm[mine], minlength=observed.arms) for mine in (of_part, ~of_part)]
         ).astype(np.float64)
         table = table[:, table.sum(axis=0) >= 10]
         if table.shape[1] < 2 or table.sum(axis=1).min() < 20:
@@ -108,6 +117,6 @@ def _chosen_by_context(seen: Observed, features: Features) -> str:
     if least * tests >= _DEPENDS:
         return ""
     return (
-        f"the log chose arms by the context ({worst}), with chances that it does not tell; it needs a "
+        f"the log chose arms by the context ({worst}), with chances that it does not state; it needs a "
         "propensity for each decision"
     )

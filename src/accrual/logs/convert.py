@@ -1,4 +1,14 @@
-"""Write a log that was made of another table."""
+"""Make a log of another table, of transactions or of music sessions, and write it.
+
+Transactions: the first purchase of a customer is the decision, the later ones are its pieces. All rows at the
+time of the first are the first purchase. Its arm is the value of a column in the first of those rows that has
+one, or the range of a number: of the amount, that of the whole first purchase.
+
+Music sessions, in the tables of the Music Streaming Sessions Dataset: a session is a decision. Each of up
+to twenty songs pays 1 for every quarter heard, a piece each. The four skip flags are nested (very briefly,
+briefly, most of it, not to the end), so they cut a song into five levels: 0, 1, 2, 3 or 4 quarters. Songs
+after the end of the session pay nothing. The arm of a session is the value of a column in its first song.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +33,7 @@ from accrual.logs.read import (
     TimeColumn,
     TimeOptions,
     assign,
-    check_told,
+    check_roles,
     check_zones,
     column_named,
     lacking,
@@ -36,6 +46,19 @@ from accrual.logs.read import (
 from accrual.logs.tables import Log
 
 DECISIONS, PIECES = "decisions.parquet", "pieces.parquet"
+SONGS = 20
+QUARTERS = 4
+ROUNDS = SONGS * QUARTERS  # of a session, one for each quarter of a song
+
+FLAGS = ("skip_1", "skip_2", "skip_3", "not_skipped")
+NEEDED = ("session_id", "session_position", "session_length", *FLAGS)
+
+Levels = npt.NDArray[np.int8]
+_GUESSES: dict[str, tuple[str, ...]] = {
+    "customer": ("customer", "customer_id", "customerid", "user", "user_id", "client", "client_id", "buyer"),
+    "time": ("time", "at", "date", "timestamp", "datetime", "invoice_date", "invoicedate", "order_date"),
+    "amount": ("amount", "value", "total", "revenue", "price"),
+}
 
 
 def write(folder: Path, decisions: Any, pieces: Any) -> None:
@@ -45,173 +68,6 @@ def write(folder: Path, decisions: Any, pieces: Any) -> None:
     for name, table in ((PIECES, pieces), (DECISIONS, decisions)):
         with replacing(folder / name) as partial:
             parquet.write_table(table, partial)
-
-
-# Music sessions as a log: a session is a decision, and every quarter of a song heard is a piece.
-#
-# The tables are those of the Music Streaming Sessions Dataset. Each of up to twenty songs pays 1 for
-# every quarter heard. The four skip flags are nested (very briefly, briefly, most of it, not to the
-# end), so they cut a song into five levels: 0, 1, 2, 3 or 4 quarters. Songs after the end of the
-# session pay nothing. A session's arm is the value of a column in its first song.
-
-SONGS = 20
-QUARTERS = 4
-ROUNDS = SONGS * QUARTERS  # of a session, one for each quarter of a song
-
-FLAGS = ("skip_1", "skip_2", "skip_3", "not_skipped")
-NEEDED = ("session_id", "session_position", "session_length", *FLAGS)
-
-Levels = npt.NDArray[np.int8]
-
-
-def read(path: str | Path, column: str = "context_type") -> dict[str, Levels]:
-    """Read the sessions by value of `column`: sessions x songs, the quarters heard, -1 where none was played.
-
-    Parameters
-    ----------
-    path : path
-        A CSV file (plain or .gz), or a folder of them.
-    column : str
-        Whose values are the arms.
-    """
-    sessions: dict[str, list[Levels]] = {}
-    for file in _files(Path(path)):
-        for value, levels in _read_sessions(file, column).items():
-            sessions.setdefault(value, []).append(levels)
-    return {value: np.concatenate(parts) for value, parts in sessions.items()}
-
-
-def tables(sessions: dict[str, Levels]) -> tuple[Any, Any, int]:
-    """Make decisions and pieces as Arrow tables, and give the round at which the log ends.
-
-    Sessions have no clock that would say which came first: they take turns, arm by arm, one a round,
-    and a quarter of a song takes a round.
-    """
-    pa = need("pyarrow", "fit")
-    arms = sorted(sessions)
-    arm = np.repeat(np.arange(len(arms)), [len(sessions[name]) for name in arms])
-    turn = np.concatenate([np.arange(len(sessions[name])) for name in arms])
-    order = np.lexsort((arm, turn))
-    levels = np.concatenate([sessions[name] for name in arms])[order]
-    session, song = np.nonzero(levels > 0)
-    heard = levels[session, song]
-    first = np.cumsum(heard) - heard
-    quarter = np.arange(heard.sum()) - np.repeat(first, heard)
-    decisions = pa.table(
-        {
-            "id": np.arange(len(arm)),
-            "arm": np.array(arms, dtype=object)[arm[order]],
-            "at": np.arange(len(arm)),
-        }
-    )
-    pieces = pa.table(
-        {
-            "decision": np.repeat(session, heard),
-            "value": np.ones(len(quarter)),
-            "age": QUARTERS * np.repeat(song, heard) + quarter,
-        }
-    )
-    return decisions, pieces, len(arm) + ROUNDS
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.name.endswith((".csv", ".csv.gz")))
-        if not files:
-            raise InputError(f"{path} holds no .csv or .csv.gz file")
-        return files
-    if not path.is_file():
-        raise InputError(f"there is no file or folder {path}")
-    return [path]
-
-
-def _read_sessions(file: Path, column: str) -> dict[str, Levels]:
-    """Read the sessions of one file by value of `column`: sessions x songs, -1 where none was played."""
-    pa, arrow_csv = need("pyarrow", "frames"), need("pyarrow.csv", "frames")
-    names = _header(file)
-    for name in NEEDED:
-        if name not in names:
-            raise InputError(f"{file}: column {name!r} is missing (it has: {', '.join(names)})")
-    if column not in names:
-        raise InputError(f"{file}: {unknown('column', column, names)}")
-    wanted = [*NEEDED, column]
-    try:
-        table = arrow_csv.read_csv(
-            file,
-            read_options=arrow_csv.ReadOptions(use_threads=False),  # errors then name the row
-            parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
-            ),
-        )
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file}: {' '.join(str(error).split())}") from error
-    if table.num_rows == 0:
-        raise InputError(f"{file} has a header and no rows")
-    text = {name: np.asarray(table.column(name).to_numpy(), dtype=object) for name in wanted}
-    position = _numbers(file, "session_position", text, 1, SONGS)
-    length = _numbers(file, "session_length", text, 1, SONGS)
-    _refuse(file, "session_position", text, position > length, "beyond the session's length")
-    flag = {name: _flags(file, name, text) for name in FLAGS}
-    level = np.select(
-        [flag["skip_1"], flag["skip_2"], flag["skip_3"], ~flag["not_skipped"]], [0, 1, 2, 3], QUARTERS
-    )
-    ids, session = np.unique(text["session_id"].astype(str), return_inverse=True)
-    place = session * SONGS + position - 1
-    _, first = np.unique(place, return_index=True)
-    again = np.ones(len(place), bool)
-    again[first] = False
-    _refuse(file, "session_position", text, again, "given twice in its session")
-    levels = np.full((len(ids), SONGS), -1, np.int8)
-    levels.reshape(-1)[place] = level
-    # A session's arm is that of its first song.
-    order = np.lexsort((position, session))
-    opening = order[np.searchsorted(session[order], np.arange(len(ids)))]
-    arm = text[column][opening].astype(str)
-    return {str(value): levels[arm == value] for value in np.unique(arm)}
-
-
-def _header(file: Path) -> list[str]:
-    opened: Any = gzip.open if file.name.endswith(".gz") else open
-    try:
-        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
-            return next(csv.reader(lines), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{file} is not readable as CSV: {error}") from error
-
-
-def _numbers(file: Path, name: str, text: dict[str, Any], least: int, most: int) -> npt.NDArray[np.int64]:
-    known = {str(n): n for n in range(least, most + 1)}
-    numbers = np.array([known.get(value, -1) for value in text[name]], np.int64)
-    _refuse(file, name, text, numbers < 0, f"not a whole number from {least} to {most}")
-    return numbers
-
-
-def _flags(file: Path, name: str, text: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    known = {"true": 1, "false": 0, "1": 1, "0": 0}
-    flags = np.array([known.get(str(value).lower(), -1) for value in text[name]], np.int64)
-    _refuse(file, name, text, flags < 0, "neither true nor false")
-    return np.asarray(flags == 1)
-
-
-def _refuse(file: Path, name: str, text: dict[str, Any], bad: npt.NDArray[np.bool_], why: str) -> None:
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(f"{file}, row {row + 2} (the header is row 1), column {name!r}: "
-                         f"{text[name][row]!r} is {why}")  # fmt: skip
-
-
-# A table of transactions as a log: a customer's first purchase is the decision, the later ones its pieces.
-#
-# What a customer buys at the moment of the first row is the first purchase, in however many rows it
-# stands. Its arm is the value of a column in the first of those rows that has one, or the range of a
-# number: of the amount, that of the whole first purchase.
-
-_GUESSES: dict[str, tuple[str, ...]] = {
-    "customer": ("customer", "customer_id", "customerid", "user", "user_id", "client", "client_id", "buyer"),
-    "time": ("time", "at", "date", "timestamp", "datetime", "invoice_date", "invoicedate", "order_date"),
-    "amount": ("amount", "value", "total", "revenue", "price"),
-}
 
 
 @dataclass(frozen=True)
@@ -248,7 +104,7 @@ class AmountRanges:
         return [f"{self.column} {part}" for part in (f"below {shown[0]}", *between, f"from {shown[-1]}")]
 
 
-def convert(
+def transaction_log(
     given: Any,
     arm: str | AmountRanges,
     columns: Mapping[str, str] | None = None,
@@ -263,9 +119,9 @@ def convert(
     arm : str or AmountRanges
         The column whose value is the arm, or ranges of a number.
     columns : mapping, optional
-        Of customer, time and amount, to column names; guessed from the names unless told.
+        Of customer, time and amount, to column names; guessed from the names unless given.
     times : TimeOptions, optional
-        How times are written, what they count, and their time zone; recognised unless told.
+        How times are written, what they count, and their time zone; recognised unless given.
 
     Examples
     --------
@@ -273,7 +129,7 @@ def convert(
     >>> sales = pd.DataFrame({
     ...     "customer": ["a", "a", "b", "a"], "time": [0, 5, 6, 9], "amount": [20.0, 3.0, 70.0, 4.0],
     ... })
-    >>> decisions, pieces, _ = convert(sales, AmountRanges.parse("amount=50"))
+    >>> decisions, pieces, _ = transaction_log(sales, AmountRanges.parse("amount=50"))
     >>> decisions.to_pylist()
     [{'id': 'a', 'arm': 'amount below 50', 'at': 0.0}, {'id': 'b', 'arm': 'amount from 50', 'at': 6.0}]
     >>> pieces.to_pylist()
@@ -287,20 +143,20 @@ def convert(
             if times.zone:
                 log.query(f"SET TimeZone = {quoted(times.zone)}")
             source = open_source(log.connection, given, "decisions", Path(folder))
-            return _convert(log, source, arm, dict(columns or {}), times)
+            return _transaction_log(log, source, arm, dict(columns or {}), times)
 
 
-def _convert(
-    log: Log, source: TableSource, arm: str | AmountRanges, told: dict[str, str], times: TimeOptions
+def _transaction_log(
+    log: Log, source: TableSource, arm: str | AmountRanges, roles: dict[str, str], times: TimeOptions
 ) -> tuple[Any, Any, list[str]]:
-    check_told(told, _GUESSES)
-    columns = assign(source, _GUESSES, told)
+    check_roles(roles, _GUESSES)
+    columns = assign(source, _GUESSES, roles)
     if lacks := lacking(source, columns, _GUESSES):
         raise InputError(lacks)
     notes = [
         "columns guessed from their names: "
         + ", ".join(
-            f"{role} = {source.names[column]}" for role, column in columns.items() if role not in told
+            f"{role} = {source.names[column]}" for role, column in columns.items() if role not in roles
         )
     ]
     _read_transactions(log, source, columns, arm, times)
@@ -391,3 +247,140 @@ def _name(log: Log, source: TableSource, columns: Mapping[str, int], arm: str | 
         name = "list_extract($1::VARCHAR[], 1 + len(list_filter($2::DOUBLE[], lambda x: made_of >= x)))"
         parameters = [arm.names, list(arm.bounds)]
     log.query(f"CREATE TABLE decided AS SELECT customer, tick, {name} AS arm FROM valued", parameters)
+
+
+def read_sessions(path: str | Path, column: str = "context_type") -> dict[str, Levels]:
+    """Read the sessions by value of `column`: sessions x songs, the quarters heard, -1 where none was played.
+
+    Parameters
+    ----------
+    path : path
+        A CSV file (plain or .gz), or a folder of them.
+    column : str
+        Whose values are the arms.
+    """
+    sessions: dict[str, list[Levels]] = {}
+    for file in _files(Path(path)):
+        for value, levels in _read_session_file(file, column).items():
+            sessions.setdefault(value, []).append(levels)
+    return {value: np.concatenate(parts) for value, parts in sessions.items()}
+
+
+def session_log(sessions: dict[str, Levels]) -> tuple[Any, Any, int]:
+    """Make decisions and pieces as Arrow tables, and return the round at which the log ends.
+
+    Sessions have no clock that says which came first. So they take turns, arm by arm, one a round, and a
+    quarter of a song takes a round.
+    """
+    pa = need("pyarrow", "fit")
+    arms = sorted(sessions)
+    arm = np.repeat(np.arange(len(arms)), [len(sessions[name]) for name in arms])
+    turn = np.concatenate([np.arange(len(sessions[name])) for name in arms])
+    order = np.lexsort((arm, turn))
+    levels = np.concatenate([sessions[name] for name in arms])[order]
+    session, song = np.nonzero(levels > 0)
+    heard = levels[session, song]
+    first = np.cumsum(heard) - heard
+    quarter = np.arange(heard.sum()) - np.repeat(first, heard)
+    decisions = pa.table(
+        {
+            "id": np.arange(len(arm)),
+            "arm": np.array(arms, dtype=object)[arm[order]],
+            "at": np.arange(len(arm)),
+        }
+    )
+    pieces = pa.table(
+        {
+            "decision": np.repeat(session, heard),
+            "value": np.ones(len(quarter)),
+            "age": QUARTERS * np.repeat(song, heard) + quarter,
+        }
+    )
+    return decisions, pieces, len(arm) + ROUNDS
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.name.endswith((".csv", ".csv.gz")))
+        if not files:
+            raise InputError(f"{path} holds no .csv or .csv.gz file")
+        return files
+    if not path.is_file():
+        raise InputError(f"there is no file or folder {path}")
+    return [path]
+
+
+def _read_session_file(file: Path, column: str) -> dict[str, Levels]:
+    """Read the sessions of one file by value of `column`: sessions x songs, -1 where none was played."""
+    pa, arrow_csv = need("pyarrow", "frames"), need("pyarrow.csv", "frames")
+    names = _header(file)
+    for name in NEEDED:
+        if name not in names:
+            raise InputError(f"{file}: column {name!r} is missing (it has: {', '.join(names)})")
+    if column not in names:
+        raise InputError(f"{file}: {unknown('column', column, names)}")
+    wanted = [*NEEDED, column]
+    try:
+        table = arrow_csv.read_csv(
+            file,
+            read_options=arrow_csv.ReadOptions(use_threads=False),  # errors then name the row
+            parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
+            ),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{file}: {' '.join(str(error).split())}") from error
+    if table.num_rows == 0:
+        raise InputError(f"{file} has a header and no rows")
+    text = {name: np.asarray(table.column(name).to_numpy(), dtype=object) for name in wanted}
+    position = _numbers(file, "session_position", text, 1, SONGS)
+    length = _numbers(file, "session_length", text, 1, SONGS)
+    _refuse(file, "session_position", text, position > length, "beyond the session's length")
+    flag = {name: _flags(file, name, text) for name in FLAGS}
+    level = np.select(
+        [flag["skip_1"], flag["skip_2"], flag["skip_3"], ~flag["not_skipped"]], [0, 1, 2, 3], QUARTERS
+    )
+    ids, session = np.unique(text["session_id"].astype(str), return_inverse=True)
+    place = session * SONGS + position - 1
+    _, first = np.unique(place, return_index=True)
+    again = np.ones(len(place), bool)
+    again[first] = False
+    _refuse(file, "session_position", text, again, "given twice in its session")
+    levels = np.full((len(ids), SONGS), -1, np.int8)
+    levels.reshape(-1)[place] = level
+    # A session's arm is that of its first song.
+    order = np.lexsort((position, session))
+    opening = order[np.searchsorted(session[order], np.arange(len(ids)))]
+    arm = text[column][opening].astype(str)
+    return {str(value): levels[arm == value] for value in np.unique(arm)}
+
+
+def _header(file: Path) -> list[str]:
+    opened: Any = gzip.open if file.name.endswith(".gz") else open
+    try:
+        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+            return next(csv.reader(lines), [])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{file} is not readable as CSV: {error}") from error
+
+
+def _numbers(file: Path, name: str, text: dict[str, Any], least: int, most: int) -> npt.NDArray[np.int64]:
+    known = {str(n): n for n in range(least, most + 1)}
+    numbers = np.array([known.get(value, -1) for value in text[name]], np.int64)
+    _refuse(file, name, text, numbers < 0, f"not a whole number from {least} to {most}")
+    return numbers
+
+
+def _flags(file: Path, name: str, text: dict[str, Any]) -> npt.NDArray[np.bool_]:
+    known = {"true": 1, "false": 0, "1": 1, "0": 0}
+    flags = np.array([known.get(str(value).lower(), -1) for value in text[name]], np.int64)
+    _refuse(file, name, text, flags < 0, "neither true nor false")
+    return np.asarray(flags == 1)
+
+
+def _refuse(file: Path, name: str, text: dict[str, Any], bad: npt.NDArray[np.bool_], why: str) -> None:
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(f"{file}, row {row + 2} (the header is row 1), column {name!r}: "
+                         f"{text[name][row]!r} is {why}")  # fmt: skip

@@ -1,15 +1,15 @@
-"""From an opened log to what it says: spread, means, window, caps."""
+"""Fit a log: estimate its spread, means, window and caps, and test two questions about it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.durations import parse_length, show_length
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval
@@ -19,7 +19,6 @@ from accrual.logs.estimate import (
     ArmSums,
     ArrivalCurve,
     EvenGrid,
-    ExactScale,
     FinalPass,
     FinalPassPlan,
     FineGrid,
@@ -32,7 +31,6 @@ from accrual.logs.estimate import (
     final_pass,
     first_guess,
     longest_followed,
-    merged,
     recommend,
     sample_size,
     score_pass,
@@ -42,13 +40,306 @@ from accrual.logs.estimate import (
 from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares
 from accrual.logs.log import open_log
 from accrual.logs.read import ReadingOptions, context_oddities
-from accrual.logs.tables import Log, LogFacts
+from accrual.logs.tables import Log
 
-# Two questions about a log: do arms differ in speed, and do groups depend on each other?
+LEVEL = 0.05  # of the tests
+_QUANTILE = 0.999
+_NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
+_SHIFTED = 0.02
+_VALUE_MOST = 1e60
+_FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
+_NAMED = 5
+FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
 
-Floats = npt.NDArray[np.float64]
 
-LEVEL = 0.05
+def fit(
+    decisions: Any,
+    pieces: Any = None,
+    columns: Mapping[str, str] | None = None,
+    window: float | str | None = None,
+    groups: int | None = None,
+    cap: float | Mapping[str, float] | None = None,
+    uniform: bool = False,
+    **options: Unpack[ReadingOptions],
+) -> Fitted:
+    """Find out from a log how its reward arrives.
+
+    Parameters
+    ----------
+    decisions : path, URL or data frame
+        The decisions, or with no `pieces` everything in one table.
+    pieces : path, URL or data frame, optional
+    columns : mapping, optional
+        Role to column name; other roles are guessed from the column names.
+    window : number or text, optional
+        Such as ``"60d"``; recommended unless given.
+    groups : int, optional
+        Equal parts of the window; recommended unless given.
+    cap : number or mapping, optional
+        The greatest total of one decision, for all arms or by name.
+    uniform : bool
+        Whether every arm had the same chance at each decision, for the worth of contexts (`context`).
+    **options
+        How the log is read: see `accrual.open_log`.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({
+    ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
+    ... })
+    >>> fitted = ac.fit(rows, window=10, groups=2)
+    >>> fitted
+    Fitted(2 arms, 60 decisions, 60 pieces, window 10 in 2 groups)
+    >>> fitted.spread.value
+    (1.0, 0.0)
+    """
+    with open_log(decisions, pieces, columns, **options) as log:
+        return fit_log(log, window, groups, cap, uniform)
+
+
+def fit_log(
+    log: Log,
+    window: float | str | None = None,
+    groups: int | None = None,
+    cap: float | Mapping[str, float] | None = None,
+    uniform: bool = False,
+) -> Fitted:
+    """Find out how the reward of an opened log arrives.
+
+    Decisions that are still open count in the groups of the window that they have completed, and
+    not as zero in the others.
+
+    Parameters
+    ----------
+    log : Log
+        From `open_log`.
+    window : number or text, optional
+        In the log's unit, or with timestamps such as ``"30d"``. The age by which 99 % of the
+        reward has come, rounded up, unless given; with windows in the log, the longest of them.
+    groups : int, optional
+        Equal parts of the window; a number is recommended unless given.
+    cap : number or mapping, optional
+        The greatest total of one decision, for all arms or by name. The largest seen unless given.
+    uniform : bool
+        Whether every arm had the same chance at each decision, for the worth of contexts and for what is
+        said of arms that were chosen by what they had paid.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from accrual.logs.log import open_log
+    >>> decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": range(60)})
+    >>> early = pd.DataFrame({"decision": range(60), "value": [1.0, 2.0] * 30, "age": 0})
+    >>> late = pd.DataFrame({"decision": range(51), "value": 1.0, "age": 9})
+    >>> with open_log(decisions, pd.concat([early, late])) as log:
+    ...     fitted = fit_log(log, window=10, groups=2)
+    >>> [round(arm.mean.value, 6) for arm in fitted.arms]
+    [2.0, 3.0]
+    >>> fitted.spread.value
+    (0.6, 0.4)
+    """
+    given = None if window is None else parse_length(window, log.timestamps)
+    length = given or log.longest_window or None
+    fine = _curve(log, watched(log, length))
+    bins, ends = course_grid(fine)
+    length = length or first_guess(fine, log)
+    cut = cut_window(fine, log, length, groups, _closed(log, length))
+    length, parts = cut.window, cut.groups
+    closed = _closed(log, length)
+    size = sample_size(log)
+    plan = FinalPassPlan(len(log.arms), EvenGrid(length, parts), bins, size, log.least_propensity)
+    final = final_pass(log, plan)
+    recommended, arrived = recommend(final.course.of(0), bins.edges, fine, ends, cut.recommended)
+    pooled = GroupEstimate(final.sums.together())
+    if pooled.total <= 0.0:
+        _refuse_empty(log, window, length)
+    sums = [final.sums.of(a) for a in range(len(log.arms))]
+    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(final.sums.closed >= 2).tolist()}
+    if len(known) < 2:
+        raise InputError(
+            "fewer than two arms have two decisions that were followed for the whole window of "
+            f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
+        )
+    caps = _caps(log, final, cap)
+    group_means = final.weights.estimate()
+    powers = score_pass(log, plan, group_means, fine.largest)
+    means: list[Interval | None] = [None] * len(log.arms)
+    for a, estimate in known.items():
+        value, given_cap = float(group_means.mean[a].sum()), caps[a].given
+        plain = log.least_propensity is None and sums[a].seen[-1] == sums[a].completed.sum()
+        means[a] = (
+            _never_paid(estimate, pooled, given_cap) if value == 0.0 and not log.signed
+            else arm_mean(value, powers.of(a), given_cap or np.inf, log.signed, bool(plain))
+        )  # fmt: skip
+    samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
+    arms = [
+        Arm(
+            name=name,
+            decisions=int(one.completed.sum()),
+            closed=int(one.seen[-1]),
+            mean=mean,
+            cap=caps[a] if mean else None,
+            spread=_shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None,
+            sample=samples[a],
+        )
+        for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
+    ]
+    contexts = None
+    if log.contexts:
+        contexts = personalise(log, length, parts, uniform)
+        log.odd += context_oddities(log)
+    return Fitted(
+        unit="seconds" if log.timestamps else "the log's own",
+        window=length,
+        groups=parts,
+        rate=log.rate,
+        open=log.counts.decisions - closed,
+        late=final.late,
+        log=log.describe(),
+        spread=_shares(pooled, log.signed),
+        arrived={"ages": tuple(bins.edges.tolist())}
+        | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
+        recommended=recommended,
+        findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
+        cautions=tuple(_cautions(log, arms, final.weights.paying, uniform)),
+        warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
+        arms=tuple(arms),
+        contexts=contexts,
+    )
+
+
+def _curve(log: Log, last: float) -> ArrivalCurve:
+    """Trace how reward comes in up to an age; refuse values that cannot be computed with."""
+    if log.largest_value > _VALUE_MOST:
+        raise InputError(
+            f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
+            f"larger unit, so that none is above {_VALUE_MOST:g}"
+        )
+    return trace_curve(log, FineGrid(last, log.resolution))
+
+
+def _refuse_empty(log: Log, given: float | str | None, window: float) -> NoReturn:
+    """Refuse a window within which nothing was paid."""
+    first = log.query("SELECT min(age) FROM paid")[0][0]
+    text = str(given).strip()
+    hint = f" ({text} means {text} s here: write {text}d for days)" if log.timestamps and _bare(text) else ""
+    raise InputError(
+        f"no reward comes within the window of {show_length(window, log.timestamps)}{hint}; the first piece "
+        f"comes at age {show_length(first, log.timestamps)}"
+    )
+
+
+def _bare(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _closed(log: Log, window: float) -> int:
+    """Count the decisions that were followed for the whole window; refuse a log that has none."""
+    count = count_closed(log, window)
+    if not count:
+        length, longest = (show_length(x, log.timestamps) for x in (window, longest_followed(log)))
+        raise InputError(
+            f"no closed decision: none was followed for the whole window of {length}, the longest for "
+            f"{longest}; give a shorter window or a longer log"
+        )
+    return count
+
+
+def _never_paid(estimate: GroupEstimate, pooled: GroupEstimate, cap: float | None) -> Interval:
+    """Allow for as much as a few payments of the usual size that may have been missed.
+
+    The usual size is the mean square of all totals over their mean: 1 where decisions pay 1 or nothing.
+    """
+    variance = pooled.variance(np.ones((1, len(pooled.seen))))[0] * pooled.seen[0]
+    size = variance / pooled.total + pooled.total
+    return Interval(0.0, 0.0, min(float(_NOTHING * size / estimate.seen[-1]), cap or np.inf))
+
+
+def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
+    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
+
+
+def _caps(log: Log, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
+    own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
+    for name in own:
+        if name not in log.arms:
+            raise unknown("arm", name, log.arms)
+    usual = float(max(found.largest.max(), 1e-300))
+    caps = []
+    for a, name in enumerate(log.arms):
+        _, totals, _ = found.closed.of(a)
+        seen = max(float(found.largest[a]), 0.0)
+        quantile = float(np.quantile(totals, _QUANTILE)) if len(totals) else 0.0
+        given = float(own[name]) if name in own else None
+        if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
+            raise InputError(
+                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; a cap is the most "
+                f"that one can pay, so give {seen:g} or more, or none"
+            )
+        if given is not None and given <= 0.0:
+            raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
+        caps.append(Cap(given or seen or usual, seen, max(quantile, 0.0), given))
+    return caps
+
+
+def _cautions(log: Log, arms: list[Arm], paying: Ints, uniform: bool) -> Iterator[str]:
+    """Say which means and intervals may be wrong, and why."""
+    if log.least_propensity is None and log.shares_changed and not uniform:
+        few = [arm.name for arm in arms if arm.mean is not None and arm.decisions < _FEW]
+        whose = f", above all of {_names(few)} with fewer than {_FEW} decisions" if few else ""
+        yield (
+            "the arms' shares of the decisions changed over time, and the log has no propensities: if arms "
+            "were chosen by what they had paid, as a bandit does, those given up early were often just "
+            f"unlucky; then their means below are too low, and intervals hold less often than in 95 %{whose}"
+        )
+    few = [arm.name for arm, count in zip(arms, paying, strict=True) if arm.mean and 0 < count < FEW_PAYING]
+    if few:
+        yield (
+            f"fewer than {FEW_PAYING} decisions of {_names(few)} paid anything: if a few totals are much "
+            f"larger than the rest, the 95 % intervals of these means hold less often ({FEW_HELD} on "
+            "simulated logs)"
+        )
+
+
+def _names(arms: list[str]) -> str:
+    more = f" and {len(arms) - _NAMED} more arms" if len(arms) > _NAMED else ""
+    return ", ".join(arms[:_NAMED]) + more
+
+
+def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int, GroupEstimate]) -> list[str]:
+    warnings = []
+    if any(arm.cap and arm.cap.given is None for arm in arms):
+        warnings.append(
+            "a cap cannot be learned from a log: the next decision may pay more than any before; "
+            "give your own if you know one"
+        )
+    if log.least_propensity is not None:
+        warnings.append(
+            "propensities differ within arms: the arms' means are weighted by 1 over their square roots, so "
+            "that an arm chosen less often after bad luck is not put too low; the spread is not weighted"
+        )
+    unknown_arms = [arm.name for arm in arms if arm.mean is None]
+    if unknown_arms:
+        warnings.append(
+            f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
+            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
+        )
+    if log.counts.identical:
+        warnings.append(
+            f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
+            "payments may be alike (a key would tell)"
+        )
+    weights = np.array([arms[a].decisions for a in known], dtype=np.float64)
+    mixed = weights @ np.array([one.group_means for one in known.values()])
+    shift = np.abs(mixed / mixed.sum() - pooled.group_means / pooled.total).max() if mixed.sum() > 0 else 0.0
+    if shift > _SHIFTED:
+        warnings.append(
+            "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
+            "differently at different ages: go by the arms' own"
+        )
+    return warnings
 
 
 def arms_differ_in_speed(estimates: Sequence[GroupEstimate]) -> Finding:
@@ -109,7 +400,7 @@ def groups_depend(sums: Sequence[ArmSums]) -> Finding:
 
 
 def _correlations(sums: ArmSums) -> tuple[float, int]:
-    """Give the sum of sqrt(n - 1) r over pairs of groups, and how many pairs."""
+    """Return the sum of sqrt(n - 1) r over pairs of groups, and the number of pairs."""
     seen, paid, square = sums.seen, sums.paid, sums.square
     with np.errstate(all="ignore"):
         varied = square - paid**2 / seen  # of group g, among those that have completed h
@@ -119,314 +410,3 @@ def _correlations(sums: ArmSums) -> tuple[float, int]:
         usable = np.triu(steady & np.diag(steady) & (seen >= 4) & np.isfinite(correlation), 1)
         scores = np.where(usable, np.sqrt(seen - 1.0) * correlation, 0.0)
     return float(scores.sum()), int(usable.sum())
-
-
-Ints = npt.NDArray[np.int64]
-
-_QUANTILE = 0.999
-_NOTHING = 2.512  # the 97.5 % point of gamma(1/2): payments that may be behind none seen
-_SHIFTED = 0.02
-_VALUE_MOST = 1e60
-_FEW = 60  # decisions, below which the mean of an arm that a bandit gave up is mostly bad luck
-_NAMED = 5
-FEW_HELD = "in 80 to 99 %"  # by benchmarks/fit_coverage.py --totals
-
-
-def fit_log(
-    log: LogFacts,
-    window: float | str | None = None,
-    groups: int | None = None,
-    cap: float | Mapping[str, float] | None = None,
-    uniform: bool = False,
-) -> Fitted:
-    """Find out how the reward of an opened log arrives.
-
-    Decisions that are still open count in the groups of the window that they have completed, and
-    not as zero in the others.
-
-    Parameters
-    ----------
-    log : Log
-        From `open_log`.
-    window : number or text, optional
-        In the log's unit, or with timestamps such as ``"30d"``. The age by which 99 % of the
-        reward has come, rounded up, unless given; with windows in the log, the longest of them.
-    groups : int, optional
-        Equal parts of the window; a number is recommended unless given.
-    cap : number or mapping, optional
-        The greatest total of one decision, for all arms or by name. The largest seen unless given.
-    uniform : bool
-        Whether every arm had the same chance at each decision, for the worth of contexts and for what is
-        said of arms that were chosen by what they had paid.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from accrual.logs.log import open_log
-    >>> decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": range(60)})
-    >>> early = pd.DataFrame({"decision": range(60), "value": [1.0, 2.0] * 30, "age": 0})
-    >>> late = pd.DataFrame({"decision": range(51), "value": 1.0, "age": 9})
-    >>> with open_log(decisions, pd.concat([early, late])) as log:
-    ...     fitted = fit_log(log, window=10, groups=2)
-    >>> [round(arm.mean.value, 6) for arm in fitted.arms]
-    [2.0, 3.0]
-    >>> fitted.spread.value
-    (0.6, 0.4)
-    """
-    given = None if window is None else parse_length(window, log.timestamps)
-    length = given or log.longest_window or None
-    fine = _curve(log, watched(log, length))
-    bins, ends = course_grid(fine)
-    length = length or first_guess(fine, log)
-    cut = cut_window(fine, log, length, groups, _closed(log, length))
-    length, parts = cut.window, cut.groups
-    closed = _closed(log, length)
-    size = sample_size(log)
-    plan = FinalPassPlan(
-        len(log.arms), EvenGrid(length, parts), bins, size, fine.largest, log.counts.decisions,
-        log.least_propensity,
-    )  # fmt: skip
-    final = merged(log.each(final_pass, plan))
-    recommended, arrived = recommend(final.course.of(0), bins.edges, fine, ends, cut.recommended)
-    pooled = GroupEstimate(final.sums.together())
-    if pooled.total <= 0.0:
-        _nothing_inside(log, window, length)
-    sums = [final.sums.of(a) for a in range(len(log.arms))]
-    known = {a: GroupEstimate(sums[a]) for a in np.flatnonzero(final.sums.closed >= 2).tolist()}
-    if len(known) < 2:
-        raise InputError(
-            "fewer than two arms have two decisions that were followed for the whole window of "
-            f"{show_length(length, log.timestamps)}; give a shorter window or a longer log"
-        )
-    caps = _caps(log, final, cap)
-    group_means = final.weights.estimate()
-    powers = merged(log.each(score_pass, plan, group_means))
-    means: list[Interval | None] = [None] * len(log.arms)
-    for a, estimate in known.items():
-        value, given_cap = float(group_means.mean[a].sum()), caps[a].given
-        plain = log.least_propensity is None and sums[a].seen[-1] == sums[a].completed.sum()
-        means[a] = (
-            _never_paid(estimate, pooled, given_cap) if value == 0.0 and not log.signed
-            else arm_mean(value, powers.of(a), given_cap or np.inf, log.signed, bool(plain))
-        )  # fmt: skip
-    samples = draw_samples(log, final.closed, length, [m.value if m else None for m in means], size)
-    arms = [
-        Arm(
-            name, int(one.completed.sum()), int(one.seen[-1]), mean, caps[a] if mean else None,
-            _shares(known[a], log.signed) if a in known and known[a].total > 0.0 else None, samples[a],
-        )
-        for a, (name, one, mean) in enumerate(zip(log.arms, sums, means, strict=True))
-    ]  # fmt: skip
-    contexts = None
-    if isinstance(log, Log) and log.contexts:
-        contexts = personalise(log, length, parts, uniform)
-        log.odd += context_oddities(log)
-    return Fitted(
-        unit="seconds" if log.timestamps else "the log's own",
-        window=length,
-        groups=parts,
-        rate=log.rate,
-        open=log.counts.decisions - closed,
-        late=final.late,
-        log=log.describe(),
-        spread=_shares(pooled, log.signed),
-        arrived={"ages": tuple(bins.edges.tolist())}
-        | {name: tuple(row.tolist()) for name, row in zip(("value", "low", "high"), arrived, strict=True)},
-        recommended=recommended,
-        findings=(arms_differ_in_speed(list(known.values())), groups_depend(sums)),
-        cautions=tuple(_cautions(log, arms, final.weights.paying, uniform)),
-        warnings=(*filter(None, [cut.note]), *_warnings(log, arms, pooled, known)),
-        arms=tuple(arms),
-        contexts=contexts,
-    )
-
-
-def _curve(log: LogFacts, last: float) -> ArrivalCurve:
-    """Trace how reward comes in up to an age; refuse values that cannot be computed with."""
-    if log.largest_value > _VALUE_MOST:
-        raise InputError(
-            f"the log has values up to {log.largest_value:.3g}, too large to be squared; give them in a "
-            f"larger unit, so that none is above {_VALUE_MOST:g}"
-        )
-    scale = ExactScale.of(log.largest_value, log.counts.pieces).first
-    grid = FineGrid(last, log.resolution)
-    return merged(log.each(trace_curve, grid, scale, len(log.arms)))
-
-
-def _nothing_inside(log: LogFacts, told: float | str | None, window: float) -> None:
-    """Complain that nothing was paid within the window."""
-    first = min(age for age in log.each(_first_age) if age is not None)
-    text = str(told).strip()
-    hint = f" ({text} means {text} s here: write {text}d for days)" if log.timestamps and _bare(text) else ""
-    raise InputError(
-        f"no reward comes within the window of {show_length(window, log.timestamps)}{hint}; the first piece "
-        f"comes at age {show_length(first, log.timestamps)}"
-    )
-
-
-def _bare(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
-
-
-def _first_age(log: Log) -> float | None:
-    age: float | None = log.query("SELECT min(age) FROM paid")[0][0]
-    return age
-
-
-def _closed(log: LogFacts, window: float) -> int:
-    """Count the decisions that were followed for the whole window; refuse a log that has none."""
-    count = sum(log.each(count_closed, window))
-    if not count:
-        length, longest = (show_length(x, log.timestamps) for x in (window, max(log.each(longest_followed))))
-        raise InputError(
-            f"no closed decision: none was followed for the whole window of {length}, the longest for "
-            f"{longest}; give a shorter window or a longer log"
-        )
-    return count
-
-
-def _never_paid(estimate: GroupEstimate, pooled: GroupEstimate, cap: float | None) -> Interval:
-    """Allow for as much as a few payments of the usual size that may have been missed.
-
-    The usual size is the mean square of all totals over their mean: 1 where decisions pay 1 or nothing.
-    """
-    variance = pooled.variance(np.ones((1, len(pooled.seen))))[0] * pooled.seen[0]
-    size = variance / pooled.total + pooled.total
-    return Interval(0.0, 0.0, min(float(_NOTHING * size / estimate.seen[-1]), cap or np.inf))
-
-
-def _shares(estimate: GroupEstimate, signed: bool) -> Shares:
-    return Shares(*(tuple(row.tolist()) for row in estimate.shares(signed=signed)))
-
-
-def _caps(log: LogFacts, found: FinalPass, cap: float | Mapping[str, float] | None) -> list[Cap]:
-    own = dict(cap) if isinstance(cap, Mapping) else {} if cap is None else dict.fromkeys(log.arms, cap)
-    for name in own:
-        if name not in log.arms:
-            raise unknown("arm", name, log.arms)
-    usual = float(max(found.largest.max(), 1e-300))
-    caps = []
-    for a, name in enumerate(log.arms):
-        _, totals, _ = found.closed.of(a)
-        seen = max(float(found.largest[a]), 0.0)
-        quantile = float(np.quantile(totals, _QUANTILE)) if len(totals) else 0.0
-        given = float(own[name]) if name in own else None
-        if given is not None and not seen * (1.0 - 1e-9) <= given < np.inf:
-            raise InputError(
-                f"cap {given:g} of arm {name!r}: one of its decisions has paid {seen:g}; a cap is the most "
-                f"that one can pay, so give {seen:g} or more, or none"
-            )
-        if given is not None and given <= 0.0:
-            raise InputError(f"cap {given:g} of arm {name!r}: a cap must be above 0")
-        caps.append(Cap(given or seen or usual, seen, max(quantile, 0.0), given))
-    return caps
-
-
-def _cautions(log: LogFacts, arms: list[Arm], paying: Ints, uniform: bool) -> Iterator[str]:
-    """Say which means and intervals must not be taken at their word."""
-    if log.least_propensity is None and log.shares_changed and not uniform:
-        few = [arm.name for arm in arms if arm.mean is not None and arm.decisions < _FEW]
-        whose = f", above all of {_names(few)} with fewer than {_FEW} decisions" if few else ""
-        yield (
-            "the arms' shares of the decisions changed over time, and the log has no propensities: if arms "
-            "were chosen by what they had paid, as a bandit does, those given up early were often just "
-            f"unlucky; then their means below are too low, and intervals hold less often than in 95 %{whose}"
-        )
-    few = [arm.name for arm, count in zip(arms, paying, strict=True) if arm.mean and 0 < count < FEW_PAYING]
-    if few:
-        yield (
-            f"fewer than {FEW_PAYING} decisions of {_names(few)} paid anything: if a few totals are much "
-            f"larger than the rest, the 95 % intervals of these means hold less often ({FEW_HELD} on "
-            "simulated logs)"
-        )
-
-
-def _names(arms: list[str]) -> str:
-    more = f" and {len(arms) - _NAMED} more arms" if len(arms) > _NAMED else ""
-    return ", ".join(arms[:_NAMED]) + more
-
-
-def _warnings(
-    log: LogFacts, arms: list[Arm], pooled: GroupEstimate, known: dict[int, GroupEstimate]
-) -> list[str]:
-    warnings = []
-    if any(arm.cap and arm.cap.given is None for arm in arms):
-        warnings.append(
-            "a cap cannot be learned from a log: the next decision may pay more than any before; "
-            "give your own if you know one"
-        )
-    if log.least_propensity is not None:
-        warnings.append(
-            "propensities differ within arms: the arms' means are weighted by 1 over their square roots, so "
-            "that an arm chosen less often after bad luck is not put too low; the spread is not weighted"
-        )
-    unknown_arms = [arm.name for arm in arms if arm.mean is None]
-    if unknown_arms:
-        warnings.append(
-            f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
-            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
-        )
-    if log.counts.identical:
-        warnings.append(
-            f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
-            "payments may be alike (a key would tell)"
-        )
-    weights = np.array([arms[a].decisions for a in known], dtype=np.float64)
-    mixed = weights @ np.array([one.group_means for one in known.values()])
-    shift = np.abs(mixed / mixed.sum() - pooled.group_means / pooled.total).max() if mixed.sum() > 0 else 0.0
-    if shift > _SHIFTED:
-        warnings.append(
-            "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
-            "differently at different ages: go by the arms' own"
-        )
-    return warnings
-
-
-# `accrual.fit(...)`: find out in one call how a log's reward arrives.
-
-
-def fit(
-    decisions: Any,
-    pieces: Any = None,
-    columns: Mapping[str, str] | None = None,
-    window: float | str | None = None,
-    groups: int | None = None,
-    cap: float | Mapping[str, float] | None = None,
-    uniform: bool = False,
-    **options: Unpack[ReadingOptions],
-) -> Fitted:
-    """Find out from a log how its reward arrives.
-
-    Parameters
-    ----------
-    decisions : path, URL or data frame
-        The decisions, or with no `pieces` everything in one table.
-    pieces : path, URL or data frame, optional
-    columns : mapping, optional
-        Role to column name; what is not told is guessed from the names.
-    window : number or text, optional
-        Such as ``"60d"``; recommended unless given.
-    groups : int, optional
-        Equal parts of the window; recommended unless given.
-    cap : number or mapping, optional
-        The greatest total of one decision, for all arms or by name.
-    uniform : bool
-        Whether every arm had the same chance at each decision, for the worth of contexts (`context`).
-    **options
-        How the log is read: see `accrual.open_log`.
-
-    Examples
-    --------
-    >>> import accrual as ac
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({
-    ...     "id": range(60), "arm": ["a", "b"] * 30, "at": range(60), "value": [1.0, 2.0] * 30, "age": 3,
-    ... })
-    >>> fitted = ac.fit(rows, window=10, groups=2)
-    >>> fitted
-    Fitted(2 arms, 60 decisions, 60 pieces, window 10 in 2 groups)
-    >>> fitted.spread.value
-    (1.0, 0.0)
-    """
-    with open_log(decisions, pieces, columns, **options) as log:
-        return fit_log(log, window, groups, cap, uniform)

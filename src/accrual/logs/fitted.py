@@ -1,4 +1,4 @@
-"""What a fit found, and `problem.json`, the file that keeps it."""
+"""What a fit found: in words, as a table, as a plot, and in `problem.json`, the file that keeps it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.context_value import Winner
 from accrual.core.durations import show_length, suiting
 from accrual.core.errors import InputError, need, only, whole
@@ -27,121 +27,208 @@ from accrual.policies.age_prior import STEPS, AgePrior, with_history
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import WINDOW_MOST, Problem
 
-if TYPE_CHECKING:
-    from accrual.core.interval import Interval
-    from accrual.policies.age_prior import AgePrior
-
-    pass
-
-
-# Read JSON values as the dataclasses they were written from, or name the field that is wrong.
-#
-# msgspec would do this too, but it ignores unknown keys of dataclasses, and the dataclasses of
-# `accrual.logs.fitted` must be there in an install that has no msgspec.
-
-
-def read_fields(kind: Any, value: Any, path: str, where: str = "") -> Any:
-    """Give `value` as what a field is declared to be; errors name the file's `path` and `where` in it."""
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-
-    def wrong(needed: str) -> InputError:
-        return InputError(f"{path}: {where or 'it'} must be {needed}, not {repr(value)[:60]}")
-
-    read: Callable[..., Any]
-    if origin in {types.UnionType, typing.Union}:
-        return None if value is None else read_fields(arguments[0], value, path, where)
-    if is_dataclass(kind):
-        if not isinstance(value, dict):
-            raise wrong("an object")
-        hints = typing.get_type_hints(kind)
-        prefix = f"{where}." if where else ""
-        names = [one.name for one in fields(kind)]
-        only(f"key of {where or 'the file'} in {path}", value, names)
-        for name in names:
-            if name not in value:
-                raise InputError(f"{path}: {prefix}{name} is missing")
-        read = typing.cast(Callable[..., Any], kind)
-        return read(**{name: read_fields(hints[name], value[name], path, prefix + name) for name in names})
-    if origin in {Sequence, list}:
-        if not isinstance(value, list):
-            raise wrong("a list")
-        return tuple(read_fields(arguments[0], one, path, f"{where}[{i}]") for i, one in enumerate(value))
-    if origin in {Mapping, dict}:
-        if not isinstance(value, dict):
-            raise wrong("an object")
-        return {key: read_fields(arguments[1], one, path, f"{where}.{key}") for key, one in value.items()}
-    return _array(arguments, value, wrong) if origin is np.ndarray else _scalar(kind, value, wrong)
-
-
-def _scalar(kind: Any, value: Any, wrong: Callable[[str], InputError]) -> Any:
-    if kind in {float, int} and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        raise wrong("a number")
-    if kind is float and not _finite(value):
-        raise wrong("a finite number")
-    if kind is int and (not isinstance(value, int) or value < 0):
-        raise wrong("a whole number of at least 0")
-    if kind in {str, bool} and not isinstance(value, kind):
-        raise wrong({str: "text", bool: "true or false"}[kind])
-    return float(value) if kind is float else value
-
-
-def _finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def _array(arguments: Any, value: Any, wrong: Any) -> Any:
-    whole = "int" in str(arguments[1])
-    try:
-        array = np.array(value if isinstance(value, list) else None, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise wrong("a list of numbers") from None
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise wrong("a list of finite numbers")
-    if whole and ((array < 0) | (array != np.floor(array)) | (array > 2**53)).any():
-        raise wrong("a list of whole numbers of at least 0")
-    return array.astype(np.int64) if whole else array
-
-
-# The policy for arms that a log does not know, from those that it does.
-
-
-def policy_for_new_arms(
-    fitted: Fitted, cap: float | None, window: float, without: Collection[str]
-) -> AgePrior | None:
-    """See `Fitted.prior`."""
-    if not 0.0 < window <= fitted.window:
-        raise InputError(
-            f"window must be above 0 and at most the fit's own, {fitted.window:g}, not {window!r}"
-        )
-    if cap is not None and not 0.0 < cap < np.inf:
-        raise InputError(f"cap must be a number above 0, not {cap!r}")
-    old = []
-    for arm in fitted.known:
-        own = arm.cap.given if arm.cap is not None and arm.cap.given is not None else cap
-        if own is not None and arm.name not in without:
-            old.append(_rows(arm, window) / own)
-    return with_history(AgePrior(), old)
-
-
-def _rows(arm: Arm, window: float) -> Floats:
-    """Add up what each decision of the sample paid in each step of the window: decisions x steps."""
-    sample = arm.sample
-    decision = np.repeat(np.arange(len(sample.lengths)), sample.lengths)
-    step = group_of(sample.ages, window, STEPS)  # STEPS itself past the window
-    rows = np.zeros((len(sample.lengths), STEPS + 1))
-    np.add.at(rows, (decision, step), sample.values * sample.scale)
-    return rows[:, :STEPS]
-
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 FORMAT = "accrual problem"
 VERSION = 1
+ARMS_SHOWN = 20
+WINNERS_SHOWN = 6
 _MOST = 1 << 30  # bytes of a file that is read
+_LEVEL = 0.05
+_Z = 1.959964
+_NAME_MOST = 40  # characters of an arm's name in a table
+_HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap")
+_ARMS_DRAWN = 7  # with intervals; more than there are colours would be a tangle
+_BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """What `fit_log` found.
+
+    Attributes
+    ----------
+    window : float
+        In the log's unit of time (`unit`): seconds, or its own numbers.
+    groups : int
+    rate : float
+        Decisions per unit of time.
+    log : mapping
+        What was found in the log: counts, first and end, columns, notes.
+    open : int
+        Decisions whose window had not closed at the log's end.
+    late : int
+        Pieces that came after the window; left out.
+    spread : Shares
+        Of all arms together.
+    arrived : mapping
+        ``ages``, and the share of the reward that has come by them (``value``, ``low``, ``high``).
+    arms : sequence of Arm
+    recommended : Recommended
+    findings : sequence of Finding
+    cautions : sequence of str
+        Which means and intervals may be wrong, and why.
+    warnings : sequence of str
+    contexts : Personalising or None
+        What choosing by context would be worth; None where the fit was given no contexts.
+    """
+
+    unit: str
+    window: float
+    groups: int
+    rate: float
+    open: int
+    late: int
+    log: Mapping[str, Any]
+    spread: Shares
+    arrived: Mapping[str, Sequence[float]]
+    recommended: Recommended
+    findings: Sequence[Finding]
+    cautions: Sequence[str]
+    warnings: Sequence[str]
+    arms: Sequence[Arm]
+    contexts: Personalising | None = None
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Fitted:
+        """Read and check a `problem.json`."""
+        try:
+            if Path(path).stat().st_size > _MOST:
+                raise InputError(f"{path}: larger than {_MOST >> 20} MiB; is it a problem.json?")
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"{path}: not JSON: {error}") from None
+        return _checked(data, str(path))
+
+    def __repr__(self) -> str:
+        unit = " s" if self.unit == "seconds" else ""
+        log = f"{self.log['decisions']:,} decisions, {self.log['pieces']:,} pieces"
+        return f"Fitted({len(self.arms)} arms, {log}, window {self.window:g}{unit} in {self.groups} groups)"
+
+    @property
+    def known(self) -> tuple[Arm, ...]:
+        """The arms whose mean is known."""
+        return tuple(arm for arm in self.arms if arm.mean is not None)
+
+    def rounds(self, groups: int | None = None) -> int:
+        """Return the window in rounds, one decision to a round: a multiple of the number of groups."""
+        groups = groups or self.groups
+        return max(groups, groups * round(self.window * self.rate / groups))
+
+    def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
+        """Make a problem whose decisions pay what logged ones did.
+
+        Where values are negative, what a decision paid back is taken off all its other pay, in
+        proportion, and a total below 0 becomes 0; the arms' means are kept as far as that allows.
+
+        Parameters
+        ----------
+        window : int, optional
+            In rounds; `rounds` unless given.
+        groups : int, optional
+            As fitted unless given; must divide the window.
+        """
+        groups = self.groups if groups is None else whole("groups", groups, 1)
+        window = self.rounds(groups) if window is None else window
+        if window > WINDOW_MOST:
+            raise InputError(
+                f"the window of {self.window:g} is {window:,} rounds at {self.rate:g} decisions per unit of "
+                f"time; give a window of at most {WINDOW_MOST:,} rounds"
+            )
+        caps, laws = [], []
+        for arm in self.known:
+            assert arm.cap is not None
+            rows = _settled(arm.sample.rows(self.window, groups))
+            cap = max(arm.cap.used, float(rows.sum(axis=1).max()))
+            caps.append(cap)
+            laws.append(EmpiricalLaw(rows / cap))
+        return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
+
+    def prior(
+        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
+    ) -> AgePrior | None:
+        """Make the policy for new arms: AgePrior, which begins with what the log's arms were like.
+
+        A new arm is expected to pay the share of its cap that the log's arms paid of theirs.
+
+        Parameters
+        ----------
+        cap : float, optional
+            The cap of arms for which the fit was given none. Without it such arms are left out: the largest
+            total in a log is no cap to compare with.
+        window : float, optional
+            The window of the new arms, at most the fit's own; the fit's own unless given.
+        without : collection of str
+            Arms to leave out.
+
+        Returns
+        -------
+        AgePrior or None
+            None where fewer than two arms are left, or none has paid anything.
+        """
+        window = self.window if window is None else window
+        if not 0.0 < window <= self.window:
+            raise InputError(
+                f"window must be above 0 and at most the fit's own, {self.window:g}, not {window!r}"
+            )
+        if cap is not None and not 0.0 < cap < math.inf:
+            raise InputError(f"cap must be a number above 0, not {cap!r}")
+        shares_of_cap = []
+        for arm in self.known:
+            own = arm.cap.given if arm.cap is not None and arm.cap.given is not None else cap
+            if own is not None and arm.name not in without:
+                shares_of_cap.append(arm.sample.steps(window, STEPS)[:, :STEPS] / own)
+        return with_history(AgePrior(), shares_of_cap)
+
+    def summary(self) -> str:
+        """Say in words what was found: what to be careful with, the conclusions, and what they rest on."""
+        return "\n".join([*top_lines(self), *conclusions(self), "", *grounds(self)])
+
+    def table(self) -> Any:
+        """Return the arms as a pandas frame: decisions, closed, mean (low, high), totals, cap."""
+        pandas = need("pandas", "frames")
+        names, figures = zip(*arm_rows(self), strict=True)
+        frame = pandas.DataFrame(list(figures), index=pandas.Index(names, name="arm"), columns=list(_HEADS))
+        return frame.astype({"decisions": "int64", "closed": "int64"})
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the spread and the course of arrival; return the figure, and write it to `path` if given."""
+        return _draw(self, path)
+
+    def _repr_html_(self) -> str:
+        arms = arm_rows(self)
+        rows = [[shortened(name), *map(figure, figures)] for name, figures in arms[:ARMS_SHOWN]]
+        if len(arms) > ARMS_SHOWN:
+            rows.append([f"and {len(arms) - ARMS_SHOWN:,} more arms"])
+        return notebook_html([*top_lines(self), *conclusions(self)], ["arm", *_HEADS], rows)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `problem.json`."""
+        with replacing(path) as partial:
+            partial.write_text(_written(self), encoding="utf-8")
+
+
+def _settled(rows: Floats) -> Floats:
+    """Remove negative pay from rows: what is paid back is taken off what was paid."""
+    if (rows >= 0.0).all():
+        return rows
+    paid = np.maximum(rows, 0.0)
+    before = paid.sum(axis=1, keepdims=True)
+    after = np.maximum(rows.sum(axis=1, keepdims=True), 0.0)
+    return np.asarray(np.divide(paid * after, before, out=np.zeros_like(paid), where=before > 0.0))
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What is known of one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+
+    name: str
+    decisions: int
+    closed: int
+    mean: Interval | None
+    cap: Cap | None
+    spread: Shares | None
+    sample: Sample = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -195,25 +282,20 @@ class Sample:
     values: Floats = field(repr=False)
 
     def rows(self, window: float, groups: int) -> Floats:
-        """Add up what each decision paid in each group of the window, scaled: decisions x groups."""
-        rows = np.zeros((len(self.lengths), groups))
+        """Return what each decision paid in each group of the window, scaled: decisions x groups.
+
+        What came after the window counts in the last group.
+        """
+        rows = self.steps(window, groups)
+        rows[:, -2] += rows[:, -1]
+        return rows[:, :-1]
+
+    def steps(self, window: float, steps: int) -> Floats:
+        """Return what each decision paid in each step of the window and after it: decisions x (steps + 1)."""
+        rows = np.zeros((len(self.lengths), steps + 1))
         decision = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        group = np.minimum(group_of(self.ages, window, groups), groups - 1)
-        np.add.at(rows, (decision, group), self.values * self.scale)
+        np.add.at(rows, (decision, group_of(self.ages, window, steps)), self.values * self.scale)
         return rows
-
-
-@dataclass(frozen=True)
-class Arm:
-    """What is known of one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
-
-    name: str
-    decisions: int
-    closed: int
-    mean: Interval | None
-    cap: Cap | None
-    spread: Shares | None
-    sample: Sample = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -291,290 +373,11 @@ class Personalising:
     decisions: int
 
 
-@dataclass(frozen=True, repr=False)
-class Fitted:
-    """What `fit_log` found.
-
-    Attributes
-    ----------
-    window : float
-        In the log's unit of time (`unit`): seconds, or its own numbers.
-    groups : int
-    rate : float
-        Decisions per unit of time.
-    log : mapping
-        What was found in the log: counts, first and end, columns, notes.
-    open : int
-        Decisions whose window had not closed at the log's end.
-    late : int
-        Pieces that came after the window; left out.
-    spread : Shares
-        Of all arms together.
-    arrived : mapping
-        ``ages``, and the share of the reward that has come by them (``value``, ``low``, ``high``).
-    arms : sequence of Arm
-    recommended : Recommended
-    findings : sequence of Finding
-    cautions : sequence of str
-        Which means and intervals must not be taken at their word.
-    warnings : sequence of str
-    contexts : Personalising or None
-        What choosing by context would be worth; None where no contexts were told.
-    """
-
-    unit: str
-    window: float
-    groups: int
-    rate: float
-    open: int
-    late: int
-    log: Mapping[str, Any]
-    spread: Shares
-    arrived: Mapping[str, Sequence[float]]
-    recommended: Recommended
-    findings: Sequence[Finding]
-    cautions: Sequence[str]
-    warnings: Sequence[str]
-    arms: Sequence[Arm]
-    contexts: Personalising | None = None
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Fitted:
-        """Read and check a `problem.json`."""
-        return load(path)
-
-    def __repr__(self) -> str:
-        unit = " s" if self.unit == "seconds" else ""
-        log = f"{self.log['decisions']:,} decisions, {self.log['pieces']:,} pieces"
-        return f"Fitted({len(self.arms)} arms, {log}, window {self.window:g}{unit} in {self.groups} groups)"
-
-    @property
-    def known(self) -> tuple[Arm, ...]:
-        """The arms whose mean is known."""
-        return tuple(arm for arm in self.arms if arm.mean is not None)
-
-    def rounds(self, groups: int | None = None) -> int:
-        """Give the window in rounds, one decision to a round: a multiple of the number of groups."""
-        groups = groups or self.groups
-        return max(groups, groups * round(self.window * self.rate / groups))
-
-    def to_problem(self, window: int | None = None, groups: int | None = None) -> Problem:
-        """Make a problem whose decisions pay what logged ones did.
-
-        Where values are negative, what a decision paid back is taken off all it was paid, in
-        proportion, and a total below 0 is 0; the arms' means are kept as far as that allows.
-
-        Parameters
-        ----------
-        window : int, optional
-            In rounds; `rounds` unless given.
-        groups : int, optional
-            As fitted unless given; must divide the window.
-        """
-        groups = self.groups if groups is None else whole("groups", groups, 1)
-        window = self.rounds(groups) if window is None else window
-        if window > WINDOW_MOST:
-            raise InputError(
-                f"the window of {self.window:g} is {window:,} rounds at {self.rate:g} decisions per unit of "
-                f"time; give a window of at most {WINDOW_MOST:,} rounds"
-            )
-        caps, laws = [], []
-        for arm in self.known:
-            assert arm.cap is not None
-            rows = _settled(arm.sample.rows(self.window, groups))
-            cap = max(arm.cap.used, float(rows.sum(axis=1).max()))
-            caps.append(cap)
-            laws.append(EmpiricalLaw(rows / cap))
-        return Problem(caps, window, groups, laws, arms=[arm.name for arm in self.known])
-
-    def prior(
-        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
-    ) -> AgePrior | None:
-        """Make the policy for new arms: AgePrior, which begins with what the log's arms were like.
-
-        A new arm is expected to pay the share of its cap that these paid of theirs.
-
-        Parameters
-        ----------
-        cap : float, optional
-            Of arms whose cap was not given to the fit. Without it they are left out: the largest total that
-            was seen is no cap to compare with.
-        window : float, optional
-            The new arms', at most the fit's own, which it is unless given.
-        without : collection of str
-            Arms to leave out.
-
-        Returns
-        -------
-        AgePrior or None
-            None where fewer than two arms are left, or none has paid anything.
-        """
-        pass
-
-        return policy_for_new_arms(self, cap, self.window if window is None else window, without)
-
-    def summary(self) -> str:
-        """Say in words what was found: what is odd, the conclusions, and what they rest on."""
-        pass
-
-        return summary(self)
-
-    def table(self) -> Any:
-        """Give the arms as a pandas frame: decisions, closed, mean (low, high), totals, cap."""
-        pass
-
-        return frame(self)
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw the spread and the course of arrival; write the picture to `path` if there is one."""
-        pass
-
-        return draw(self, path)
-
-    def _repr_html_(self) -> str:
-        pass
-
-        return as_html(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `problem.json`."""
-        with replacing(path) as partial:
-            partial.write_text(_written(self), encoding="utf-8")
-
-
-def _settled(rows: Floats) -> Floats:
-    """Remove negative pay from rows: what is paid back is taken off what was paid."""
-    if (rows >= 0.0).all():
-        return rows
-    paid = np.maximum(rows, 0.0)
-    before = paid.sum(axis=1, keepdims=True)
-    after = np.maximum(rows.sum(axis=1, keepdims=True), 0.0)
-    return np.asarray(np.divide(paid * after, before, out=np.zeros_like(paid), where=before > 0.0))
-
-
-def _written(fitted: Fitted) -> str:
-    """Write the file's text: an object's fields one to a line, a list of numbers on one line."""
-    data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    data |= _plain(fitted)
-    samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
-    return _lines(data | {"samples": samples}, "") + "\n"
-
-
-def _plain(value: Any) -> Any:
-    """Convert a value to what JSON has; floats to ten digits, which is more than a log can tell."""
-    if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
-    return value
-
-
-def _lines(value: Any, indent: str) -> str:
-    inner = indent + "  "
-    if isinstance(value, dict) and value:
-        rows = (f"{inner}{json.dumps(key)}: {_lines(one, inner)}" for key, one in value.items())
-        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
-    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
-        return "[\n" + ",\n".join(inner + _lines(one, inner) for one in value) + f"\n{indent}]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def load(path: str | os.PathLike[str]) -> Fitted:
-    """Read and check a `problem.json`."""
-    try:
-        if Path(path).stat().st_size > _MOST:
-            raise InputError(f"{path}: larger than {_MOST >> 20} MiB; is it a problem.json?")
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
-    return _checked(data, str(path))
-
-
-def _checked(data: Any, path: str) -> Fitted:
-    """Check the JSON value of a file and make a `Fitted` of it."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InputError(f"{path}: not a problem.json: its format must be {FORMAT!r}")
-    if data.get("version") != VERSION:
-        raise InputError(
-            f"{path}: version {data.get('version')!r} of the format; this reads version {VERSION}"
-        )
-    given = {key: value for key, value in data.items() if key not in ("format", "version", "samples")}
-    samples = read_fields(list[dict[str, Any]], data.get("samples"), path, "samples")
-    arms = read_fields(list[dict[str, Any]], data.get("arms"), path, "arms")
-    owners = [sample.pop("arm", None) for sample in samples]
-    if owners != [arm.get("name") for arm in arms]:
-        raise InputError(f"{path}: samples: one for each arm is needed, in their order and with its name")
-    given["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
-    fitted: Fitted = read_fields(Fitted, {"contexts": None} | given, path)
-    for problem in _disagreements(fitted):
-        raise InputError(f"{path}: {problem}")
-    return fitted
-
-
-def _disagreements(fitted: Fitted) -> Iterator[str]:
-    if fitted.window <= 0 or fitted.rate <= 0 or fitted.groups < 1:
-        yield "window, rate and groups must be above 0"
-    names = [arm.name for arm in fitted.arms]
-    if len(set(names)) != len(names) or len(fitted.known) < 2:
-        yield "arms: at least two of different names, with a mean, are needed"
-    for name, shares in [
-        ("spread", fitted.spread),
-        *((f"arm {arm.name!r}", arm.spread) for arm in fitted.arms),
-    ]:
-        if shares and {len(shares.value), len(shares.low), len(shares.high)} != {fitted.groups}:
-            yield f"{name}: a spread must have {fitted.groups} shares, as there are groups"
-    lengths = {key: len(values) for key, values in fitted.arrived.items()}
-    if set(lengths) != {"ages", "value", "low", "high"} or len(set(lengths.values())) != 1:
-        yield "arrived: ages, value, low and high are needed, all of one length"
-    for arm in fitted.known:
-        yield from _sample_disagreements(f"samples of {arm.name!r}", arm.sample, fitted.window)
-        if arm.cap is None or arm.cap.used <= 0:
-            yield f"arm {arm.name!r}: a cap above 0 is needed"
-
-
-def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[str]:
-    if len(sample.lengths) == 0:
-        yield f"{name}: at least one decision is needed"
-    if not sample.lengths.sum() == len(sample.ages) == len(sample.values):
-        yield f"{name}: ages and values must be as many as lengths add up to"
-    if ((sample.ages < 0) | (sample.ages >= window)).any():
-        yield f"{name}: ages must lie within the window"
-    if sample.scale < 0:
-        yield f"{name}: scale must not be negative"
-
-
-# What a fit found, in words: the conclusions first.
-
-LEVEL = 0.05
-ARMS_SHOWN = 20
-WINNERS_SHOWN = 6
-_NAME_MOST = 40  # characters of an arm's name in a table
-_Z = 1.959964
-_HEADS = ("decisions", "closed", "mean", "low", "high", "largest", "most", "cap")
-
-
-def time(fitted: Fitted, value: float) -> str:
-    """Write a length of time with its unit: all of them in the unit that suits the window."""
-    return show_length(value, fitted.unit == "seconds", like=fitted.window)
-
-
-def summary(fitted: Fitted) -> str:
-    """Say what was found, in lines: what to be careful with, the conclusions, and what they rest on."""
-    return "\n".join([*top_lines(fitted), *conclusions(fitted), "", *grounds(fitted)])
+# In words: what to be careful with, the conclusions, and what they rest on.
 
 
 def top_lines(fitted: Fitted) -> list[str]:
-    """Say which figures must not be taken at their word and what is odd about the log, a line each."""
+    """Say which figures may be wrong and what is odd about the log, a line each."""
     return [
         *(f"careful: {line}" for line in fitted.cautions),
         *(f"odd: {line}" for line in fitted.log.get("odd", ())),
@@ -659,7 +462,7 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
     ranked = sorted(arms, key=lambda arm: -_mean(arm).value)
     best = ranked[0]
     pays = f"{best.name}, {_mean(best)} a decision"
-    rivals = [arm for arm in ranked[1:] if _chance(_mean(best), _mean(arm)) * (len(arms) - 1) >= LEVEL]
+    rivals = [arm for arm in ranked[1:] if _chance(_mean(best), _mean(arm)) * (len(arms) - 1) >= _LEVEL]
     if not rivals:
         second = f"{ranked[1].name}, {_mean(ranked[1])}"
         return f"{pays}; every other arm pays less (95 % sure), the next {second}"
@@ -699,7 +502,7 @@ def _mean(arm: Arm) -> Interval:
 
 
 def _chance(one: Interval, other: Interval) -> float:
-    """Give the p-value of a difference, by the normal law."""
+    """Return the p-value of a difference, by the normal law."""
     error = math.hypot(one.value - one.low, other.high - other.value) / _Z
     if error == 0.0:
         return 0.0 if one.value > other.value else 1.0
@@ -722,8 +525,13 @@ def _finding(finding: Any) -> str:
     return f"{finding.question} {'yes' if finding.yes else 'no sign of it'} ({finding.test}: {figures})"
 
 
+def time(fitted: Fitted, value: float) -> str:
+    """Write a length of time in the unit that suits the window."""
+    return show_length(value, fitted.unit == "seconds", like=fitted.window)
+
+
 def arm_rows(fitted: Fitted) -> list[tuple[str, list[float]]]:
-    """Give the figures of each arm: decisions, closed, mean and its interval, largest total, 99.9 %, cap."""
+    """Return for each arm: decisions, closed, mean and its interval, largest total, 99.9 %, cap."""
     rows = []
     for arm in fitted.arms:
         figures = [float(arm.decisions), float(arm.closed), *[math.nan] * 6]
@@ -736,38 +544,174 @@ def arm_rows(fitted: Fitted) -> list[tuple[str, list[float]]]:
     return rows
 
 
-def frame(fitted: Fitted) -> Any:
-    """Give the arms as a pandas frame."""
-    pandas = need("pandas", "frames")
-    names, figures = zip(*arm_rows(fitted), strict=True)
-    made = pandas.DataFrame(list(figures), index=pandas.Index(names, name="arm"), columns=list(_HEADS))
-    return made.astype({"decisions": "int64", "closed": "int64"})
-
-
 def shortened(name: str) -> str:
     """Shorten an arm's name for a table."""
     return name if len(name) <= _NAME_MOST else name[: _NAME_MOST - 1] + "…"
 
 
-def as_html(fitted: Fitted) -> str:
-    """Give the conclusions and the arms as HTML, for a notebook."""
-    arms = arm_rows(fitted)
-    rows = [[shortened(name), *map(figure, figures)] for name, figures in arms[:ARMS_SHOWN]]
-    if len(arms) > ARMS_SHOWN:
-        rows.append([f"and {len(arms) - ARMS_SHOWN:,} more arms"])
-    return notebook_html([*top_lines(fitted), *conclusions(fitted)], ["arm", *_HEADS], rows)
+# The file problem.json.
 
 
-# Draw what a fit found: the spread of every arm, and how much of the reward has come by each age.
+def _written(fitted: Fitted) -> str:
+    """Write the file's text: an object's fields one to a line, a list of numbers on one line."""
+    data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    data |= _plain(fitted)
+    samples = [{"arm": arm["name"]} | arm.pop("sample") for arm in data["arms"]]
+    return _lines(data | {"samples": samples}, "") + "\n"
 
-_ARMS_MOST = 7  # with intervals; more than there are colours would be a tangle
-_BARS_MOST = 40  # points with error bars; beyond that intervals are drawn as bands
+
+def _plain(value: Any) -> Any:
+    """Convert a value to what JSON has; floats to ten digits, which is more than a log can tell."""
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
+    return value
 
 
-def draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
+def _lines(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        rows = (f"{inner}{json.dumps(key)}: {_lines(one, inner)}" for key, one in value.items())
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return "[\n" + ",\n".join(inner + _lines(one, inner) for one in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _checked(data: Any, path: str) -> Fitted:
+    """Check the JSON value of a file and make a `Fitted` of it."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InputError(f"{path}: not a problem.json: its format must be {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise InputError(
+            f"{path}: version {data.get('version')!r} of the format; this reads version {VERSION}"
+        )
+    given = {key: value for key, value in data.items() if key not in ("format", "version", "samples")}
+    samples = _read_fields(list[dict[str, Any]], data.get("samples"), path, "samples")
+    arms = _read_fields(list[dict[str, Any]], data.get("arms"), path, "arms")
+    owners = [sample.pop("arm", None) for sample in samples]
+    if owners != [arm.get("name") for arm in arms]:
+        raise InputError(f"{path}: samples: one for each arm is needed, in their order and with its name")
+    given["arms"] = [{**arm, "sample": sample} for arm, sample in zip(arms, samples, strict=True)]
+    fitted: Fitted = _read_fields(Fitted, {"contexts": None} | given, path)
+    for problem in _disagreements(fitted):
+        raise InputError(f"{path}: {problem}")
+    return fitted
+
+
+def _disagreements(fitted: Fitted) -> Iterator[str]:
+    if fitted.window <= 0 or fitted.rate <= 0 or fitted.groups < 1:
+        yield "window, rate and groups must be above 0"
+    names = [arm.name for arm in fitted.arms]
+    if len(set(names)) != len(names) or len(fitted.known) < 2:
+        yield "arms: at least two of different names, with a mean, are needed"
+    for name, shares in [
+        ("spread", fitted.spread),
+        *((f"arm {arm.name!r}", arm.spread) for arm in fitted.arms),
+    ]:
+        if shares and {len(shares.value), len(shares.low), len(shares.high)} != {fitted.groups}:
+            yield f"{name}: a spread must have {fitted.groups} shares, as there are groups"
+    lengths = {key: len(values) for key, values in fitted.arrived.items()}
+    if set(lengths) != {"ages", "value", "low", "high"} or len(set(lengths.values())) != 1:
+        yield "arrived: ages, value, low and high are needed, all of one length"
+    for arm in fitted.known:
+        yield from _sample_disagreements(f"samples of {arm.name!r}", arm.sample, fitted.window)
+        if arm.cap is None or arm.cap.used <= 0:
+            yield f"arm {arm.name!r}: a cap above 0 is needed"
+
+
+def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[str]:
+    if len(sample.lengths) == 0:
+        yield f"{name}: at least one decision is needed"
+    if not sample.lengths.sum() == len(sample.ages) == len(sample.values):
+        yield f"{name}: ages and values must be as many as lengths add up to"
+    if ((sample.ages < 0) | (sample.ages >= window)).any():
+        yield f"{name}: ages must lie within the window"
+    if sample.scale < 0:
+        yield f"{name}: scale must not be negative"
+
+
+def _read_fields(kind: Any, value: Any, path: str, where: str = "") -> Any:
+    """Return `value` as what a field is declared to be; errors name the file's `path` and `where` in it.
+
+    msgspec would do this too, but it ignores unknown keys of dataclasses, and an install may have no msgspec.
+    """
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+
+    def wrong(needed: str) -> InputError:
+        return InputError(f"{path}: {where or 'it'} must be {needed}, not {repr(value)[:60]}")
+
+    read: Callable[..., Any]
+    if origin in {types.UnionType, typing.Union}:
+        return None if value is None else _read_fields(arguments[0], value, path, where)
+    if is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise wrong("an object")
+        hints = typing.get_type_hints(kind)
+        prefix = f"{where}." if where else ""
+        names = [one.name for one in fields(kind)]
+        only(f"key of {where or 'the file'} in {path}", value, names)
+        for name in names:
+            if name not in value:
+                raise InputError(f"{path}: {prefix}{name} is missing")
+        read = typing.cast(Callable[..., Any], kind)
+        return read(**{name: _read_fields(hints[name], value[name], path, prefix + name) for name in names})
+    if origin in {Sequence, list}:
+        if not isinstance(value, list):
+            raise wrong("a list")
+        return tuple(_read_fields(arguments[0], one, path, f"{where}[{i}]") for i, one in enumerate(value))
+    if origin in {Mapping, dict}:
+        if not isinstance(value, dict):
+            raise wrong("an object")
+        return {key: _read_fields(arguments[1], one, path, f"{where}.{key}") for key, one in value.items()}
+    return _array(arguments, value, wrong) if origin is np.ndarray else _scalar(kind, value, wrong)
+
+
+def _scalar(kind: Any, value: Any, wrong: Callable[[str], InputError]) -> Any:
+    if kind in {float, int} and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise wrong("a number")
+    if kind is float and not _finite(value):
+        raise wrong("a finite number")
+    if kind is int and (not isinstance(value, int) or value < 0):
+        raise wrong("a whole number of at least 0")
+    if kind in {str, bool} and not isinstance(value, kind):
+        raise wrong({str: "text", bool: "true or false"}[kind])
+    return float(value) if kind is float else value
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _array(arguments: Any, value: Any, wrong: Any) -> Any:
+    whole = "int" in str(arguments[1])
+    try:
+        array = np.array(value if isinstance(value, list) else None, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong("a list of numbers") from None
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise wrong("a list of finite numbers")
+    if whole and ((array < 0) | (array != np.floor(array)) | (array > 2**53)).any():
+        raise wrong("a list of whole numbers of at least 0")
+    return array.astype(np.int64) if whole else array
+
+
+def _draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
     """Draw the spread per arm, and the share of the reward that has come by each age, with intervals.
 
-    Gives the figure, and writes it to `path` if there is one.
+    Return the figure, and write it to `path` if there is one.
     """
     scale, unit = 1.0, "age in the log's units"
     if fitted.unit == "seconds":
@@ -778,7 +722,7 @@ def draw(fitted: Fitted, path: str | os.PathLike[str] | None = None) -> Any:
     paying = [arm for arm in fitted.arms if arm.spread is not None]
     length = fitted.window / fitted.groups / scale
     middles = (np.arange(fitted.groups) + 0.5) * length
-    shown = paying[:_ARMS_MOST]
+    shown = paying[:_ARMS_DRAWN]
     for rank, arm in enumerate(shown):
         assert arm.spread is not None
         value, low, high = (np.array(x) for x in (arm.spread.value, arm.spread.low, arm.spread.high))

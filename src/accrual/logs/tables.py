@@ -1,43 +1,40 @@
 """The tables of an opened log: validated decisions and pieces in DuckDB, under our own names.
 
-Both become tables in a temporary database on disk, so that a log may be larger than memory. Of the
-input nothing stays open. `pieces` is in the order of its decisions, which makes everything that is
-computed decision by decision one pass over it.
+Decisions and pieces are tables in a temporary database on disk, so that a log may be larger than memory. No
+source stays open. `pieces` is in the order of its decisions, so that whatever is computed decision by
+decision is one pass over it.
 """
 
 from __future__ import annotations
 
 import datetime
 import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, need
 
-T = TypeVar("T")
 TICKS = 1_000_000  # of a timestamp, in a second
 
 ROWS = 1 << 20  # in a batch: 8 MB a column
 
 
 class ContextColumn(NamedTuple):
-    """A column that is told to be a context: what the table `decisions` calls it, and a person."""
+    """A column that the user names as a context."""
 
-    role: str
-    name: str
-    kind: str  # "levels" or "number" where that is told, otherwise ""
+    role: str  # its name in the table `decisions`
+    name: str  # its name in the source
+    kind: str  # "levels" or "number" where the user says so, otherwise ""
 
 
 @dataclass
 class Counts:
-    """What was found in a log."""
+    """How many of what were found in a log."""
 
     # decisions, pieces: what is in the log's tables.
     decisions: int = 0
@@ -54,10 +51,21 @@ class Counts:
     bad_rows: int = 0  # rows that could not be read; left out
 
 
-class LogFacts(ABC):
-    """What is known of a whole log."""
+class Log:
+    """An opened log, from `accrual.logs.log.open_log`; close it, or use it in a ``with`` statement.
 
-    def __init__(self) -> None:
+    Its tables, for `query` and `stream`:
+
+    - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
+      in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
+      decision: until its end, or until the decision's own window was over. `propensity` and
+      `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
+    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
+      they have no key.
+
+    """
+
+    def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
         self.arms: tuple[str, ...] = ()
         self.timestamps = False  # times are seconds since 1970 in UTC; otherwise plain numbers, as they were
         self.zone = ""  # whether timestamps had time zones: "given", "assumed", or "" for plain numbers
@@ -79,22 +87,69 @@ class LogFacts(ABC):
         self.signed = False  # whether some value is negative
         self.rate = 0.0  # decisions per unit of time, from the first to the last
         self.largest_value = 0.0  # of the pieces, in size
-        self.arm_numbers = np.zeros(0, np.int64)  # the place in `arms` of each arm of the table `decided`
         self.longest_window: float | None = None
+        self._folder = folder
+        duckdb = need("duckdb", "fit")
+        need("pyarrow", "fit")
+        try:
+            self.connection: Any = duckdb.connect(
+                str(Path(folder.name) / "log.duckdb"),
+                config={
+                    "memory_limit": memory,
+                    "temp_directory": str(Path(folder.name) / "spill"),
+                    "autoinstall_known_extensions": "false",
+                },
+            )
+        except duckdb.Error as error:
+            folder.cleanup()
+            raise InputError(f"cannot open a temporary database: {' '.join(str(error).split())}") from None
+        self.connection.execute("SET TimeZone = 'UTC'")
+        # In a notebook without ipywidgets the progress bar is off, and setting it is an error.
+        if self.query("SELECT 1 WHERE current_setting('enable_progress_bar')"):
+            self.query("SET enable_progress_bar = false")
+        # This optimizer makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
+        if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
+            self.query("SET disabled_optimizers = 'type_pushdown'")
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete the temporary database."""
+        self.connection.close()
+        self._folder.cleanup()
+
+    def query(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run a query and return all its rows."""
+        duckdb = need("duckdb", "fit")
+        try:
+            rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(str(error)) from None
+        except duckdb.Error as error:  # numbers or times beyond what can be computed with, say
+            raise InputError(f"the log cannot be read: {str(error).splitlines()[0]}") from None
+        return rows
+
+    def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        """Yield the columns of a query as arrays, batch after batch of about `rows` rows, in order."""
+        with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
+            for batch in cursor.sql(sql).to_arrow_reader(rows):
+                yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
 
     @property
     def context_sql(self) -> str:
         """Name the columns of contexts in SQL, each with a comma before it."""
-        return "".join(f", {told.role}" for told in self.contexts)
+        return "".join(f", {column.role}" for column in self.contexts)
 
     @property
     def unit(self) -> int:
         """Ticks in the log's unit of time: microseconds in a second, or one."""
         return TICKS if self.timestamps else 1
-
-    @abstractmethod
-    def each(self, find: Callable[..., T], *known: Any) -> list[T]:
-        """Give what `find(log, *known)` finds in each part of the log."""
 
     def moment(self, at: float) -> str:
         """Write a time for a person to read."""
@@ -118,77 +173,3 @@ class LogFacts(ABC):
             "notes": list(self.notes),
             "odd": list(self.odd),
         }
-
-
-class Log(LogFacts):
-    """What `accrual.logs.log.open_log` gives; close it, or use it in a ``with`` statement.
-
-    Its tables, for `query` and `stream`:
-
-    - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
-      in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
-      decision: until its end, or until the decision's own window was over. `propensity` and
-      `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
-    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
-      they have no key.
-
-    """
-
-    def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
-        super().__init__()
-        self._folder = folder
-        duckdb = need("duckdb", "fit")
-        need("pyarrow", "fit")
-        try:
-            self.connection: Any = duckdb.connect(
-                str(Path(folder.name) / "log.duckdb"),
-                config={
-                    "memory_limit": memory,
-                    "temp_directory": str(Path(folder.name) / "spill"),
-                    "autoinstall_known_extensions": "false",
-                },
-            )
-        except duckdb.Error as error:
-            folder.cleanup()
-            raise InputError(f"cannot open a temporary database: {' '.join(str(error).split())}") from None
-        self.connection.execute("SET TimeZone = 'UTC'")
-        # It is off in a notebook without ipywidgets, where merely setting it is an error.
-        if self.query("SELECT 1 WHERE current_setting('enable_progress_bar')"):
-            self.query("SET enable_progress_bar = false")
-        # It makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
-        if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
-            self.query("SET disabled_optimizers = 'type_pushdown'")
-
-    def __enter__(self) -> Log:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def each(self, find: Callable[..., T], *known: Any) -> list[T]:
-        """Give what `find(log, *known)` finds, for each part of the log: this log has only one."""
-        return [find(self, *known)]
-
-    def close(self) -> None:
-        """Delete the temporary database."""
-        self.connection.close()
-        self._folder.cleanup()
-
-    def query(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run a query and give all its rows."""
-        duckdb = need("duckdb", "fit")
-        try:
-            rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
-        except duckdb.OutOfMemoryException as error:
-            raise MemoryError(str(error)) from None
-        except duckdb.Error as error:  # numbers or times beyond what can be computed with, say
-            raise InputError(f"the log cannot be read: {str(error).splitlines()[0]}") from None
-        return rows
-
-    def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-        """Give the columns of a query as arrays, batch after batch of about `rows` rows, in order."""
-        with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
-            for batch in cursor.sql(sql).to_arrow_reader(rows):
-                yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)

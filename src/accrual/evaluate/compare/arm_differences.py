@@ -10,11 +10,11 @@ average. Its law under equal means is found by drawing each arm's totals anew, 9
 own, moved to the common mean, as far as many of them paid, and else from those of all arms. So no
 shape of the rewards is assumed, and arms that only vary more than others are not taken for different.
 
-**The posterior.** The variance is read as a number of equal payments (as in `accrual.logs.estimate.intervals`),
-so what an arm has paid is Poisson, and its true mean is Gamma around a common average with a
-coefficient of variation c. Before the log is seen, c is 0 with probability 1/4 (arms are all alike)
-and otherwise half-Cauchy, with a scale at which the best of so many arms pays a quarter more than the
-average: 1/4 / sqrt(2 ln arms). It is integrated out, not estimated.
+**The posterior.** The variance is read as a number of equal payments (as in
+`accrual.logs.estimate.intervals`), so what an arm has paid is Poisson, and its true mean is Gamma around a
+common average with a coefficient of variation c. Before the log is seen, c is 0 with probability 1/4 (arms
+are all alike) and otherwise half-Cauchy, with a scale at which the best of so many arms pays a quarter more
+than the average: 1/4 / sqrt(2 ln arms). It is integrated out, not estimated.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from accrual.core.arrays import Floats
 from accrual.core.interval import Interval
 from accrual.logs.fitted import Arm
-
-Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 999
 LEVEL = 0.05
@@ -147,7 +145,7 @@ def differ(seen: Means, totals: Sequence[Floats], posterior: Posterior, seed: in
 
 
 def _pool(count: Floats, totals: Sequence[Floats]) -> Floats:
-    """Give totals at even ranks of those of all arms together, each arm by its number of decisions."""
+    """Return totals at even ranks of those of all arms together, each arm by its number of decisions."""
     values = np.concatenate(list(totals))
     weight = np.concatenate([np.full(len(one), n / len(one)) for n, one in zip(count, totals, strict=True)])
     order = np.argsort(values, kind="stable")
@@ -203,7 +201,7 @@ class Posterior:
         return float(self._chance[0])
 
     def spread(self) -> Interval:
-        """Give the standard deviation of the arms' means over their average, with a 95 % interval."""
+        """Return the standard deviation of the arms' means over their average, with a 95 % interval."""
         drawn = self.draw(np.random.Generator(np.random.Philox(0)), _DRAWS)
         spread = drawn.std(axis=1) / drawn.mean(axis=1)
         low, high = np.quantile(spread, [0.025, 0.975])
@@ -228,7 +226,7 @@ class Posterior:
 
 
 def _likelihood(expected: Floats, paid: Floats, c: float) -> float:
-    """Give the log likelihood of how many payments arms have made, if their means vary by c."""
+    """Return the log likelihood of how many payments arms have made, if their means vary by c."""
     if c == 0.0:
         return float((special.xlogy(paid, expected) - expected).sum())
     shape = 1.0 / c**2

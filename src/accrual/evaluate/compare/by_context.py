@@ -1,36 +1,40 @@
-"""Policies on a log with contexts: a visitor of the log comes, and a model says what each arm would pay.
+"""`accrual.compare_by_context`: simulate policies on the contexts of a log, where a model says what arms pay.
 
-Nobody knows what an arm that the log did not choose would have paid. Here a linear model of the context says
-it (`accrual.core.reward_model`), and what it says is compared with the log first: where the two disagree,
-nothing is simulated. A run draws two thirds of the log's closed decisions, fits the model to them, and lets
-visitors come at the log's pace, each like one of the drawn. A decision of an arm pays what a random closed
-decision of that arm paid, at the ages at which it did, multiplied so that its mean is what the model says for
-this visitor.
+Nobody knows what an arm that the log did not choose would have paid. A linear model of the context predicts
+it (`accrual.core.reward_model`). Its predictions are compared with the log first: where the two disagree,
+nothing is simulated. A run draws two thirds of the log's closed decisions and fits the model to them. Then
+decisions are made at the log's pace, each with the context of one that was drawn. A decision of an arm pays
+what a random closed decision of that arm paid, at the same ages, multiplied so that its mean is what the
+model predicts for the context.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, need, whole
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, SEED_MOST
 from accrual.evaluate.intervals import t_factor, within
-from accrual.evaluate.replay import Floats, Ints, ReplayLog, check_propensities, resampled
+from accrual.evaluate.replay import ReplayLog, check_propensities, from_log, resampled
 from accrual.live.ledger import Ledger
 from accrual.logs.context_worth import ARMS_MOST
-from accrual.logs.fitted import Personalising
+from accrual.logs.fit import fit_log
+from accrual.logs.fitted import Fitted, Personalising
+from accrual.logs.log import opened
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_ts import AgeTS
 from accrual.policies.base import Policy
+from accrual.policies.catalog import parse
 
 BASELINE = "AgeLinTS"
 HORIZON_MOST = 20_000
@@ -42,7 +46,7 @@ class ContextLine(NamedTuple):
 
     policy: str
     reward: Interval
-    lost: Interval  # per 1,000 decisions, to the arm that the model says is best for each visitor
+    lost: Interval  # per 1,000 decisions, against the arm that the model says is best for each context
     more: Interval  # lost than the baseline
 
 
@@ -68,26 +72,26 @@ class ContextComparison:
         """Say in words what was found, and on which model it rests."""
         first = self.lines[0]
         sentences = [
-            f"{first.policy} would lose {first.lost} per 1,000 decisions to the best choice for each."
+            f"{first.policy} would lose {first.lost} per 1,000 decisions to the best choice for each context."
         ]
         for line in self.lines[1:]:
-            told = line.more.low > 0.0 or line.more.high < 0.0
+            differs = line.more.low > 0.0 or line.more.high < 0.0
             way = "more" if line.more.value > 0 else "less"
             versus = (
                 f"{figure(abs(line.more.value))} {way} than {first.policy} (95 % {line.more.between()})"
-                if told
+                if differs
                 else f"which cannot be told from {first.policy}"
             )
             sentences.append(f"{line.policy} would lose {figure(line.lost.value)}, {versus}.")
         sentences.append(
-            f"This is {self.runs} simulated runs of {self.horizon:,} decisions. What an arm pays a visitor "
-            "to whom the log did not show it is said by a linear model of the context, so all of this is as "
-            f"true as that model. {self.worth.assumed}"
+            f"This is {self.runs} simulated runs of {self.horizon:,} decisions. Where the log chose another "
+            "arm, a linear model of the context says what an arm pays, so all of this is as true as that "
+            f"model. {self.worth.assumed}"
         )
         return "\n".join(sentences)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give a dict for each policy: reward, lost, and difference to the first, with 95 % intervals."""
+        """Return a dict for each policy: reward, lost, and difference to the first, with 95 % intervals."""
         return [
             {"policy": line.policy}
             | {
@@ -99,8 +103,50 @@ class ContextComparison:
         ]
 
     def table(self) -> Any:
-        """Give what policies lose as a pandas DataFrame."""
+        """Return what policies lose as a pandas DataFrame."""
         return need("pandas", "frames").DataFrame(self.rows()).set_index("policy")
+
+
+def compare_by_context(
+    log: Any,
+    context: Sequence[str] = (),
+    policies: Sequence[str | Policy] = (),
+    runs: int = 20,
+    horizon: int | None = None,
+    seed: int = 0,
+    uniform: bool = False,
+    fitted: Fitted | None = None,
+) -> ContextComparison:
+    """Simulate policies that choose by context, on the contexts of a log.
+
+    A linear model of the context says what an arm would have paid where the log chose another one. A log that
+    contradicts the model is refused. docs/contexts.md says more.
+
+    Parameters
+    ----------
+    log : path, data frame, pair of them, or Log
+    context : sequence of str
+        Columns that say whom a decision was for, as for `accrual.open_log`; none for an open log.
+    policies : sequence of str or Policy
+        Beside AgeLinTS; AgeLinTS waiting and AgeTS, which sees no context, unless given.
+    runs : int
+    horizon : int, optional
+        Decisions in a run; as many as the log has, and at most 20,000, unless given.
+    seed : int
+    uniform : bool
+        Whether every arm had the same chance; otherwise the log must have propensities.
+    fitted : Fitted, optional
+        What `accrual.fit_log` found of this log; it is fitted unless given.
+    """
+    with opened(log, context) as open_one:
+        if not open_one.contexts:
+            raise InputError("name the columns that say whom a decision was for, such as context=['country']")
+        found = fit_log(open_one, uniform=uniform) if fitted is None else fitted
+        logged = from_log(open_one, found, uniform)
+    assert found.contexts is not None
+    given = [parse(one) if isinstance(one, str) else one for one in policies]
+    by_label = {one.label: one for one in given}
+    return compare_contexts(logged, found.contexts, by_label, horizon, runs, seed)
 
 
 def compare_contexts(
@@ -111,7 +157,7 @@ def compare_contexts(
     runs: int,
     seed: int,
 ) -> ContextComparison:
-    """Simulate policies on the visitors of a log; refuse where the model cannot be trusted.
+    """Simulate policies on the contexts of a log; refuse a log that contradicts the model.
 
     Parameters
     ----------
@@ -140,12 +186,13 @@ def compare_contexts(
     with Progress(len(own) * runs * horizon, "decisions") as bar:
         for run in range(runs):
             dice = np.random.Generator(np.random.Philox(key=[seed, run]))
-            kept = dice.choice(closed, size=max(len(closed) * 2 // 3, 1), replace=False)
-            drawn = resampled(replace(log, at=log.at[: len(kept)]), kept)
-            visitor = dice.integers(len(kept), size=horizon)
-            payer = dice.random((horizon, len(log.arms)))
+            chosen = dice.choice(closed, size=max(len(closed) * 2 // 3, 1), replace=False)
+            drawn = resampled(replace(log, at=log.at[: len(chosen)]), chosen)
+            decisions = DrawnDecisions(
+                step, dice.integers(len(chosen), size=horizon), dice.random((horizon, len(log.arms)))
+            )
             for number, policy in enumerate(own.values()):
-                paid[number, run] = _play(drawn, policy, Visits(step, visitor, payer), run)
+                paid[number, run] = _play(drawn, policy, decisions, run)
                 bar.advance(horizon)
     return ContextComparison([_line(label, paid, i) for i, label in enumerate(own)], horizon, runs, worth)
 
@@ -166,40 +213,40 @@ def check_model(log: ReplayLog) -> None:
         )
 
 
-class Visits(NamedTuple):
-    """Who comes in a run, the same for every policy."""
+class DrawnDecisions(NamedTuple):
+    """The decisions of a run, the same for every policy."""
 
     step: float  # of time, from one to the next
-    visitor: Ints  # the number of the logged decision that each is like
-    payer: Floats  # visits x arms: which of an arm's decisions pays, as a share of all of them
+    like: Ints  # the number of the logged decision whose context each has
+    payer: Floats  # decisions x arms: which of an arm's logged decisions pays, as a share of all of them
 
 
-def _play(log: ReplayLog, policy: Policy, visits: Visits, run: int) -> tuple[float, float]:
-    """Let visitors come; give what was paid a decision, on average, and what was lost."""
+def _play(log: ReplayLog, policy: Policy, decisions: DrawnDecisions, run: int) -> tuple[float, float]:
+    """Play a run; return what a decision paid on average, and what 1,000 lost."""
     means = np.maximum(log.expected, 0.0)
     closed = [np.flatnonzero(log.closed & (log.arm == arm)) for arm in range(len(log.arms))]
     usual = np.array([log.totals[own].mean() if len(own) else 0.0 for own in closed])
     scale = np.divide(means, usual, out=np.zeros_like(means), where=usual > 0.0)
-    features, stored = (log.features, log.stored) if policy.contextual else (None, None)
+    features, contexts = (log.features, log.contexts) if policy.contextual else (None, None)
     ledger = Ledger(policy, log.caps.tolist(), log.steps, seed=run, span=log.window, features=features)
     first, age, value = log.first.tolist(), log.age.tolist(), log.value.tolist()
     coming: list[tuple[float, int, float, float]] = []  # when, the ledger's id, value, age
     paid = lost = 0.0
-    for i, who in enumerate(visits.visitor.tolist()):
-        now = i * visits.step
+    for i, like in enumerate(decisions.like.tolist()):
+        now = i * decisions.step
         while coming and coming[0][0] < now:
             _, id_, worth, old = heapq.heappop(coming)
             ledger.observe(id_, worth, old)
-        (decision,) = ledger.decide(now, contexts=None if stored is None else [stored[who]])
+        (decision,) = ledger.decide(now, contexts=None if contexts is None else [contexts[like]])
         arm = decision.arm
-        paid += means[who, arm]
-        lost += means[who].max() - means[who, arm]
+        paid += means[like, arm]
+        lost += means[like].max() - means[like, arm]
         if len(closed[arm]):
-            like = int(closed[arm][int(visits.payer[i, arm] * len(closed[arm]))])
-            for piece in range(first[like], first[like + 1]):
-                part = value[piece] * scale[who, arm]
+            payer = int(closed[arm][int(decisions.payer[i, arm] * len(closed[arm]))])
+            for piece in range(first[payer], first[payer + 1]):
+                part = value[piece] * scale[like, arm]
                 heapq.heappush(coming, (now + age[piece], decision.id, float(part), age[piece]))
-    return paid / len(visits.visitor), 1000.0 * lost / len(visits.visitor)
+    return paid / len(decisions.like), 1000.0 * lost / len(decisions.like)
 
 
 def _line(label: str, paid: Floats, number: int) -> ContextLine:

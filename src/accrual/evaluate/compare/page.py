@@ -1,4 +1,4 @@
-"""The comparison on a fitted problem: table, CSV, pictures and page."""
+"""Write the page of a comparison, with its tables and pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accrual.core.html_page import boxes, document, figure, table
 from accrual.core.interval import Interval
 from accrual.core.number_text import figure as figure_text
 from accrual.core.pictures import Picture, Shape, axis, render, short
-from accrual.evaluate.compare.result import RANGES, Comparison
+from accrual.evaluate.compare.comparison import RANGES, Comparison
 from accrual.evaluate.compare.setup import BASELINE, notes
 
 PAGE, TABLE = "report.html", "comparison.csv"
@@ -25,7 +25,7 @@ _ARMS_LISTED = 50
 
 
 def write_report(folder: Path, compared: Comparison) -> Path:
-    """Write the page, and its pictures beside it as PNG; each file whole or not at all."""
+    """Write the page, and its pictures beside it as PNG; each file appears whole or not at all."""
     drawn = {picture.name: picture for picture in (_regret(compared), _costs(compared), _arrived(compared))}
     for picture in drawn.values():
         with replacing(folder / f"{picture.name}.png") as partial:
@@ -121,7 +121,7 @@ def _waiting(compared: Comparison, drawn: Picture) -> str:
     )
     head = "<th>what is seen</th><th>policy</th><th>lost per 1000</th><th>against at once</th>"
     return (
-        f"<p>One learner ({BASELINE}), told of rewards in three ways. The first is not possible in "
+        f"<p>One learner ({BASELINE}) gets rewards in three ways. The first is not possible in "
         "practice; the difference between the other two is what is gained by using pieces before a decision "
         f"is complete.</p>{figure(drawn)}{table(head, body)}"
     )
@@ -202,7 +202,7 @@ def _costs(compared: Comparison) -> Picture:
 
     caption = f"What is lost against playing the best arm alone, with ranges. {RANGES}"
     return render(
-        "waiting", "One learner, told of rewards in three ways", caption, draw,
+        "waiting", "One learner that gets rewards in three ways", caption, draw,
         Shape(2.7, len(costs), left=1.1, left_narrow=0.95),
     )  # fmt: skip
 

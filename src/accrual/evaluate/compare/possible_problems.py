@@ -1,10 +1,10 @@
 """Problems that a log may have come from: the fitted one with the arms' means drawn anew.
 
-How well an arm's mean is known differs from log to log. So a
-comparison is not played on one problem but on several, each with means drawn from what the log leaves
-possible (`accrual.evaluate.compare.arm_differences.Posterior`). What policies lose varies between them by as much
-as the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the
-problems drawn here are those in which arms differ.
+How well an arm's mean is known differs from log to log. So a comparison is not played on one problem but on
+several, each with means drawn from what the log leaves possible
+(`accrual.evaluate.compare.arm_differences.Posterior`). What policies lose varies between them by as much as
+the log is uncertain. Where arms are all alike nothing can be lost, which needs no simulation: the problems
+drawn here are those in which arms differ.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.evaluate.compare.arm_differences import Means, Posterior, Signal, differ, means
 from accrual.logs.fitted import Arm, Sample
 from accrual.problems.laws import EmpiricalLaw
 from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 _NUMBERS = 1_000_000  # in the rows of one drawn problem, about
 _ROWS_LEAST, _ROWS_MOST = 20, 2000  # of an arm
@@ -69,7 +67,7 @@ class PossibleProblems:
         self._pool = _pooled(self._rows, self.means.decisions)
 
     def drawn_means(self, count: int) -> Floats:
-        """Give the arms' means in the first `count` problems: count x arms."""
+        """Return the arms' means in the first `count` problems: count x arms."""
         return np.array([self._draw(number) for number in range(count)])
 
     def draw(self, number: int) -> ProblemPair:
@@ -102,7 +100,7 @@ def _tested(arms: tuple[Arm, ...], totals: list[Floats], posterior: Posterior, s
 
 
 def _paid(sample: Sample) -> Floats:
-    """Give the total of each decision of a sample."""
+    """Return the total of each decision of a sample."""
     decision = np.repeat(np.arange(len(sample.lengths)), sample.lengths)
     return np.asarray(sample.scale * np.bincount(decision, sample.values, len(sample.lengths)), np.float64)
 
@@ -117,7 +115,7 @@ def _pooled(rows: list[Floats], count: Floats) -> Floats:
     return np.array([rows[a][i - first[a]] for a, i in zip(arm, chosen, strict=True)])
 
 
-def _even(totals: Floats, weight: Floats, count: int) -> npt.NDArray[np.int64]:
+def _even(totals: Floats, weight: Floats, count: int) -> Ints:
     """Choose the rows that stand at `count` even ranks of their totals."""
     # Rounded, so that totals which only differ in their last bits (as a file keeps them) stay in order.
     order = np.argsort(np.round(totals / max(float(totals.max()), 1e-300), 7), kind="stable")
@@ -148,7 +146,7 @@ def _with_mean(rows: Floats, pool: Floats, mean: float, count: int) -> Floats:
 
 
 def _tilted(base: Floats, x: Floats, mean: float) -> Floats:
-    """Give weights proportional to base * exp(k x) whose mean of x is `mean`, or as near as they come."""
+    """Return weights proportional to base * exp(k x) whose mean of x is `mean`, or as near as they come."""
     low, high, k = -1e5, 1e5, 0.0
     for _ in range(_STEPS):
         power = k * x

@@ -1,9 +1,9 @@
-"""Policies on a fitted problem: decisions that pay what logged ones did, at the ages at which they did.
+"""Set up a comparison: a fitted problem in rounds, the policies to play on it, and the cells to play.
 
-A round is one decision. The window is as many rounds as the log makes decisions in that time, and
-a decision's pieces fall into the rounds of their ages, or into parts of a few rounds where the
-window is too long to keep every round apart. Every few runs the arms' means are drawn anew from what
-the log leaves possible (`accrual.evaluate.compare.possible_problems`).
+Decisions pay what logged ones did, at the same ages. A round is one decision. The window is as many rounds
+as the log makes decisions in that time. A decision's pieces fall into the rounds of their ages, or into
+parts of a few rounds where the window is too long to keep every round apart. Every few runs the arms' means
+are drawn anew from what the log leaves possible (`accrual.evaluate.compare.possible_problems`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from accrual.runs.cells import Cell, cut, on_device
 
 WINDOW_MOST = 10_000  # rounds; a busier log is simulated at a slower pace, and the table says so
 _PARTS_LEAST, _PARTS_MOST = 20, 100  # of the window: twice as many would take twice as long
-_BYTES = 200 << 20  # that a thread may use for what the decisions of two windows owe ...
+_BYTES = 200 << 20  # of a thread, for what the decisions of two windows have still to pay ...
 _BYTES_MOST = 1 << 30  # ... and at most, where there are very many arms
 _EACH = 2  # runs with the same means: how far they differ is the simulation's chance alone
 _FEW = 8  # runs below which every run has means of its own
 _DRAWS_ON_GPU = 50  # a GPU plays many runs of a problem in the time of one
 
 BASELINE = DEFAULT.label
-# What waiting costs: one and the same learner, told of a total when its window closes, or at once.
+# What waiting costs: the same learner, which gets a total when its window closes, or at once.
 WAITING, AT_ONCE = f"{BASELINE}, waiting", f"{BASELINE}, at once"
 _TOTALS = make(BASELINE, buckets=1)
 USUAL = (BASELINE, "AgeIMED", "AgeTS", "TPUCBFRG", "DelayedUCB1")
@@ -51,11 +51,11 @@ class RoundScale(NamedTuple):
 
     window: int  # rounds
     alpha: int  # the learners' groups, a divisor of the window
-    part: int  # rounds within which ages are not told apart; 1 where every piece has its own round
+    part: int  # rounds that count as one age; 1 where every piece has its own round
 
 
 def scale(rounds: float, groups: int, arms: int) -> RoundScale:
-    """Give a window of about so many rounds that about so many groups divide.
+    """Return a window of about `rounds` rounds that about `groups` groups divide.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class ComparisonSetup:
 
 
 def window_most(arms: int) -> int:
-    """Give the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
+    """Return the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def notes(setup: ComparisonSetup) -> list[str]:
 
 
 def comparison_policies(setup: ComparisonSetup, names: Sequence[str | Policy] = ()) -> dict[str, Policy]:
-    """Give the policies to compare, by label; `names` replaces the usual ones.
+    """Return the policies to compare, by label; `names` replaces the usual ones.
 
     A name alone (``TPUCBFRG``, ``TPUCBFR``, ``TPUCBEW``, ``AgeUCB``) learns with the fitted groups and
     spread. The baseline is always there.
@@ -216,7 +216,7 @@ def comparison_policies(setup: ComparisonSetup, names: Sequence[str | Policy] = 
 
 
 def usual_horizon(setup: ComparisonSetup) -> int:
-    """Give the usual number of decisions in a run: ten windows, and at least 10,000."""
+    """Return the usual number of decisions in a run: ten windows, and at least 10,000."""
     return max(10_000, 10 * setup.problem.window)
 
 

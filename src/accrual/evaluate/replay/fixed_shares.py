@@ -1,4 +1,4 @@
-"""What a fixed policy would have earned: one that chooses arms with the same shares at every decision.
+"""Judge what a fixed policy would have earned, which chooses arms with the same shares at every decision.
 
 With w the policy's share of the arm that the log chose over the log's propensity of it, and r what the
 decision paid (`ReplayLog.rewards`):
@@ -6,8 +6,8 @@ decision paid (`ReplayLog.rewards`):
 - IPS (inverse propensity scoring): the mean of w r. Unbiased, and uneven where weights are.
 - self-normalised: the sum of w r over the sum of w. Always between the smallest and largest reward.
 - doubly robust: what a model expects each arm to pay (`ReplayLog.expected`: its mean in the log, or by
-  context), weighted by the policy's shares, and the mean of w (r - what it expected of the log's arm) to put
-  right what the model gets wrong.
+  context), weighted by the policy's shares, and the mean of w (r - what it expected of the log's arm) to
+  correct the model.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval, confined, mean_interval
 from accrual.evaluate.intervals import t_factor, within
-from accrual.evaluate.replay.log import Floats, ReplayLog
+from accrual.evaluate.replay.log import ReplayLog
 
 _ALWAYS = "always "
 LEAST = 20  # effective decisions below which a figure would only mislead

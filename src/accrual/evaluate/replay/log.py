@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.core.groups import followed_for, is_closed, is_within
 from accrual.core.reward_model import Observed, cross_fit
-from accrual.logs.completed import PaidDecisions, complete
+from accrual.logs.estimate import PaidDecisions, complete
 from accrual.logs.fitted import Fitted
 from accrual.logs.read import LogContexts, read_contexts
 from accrual.logs.tables import Log
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _STEPS = 1000  # or more, into which a policy sees a window of time cut
@@ -34,12 +33,12 @@ class ReplayLog:
     window: float  # the longest, in the log's unit of time
     steps: int  # into how many the policy sees it cut
     end: float  # until when the log reports pieces
-    # arm, at, propensity, own: of each decision; the propensity is the chance that the log had of choosing
-    # what it chose, and `own` is how long the log would follow the decision: less than `window` for one that
-    # was cut short, and 0 for one that was never followed.
+    # Of each decision:
     arm: Ints = field(repr=False)
     at: Floats = field(repr=False)
-    propensity: Floats = field(repr=False)
+    propensity: Floats = field(repr=False)  # with which the log chose the arm
+    # How long the log would follow the decision: less than `window` for one that was cut short, and 0 for one
+    # that was never followed.
     own: Floats = field(repr=False)
     # Where each decision's pieces begin in `age` and `value`, and one more for the end.
     first: Ints = field(repr=False)
@@ -49,8 +48,8 @@ class ReplayLog:
     # Equal parts of the window: a decision counts in those for the whole of which it was followed.
     groups: int = 1
     signed: bool = False  # whether some value is negative
-    features: Features | None = None  # what is known of whom decisions are for, and ...
-    stored: Floats | None = field(default=None, repr=False)  # ... decisions x features, as they are stored
+    features: Features | None = None  # of the contexts
+    contexts: Floats | None = field(default=None, repr=False)  # decisions x features, as a bandit stores them
 
     def __post_init__(self) -> None:
         if (np.diff(self.at) < 0).any():
@@ -81,7 +80,7 @@ class ReplayLog:
 
     @cached_property
     def chance(self) -> Floats:
-        """With which chance each decision's arm was chosen, and its decision was not cut short."""
+        """The chance that each decision's arm was chosen and the decision was not cut short."""
         arms = len(self.arms)
         share = np.bincount(self.arm, self.whole, arms) / np.maximum(np.bincount(self.arm, minlength=arms), 1)
         return np.asarray(self.propensity * share[self.arm])
@@ -102,9 +101,9 @@ class ReplayLog:
         """
         number = np.bincount(self.arm, minlength=len(self.arms))
         means = np.bincount(self.arm, self.rewards, len(self.arms)) / np.maximum(number, 1)
-        if self.features is None or self.stored is None:
+        if self.features is None or self.contexts is None:
             return np.broadcast_to(means, (len(self.arm), len(self.arms)))
-        x = LogContexts(self.features, self.stored, []).seen()
+        x = LogContexts(self.features, self.contexts, []).encoded()
         found = cross_fit(Observed(x, self.arm, self.rewards, self.propensity, len(self.arms))).expected
         return np.where(np.isfinite(found), found, means)
 
@@ -155,12 +154,12 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         groups=fitted.groups,
         signed=log.signed,
         features=None if contexts is None else contexts.features,
-        stored=None if contexts is None else contexts.stored,
+        contexts=None if contexts is None else contexts.values,
     )
 
 
 def _columns(log: Log, query: str) -> list[npt.NDArray[Any]]:
-    """Give the columns of a query, whole."""
+    """Return the columns of a query, whole."""
     batches = list(log.stream(query))
     return [np.concatenate([batch[i] for batch in batches]) for i in range(len(batches[0]))]
 
@@ -170,9 +169,13 @@ def resampled(log: ReplayLog, payer: Ints) -> ReplayLog:
     counts = np.diff(log.first)[payer]
     first = np.concatenate([[0], np.cumsum(counts)])
     piece = np.arange(first[-1]) + np.repeat(log.first[payer] - first[:-1], counts)
-    return ReplayLog(
-        log.arms, log.caps, log.window, log.steps, log.end,
-        log.arm[payer], log.at, log.propensity[payer], log.own[payer],
-        first, log.age[piece], log.value[piece], log.groups, log.signed,
-        log.features, None if log.stored is None else log.stored[payer],
-    )  # fmt: skip
+    return replace(
+        log,
+        arm=log.arm[payer],
+        propensity=log.propensity[payer],
+        own=log.own[payer],
+        first=first,
+        age=log.age[piece],
+        value=log.value[piece],
+        contexts=None if log.contexts is None else log.contexts[payer],
+    )

@@ -1,10 +1,13 @@
-"""From the tables of a log to its estimates: passes over the log, intervals, the window, the tail."""
+"""Turn the tables of a log into estimates: passes, means and shares with intervals, the window, the tail.
+
+`accrual.logs.fit` makes a fit of them. `estimate_tail` and `window_for` also serve users (docs/tails.md).
+"""
 
 from __future__ import annotations
 
-from accrual.logs.estimate.arm_means import FEW_PAYING, arm_mean
+from accrual.logs.estimate.arm_means import FEW_PAYING, PaidDecisions, arm_mean, complete
 from accrual.logs.estimate.grids import EvenGrid, FineGrid
-from accrual.logs.estimate.intervals import ArmSums, ExactScale, GroupEstimate
+from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
 from accrual.logs.estimate.passes import (
     ArrivalCurve,
     FinalPass,
@@ -12,11 +15,11 @@ from accrual.logs.estimate.passes import (
     count_closed,
     final_pass,
     longest_followed,
-    merged,
     score_pass,
     trace_curve,
 )
 from accrual.logs.estimate.sample import draw_samples, sample_size
+from accrual.logs.estimate.tail import Tail, estimate_tail, payments, window_for
 from accrual.logs.estimate.window import course_grid, cut_window, first_guess, recommend, watched
 
 __all__ = [
@@ -24,23 +27,27 @@ __all__ = [
     "ArmSums",
     "ArrivalCurve",
     "EvenGrid",
-    "ExactScale",
     "FinalPass",
     "FinalPassPlan",
     "FineGrid",
     "GroupEstimate",
+    "PaidDecisions",
+    "Tail",
     "arm_mean",
+    "complete",
     "count_closed",
     "course_grid",
     "cut_window",
     "draw_samples",
+    "estimate_tail",
     "final_pass",
     "first_guess",
     "longest_followed",
-    "merged",
+    "payments",
     "recommend",
     "sample_size",
     "score_pass",
     "trace_curve",
     "watched",
+    "window_for",
 ]

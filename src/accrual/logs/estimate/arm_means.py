@@ -26,71 +26,44 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
+from accrual.core.groups import group_of
 from accrual.core.interval import Interval, ScoreSums, confined, of_bounded, score_interval
-from accrual.logs.estimate.intervals import ExactScale
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 FEW_PAYING = 30  # decisions that paid anything, below which the interval of a skewed mean may fail
 
 
 class WeightSums:
-    """What the decisions of each arm weigh and paid, by group, added up in no order.
+    """What the decisions of each arm weigh and paid, by group, added up.
 
-    Parameters
+    Attributes
     ----------
-    groups : int
-    largest : array_like
-        What no decision of each arm pays more than, in size, in one group.
-    decisions : int
-        How many there will be at most.
+    paying : ndarray
+        How many decisions of each arm paid something in a group that they completed.
     """
 
-    def __init__(self, groups: int, largest: npt.ArrayLike, decisions: int) -> None:
-        sizes = np.asarray(largest, dtype=np.float64)
-        self._one = ExactScale.of(1.0, decisions)
-        self._pay = [ExactScale.of(float(size), decisions) for size in sizes]
-        self._first = np.array([scale.first for scale in self._pay])
-        # Weights and their squares by how many groups a decision has completed: 2 x 2 x arms x r. Weighted
-        # pay by group: 2 x arms x groups. The leading 2 are whole numbers and remainders.
-        self._weight = np.zeros((2, 2, len(sizes), groups + 1), np.int64)
-        self._paid = np.zeros((2, len(sizes), groups), np.int64)
-        self.paying = np.zeros(
-            len(sizes), np.int64
-        )  # decisions that paid something in a group they completed
+    def __init__(self, groups: int, arms: int) -> None:
+        # Weights and their squares by how many groups a decision has completed: 2 x arms x r.
+        self._weight = np.zeros((2, arms, groups + 1))
+        self._paid = np.zeros((arms, groups))  # weighted pay by group
+        self.paying = np.zeros(arms, np.int64)
 
     def add(self, pay: Floats, done: Ints, arm: Ints, weight: Floats) -> None:
         """Add decisions that paid `pay` (decisions x groups or more) and have completed `done` groups."""
         for power in (1, 2):
-            for part, some in enumerate(self._one.split(weight**power)):
-                np.add.at(self._weight[part, power - 1], (arm, done), some)
-        decision, group = np.nonzero(pay[:, : self._paid.shape[2]])
+            np.add.at(self._weight[power - 1], (arm, done), weight**power)
+        decision, group = np.nonzero(pay[:, : self._paid.shape[1]])
         inside = group < done[decision]
         decision, group = decision[inside], group[inside]
-        owner = arm[decision]
-        scaled = weight[decision] * pay[decision, group] * self._first[owner]
-        whole = np.rint(scaled)
-        np.add.at(self._paid[0], (owner, group), whole.astype(np.int64))
-        rest = np.rint((scaled - whole) * self._one.second).astype(np.int64)
-        np.add.at(self._paid[1], (owner, group), rest)
-        self.paying = self.paying + np.bincount(arm[np.unique(decision)], minlength=len(self.paying))
-
-    def merge(self, other: WeightSums) -> None:
-        """Add the decisions of another part of the log."""
-        self._weight, self._paid = self._weight + other._weight, self._paid + other._paid
-        self.paying = self.paying + other.paying
+        np.add.at(self._paid, (arm[decision], group), weight[decision] * pay[decision, group])
+        self.paying += np.bincount(arm[np.unique(decision)], minlength=len(self.paying))
 
     def estimate(self) -> GroupMeans:
-        """Give the groups' means and what each decision moves them by."""
-        weight, square = (
-            np.cumsum(self._one.joined(self._weight[:, power])[:, ::-1], axis=1)[:, ::-1][:, 1:]
-            for power in (0, 1)
-        )
-        paid = np.stack([scale.joined(self._paid[:, a]) for a, scale in enumerate(self._pay)])
+        """Return the means of the groups and what each decision moves them by."""
+        weight, square = np.cumsum(self._weight[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
         with np.errstate(all="ignore"):
             equal = np.where(square > 0.0, weight**2 / square, 0.0)
-            mean = np.where(weight > 0.0, paid / weight, 0.0)
+            mean = np.where(weight > 0.0, self._paid / weight, 0.0)
             each = np.where(equal > 1.0, 1.0 / weight * np.sqrt(equal / (equal - 1.0)), 0.0)
         return GroupMeans(mean, each, equal)
 
@@ -104,26 +77,24 @@ class GroupMeans(NamedTuple):
 
 
 class ScorePowers:
-    """Squares, cubes and fourth powers of the scores of each arm, added up in no order.
+    """Squares, cubes and fourth powers of the scores of each arm, added up.
 
     Parameters
     ----------
     found : GroupMeans
     largest : array_like
         What no decision of each arm pays more than in all, taking every piece as positive.
-    decisions : int
-        How many there will be at most.
     """
 
-    def __init__(self, found: GroupMeans, largest: npt.ArrayLike, decisions: int) -> None:
+    def __init__(self, found: GroupMeans, largest: npt.ArrayLike) -> None:
         arms = len(found.mean)
         self._each, self._equal = found.each, found.equal
-        self._scale = ExactScale.of(1.0, decisions)
-        self._sums = np.zeros((2, 3, arms), np.int64)
+        self._sums = np.zeros((3, arms))
         reached = np.cumsum(found.mean * found.each, axis=1)
         self._reached = np.concatenate([np.zeros((arms, 1)), reached], axis=1)
+        # Scores are added as shares of what none exceeds, so that their fourth powers are never too small.
         most = found.each.max(axis=1) * np.asarray(largest) + np.abs(self._reached).max(axis=1)
-        self._most = np.where(most > 0.0, most, 1.0)  # what no score exceeds: as shares of it they add up
+        self._most = np.where(most > 0.0, most, 1.0)
 
     def add(self, pay: Floats, done: Ints, arm: Ints, weight: Floats) -> None:
         """Add decisions as to `WeightSums`."""
@@ -132,16 +103,11 @@ class ScorePowers:
         moved = (inside * self._each[arm]).sum(axis=1) - self._reached[arm, done]
         score = weight * moved / self._most[arm]
         for power in (2, 3, 4):
-            for part, some in enumerate(self._scale.split(score**power)):
-                np.add.at(self._sums[part, power - 2], arm, some)
-
-    def merge(self, other: ScorePowers) -> None:
-        """Add the decisions of another part of the log."""
-        self._sums = self._sums + other._sums
+            np.add.at(self._sums[power - 2], arm, score**power)
 
     def of(self, arm: int) -> ScoreSums:
-        """Give the sums of one arm."""
-        second, third, fourth = self._scale.joined(self._sums[:, :, arm])
+        """Return the sums of one arm."""
+        second, third, fourth = (float(x) for x in self._sums[:, arm])
         most = float(self._most[arm])
         return ScoreSums(second * most**2, third * most**3, fourth * most**4, float(self._equal[arm, -1]))
 
@@ -154,7 +120,7 @@ def arm_mean(value: float, scores: ScoreSums, cap: float, signed: bool, plain: b
     value : float
     scores : ScoreSums
     cap : float
-        Infinite where it was not told.
+        Infinite where the user gave none.
     signed : bool
         Whether some values are negative.
     plain : bool
@@ -165,3 +131,51 @@ def arm_mean(value: float, scores: ScoreSums, cap: float, signed: bool, plain: b
     if signed:
         return found
     return (of_bounded if plain else confined)(found, 0.0, cap, scores.size)
+
+
+class PaidDecisions(NamedTuple):
+    """Decisions and their pieces.
+
+    Attributes
+    ----------
+    arm, weight, followed : ndarray
+        Of each decision; the weight is 1 over its propensity.
+    decision, age, value : ndarray
+        Of each piece: the number of its decision first.
+    """
+
+    arm: Ints
+    weight: Floats
+    followed: Floats
+    decision: Ints
+    age: Floats
+    value: Floats
+
+
+def complete(paid: PaidDecisions, arms: int, window: float, groups: int) -> Floats:
+    """Return what each decision pays, where the mean of its arm completes one not followed to the end.
+
+    With x its pay in a group of the window, m its arm's mean pay there and G the share of the arm's
+    decisions that were followed for the whole group (both weighted), it is the arm's
+    mean total and, added up over the groups that it was followed for, (x - m) / G. So the average
+    over an arm is its mean as a fit finds it, and a decision that was followed to the end counts with
+    its own total where all were. As long as how long a decision is followed does not depend on its context,
+    the average over any part of an arm's decisions is right as well.
+    """
+    done = group_of(paid.followed, window, groups)
+    seen = np.zeros((arms, groups + 1))
+    np.add.at(seen, (paid.arm, done), paid.weight)
+    seen = np.cumsum(seen[:, ::-1], axis=1)[:, ::-1]
+    everyone, seen = seen[:, :1], seen[:, 1:]
+    group = group_of(paid.age, window, groups)
+    inside = group < done[paid.decision]
+    decision, group, value = paid.decision[inside], group[inside], paid.value[inside]
+    arm = paid.arm[decision]
+    sums = np.zeros((arms, groups))
+    np.add.at(sums, (arm, group), paid.weight[decision] * value)
+    with np.errstate(all="ignore"):
+        mean = np.where(seen > 0.0, sums / seen, 0.0)
+        share = np.where(seen > 0.0, seen / everyone, 1.0)
+    reached = np.cumsum(np.concatenate([np.zeros((arms, 1)), mean / share], axis=1), axis=1)
+    own = np.bincount(decision, value / share[arm, group], len(paid.arm))
+    return np.asarray(mean.sum(axis=1)[paid.arm] + own - reached[paid.arm, done])

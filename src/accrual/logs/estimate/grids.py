@@ -7,10 +7,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.groups import NUDGE, group_of, is_within
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _BITS = 11  # of an age that tell its fine cell: 2,048 cells to each doubling
 _SHIFT = 52 - _BITS
@@ -26,7 +24,7 @@ class Grid(Protocol):
     def __len__(self) -> int: ...
 
     def place(self, age: Floats) -> Ints:
-        """Give the cell that an age lies in; also how many cells are over at that age."""
+        """Return the cell that an age lies in; also how many cells are over at that age."""
 
 
 class EvenGrid:

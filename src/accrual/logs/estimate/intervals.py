@@ -18,80 +18,62 @@ in a group it is still one. (`accrual.logs.estimate.arm_means` makes the interva
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from accrual.core.jit import kernel, njit
+from accrual.core.arrays import Floats, Ints
+from accrual.core.jit import kernel
 
-# Sums that are the same to the bit, whatever the order of what is added.
-#
-# Numbers are added as whole multiples of a power of two, in two integers: one for what is large, one
-# for the remainder. Adding integers is exact, so a log that is cut into parts and added up part by
-# part gives the very same sums.
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-_BITS = 61  # of an integer that a sum may take
+_LOW, _HIGH = 0.025, 0.975
+_Z = float(special.ndtri(_HIGH))
+_MANY = 1e7  # payments, from which on everything is normal
+_FREEDOM_LEAST, _FREEDOM_MOST = 1.0, 1e6
 
 
-class ExactScale(NamedTuple):
-    """By what a number is multiplied before it is rounded, and then its remainder."""
+class Sums:
+    """What decisions paid in the groups that they have completed, added up by arm.
 
-    first: float
-    second: float
+    Attributes
+    ----------
+    count : ndarray
+        arms x r: how many decisions have completed exactly r groups, r from 0.
+    """
 
-    @classmethod
-    def of(cls, largest: float, count: int) -> ExactScale:
-        """Choose the scale for at most `count` numbers, none beyond `largest` in size.
+    def __init__(self, groups: int, arms: int) -> None:
+        self.count = np.zeros((arms, groups + 1), np.int64)
+        # What they paid in each group, and the squares of it: arms x r x groups. Pay in one group times pay
+        # in another, the second not before the first: arms x groups x groups.
+        self._paid, self._square = np.zeros((2, arms, groups + 1, groups))
+        self._product = np.zeros((arms, groups, groups))
 
-        Examples
-        --------
-        >>> ExactScale.of(1.0, 1 << 20)
-        ExactScale(first=2199023255552.0, second=2199023255552.0)
-        """
-        many = math.ceil(math.log2(max(count, 1)))
-        size = math.ceil(math.log2(largest)) if largest > 0.0 else 0
-        # Powers of two that floating-point numbers have, for values at their very limits.
-        return cls(2.0 ** max(min(_BITS - many - size, 1000), -1000), 2.0 ** (_BITS - many))
+    def add(self, pay: Floats, done: Ints, arm: Ints) -> None:
+        """Add decisions that paid `pay` (decisions x groups) and have completed `done` groups."""
+        add_grouped(pay, done, arm, self.count, self._paid, self._square, self._product)
 
-    def split(self, values: Floats) -> tuple[Ints, Ints]:
-        """Split values into whole multiples, and their remainders."""
-        scaled = values * self.first
-        whole = np.rint(scaled)
-        return whole.astype(np.int64), np.rint((scaled - whole) * self.second).astype(np.int64)
+    @property
+    def closed(self) -> Ints:
+        """Decisions of each arm that have completed every group."""
+        return self.count[:, -1]
 
-    def joined(self, sums: Ints) -> Floats:
-        """Give the sums as numbers again: `sums` has both integers along its first axis."""
-        return np.asarray((sums[0] + sums[1] / self.second) / self.first, dtype=np.float64)
+    def of(self, arm: int) -> ArmSums:
+        """Return the sums of one arm."""
+        count = self.count[arm].astype(np.float64)
+        return ArmSums.made(count, self._paid[arm], self._square[arm], self._product[arm])
 
-
-# Sums over decisions of what they paid in groups, by arm and by how many groups they have completed.
-
-
-@njit
-def _add(sums: Ints, a: int, b: int, c: int, value: float, second: float) -> None:
-    """Add a value that was scaled already, as a whole number and a remainder."""
-    whole = np.rint(value)
-    sums[0, a, b, c] += np.int64(whole)
-    sums[1, a, b, c] += np.int64(np.rint((value - whole) * second))
+    def together(self) -> ArmSums:
+        """Return the sums of all arms."""
+        count = self.count.sum(axis=0).astype(np.float64)
+        return ArmSums.made(count, *(x.sum(axis=0) for x in (self._paid, self._square, self._product)))
 
 
 @kernel
 def add_grouped(
-    pay: Floats,
-    done: Ints,
-    arm: Ints,
-    count: Ints,
-    sums: tuple[Ints, Ints, Ints],
-    scales: tuple[Floats, Floats, float],
+    pay: Floats, done: Ints, arm: Ints, count: Ints, paid: Floats, square: Floats, product: Floats
 ) -> None:
-    """Add decisions to sums.
+    """Add decisions to the arrays of `Sums`.
 
     Parameters
     ----------
@@ -101,100 +83,27 @@ def add_grouped(
         For each decision: how many groups it has completed, and its arm.
     count : ndarray
         Arms x completed.
-    sums : tuple of ndarray
-        Of pay and of its squares, each 2 x arms x completed x groups; of products, 2 x arms x groups x
-        groups, the second group not before the first. The leading 2 are whole numbers and remainders.
-    scales : tuple
-        What pay of each arm is multiplied by, what products of pay are, and what all remainders are.
+    paid, square : ndarray
+        Of pay and of its squares: arms x completed x groups.
+    product : ndarray
+        Arms x groups x groups, the second group not before the first.
     """
-    paid, square, product = sums
-    first, both, second = scales
-    groups = product.shape[2]
-    some = np.empty(groups, np.int64)
+    paying = np.empty(product.shape[1], np.int64)
     for i in range(len(done)):
         a, r = arm[i], done[i]
         count[a, r] += 1
-        paying = 0
+        number = 0
         for g in range(r):
             x = pay[i, g]
             if x != 0.0:  # most groups of most decisions pay nothing
-                some[paying] = g
-                paying += 1
-                _add(paid, a, r, g, x * first[a], second)
-                _add(square, a, r, g, x * x * both[a], second)
-        for j in range(paying):
-            x = pay[i, some[j]]
-            for k in range(j, paying):
-                _add(product, a, some[j], some[k], x * pay[i, some[k]] * both[a], second)
-
-
-_LOW, _HIGH = 0.025, 0.975
-_Z = float(special.ndtri(_HIGH))
-_MANY = 1e7  # payments, from which on everything is normal
-_FREEDOM_LEAST, _FREEDOM_MOST = 1.0, 1e6
-
-
-class Sums:
-    """What decisions paid in the groups they have completed, added up arm by arm, in no order.
-
-    Parameters
-    ----------
-    groups : int
-    largest : array_like
-        What no decision of each arm pays more than, in size, in one group.
-    decisions : int
-        How many there will be at most.
-
-    Attributes
-    ----------
-    count : ndarray
-        arms x r: how many decisions have completed exactly r groups, r from 0.
-    """
-
-    def __init__(self, groups: int, largest: npt.ArrayLike, decisions: int) -> None:
-        sizes = np.asarray(largest, dtype=np.float64)
-        arms = len(sizes)
-        # A scale for each arm: one payment that is wrong by far spoils no other arm.
-        self._pay = [ExactScale.of(float(size), decisions) for size in sizes]
-        self._both = [ExactScale.of(float(size * size), decisions) for size in sizes]
-        self.count = np.zeros((arms, groups + 1), np.int64)
-        # What they paid in each group, and the squares of it: 2 x arms x r x groups. Pay in one group
-        # times pay in another, the second not before the first: 2 x arms x groups x groups.
-        paid, square = np.zeros((2, 2, arms, groups + 1, groups), np.int64)
-        self._sums = (paid, square, np.zeros((2, arms, groups, groups), np.int64))
-
-    def add(self, pay: Floats, done: Ints, arm: Ints) -> None:
-        """Add decisions that paid `pay` (decisions x groups) and have completed `done` groups."""
-        first, both = (np.array([scale.first for scale in scales]) for scales in (self._pay, self._both))
-        add_grouped(pay, done, arm, self.count, self._sums, (first, both, self._pay[0].second))
-
-    def merge(self, other: Sums) -> None:
-        """Add the decisions of another part of the log."""
-        self.count = self.count + other.count
-        paid, square, product = (own + added for own, added in zip(self._sums, other._sums, strict=True))
-        self._sums = (paid, square, product)
-
-    @property
-    def closed(self) -> Ints:
-        """Decisions of each arm that have completed every group."""
-        return self.count[:, -1]
-
-    def of(self, arm: int) -> ArmSums:
-        """Give the sums of one arm."""
-        return ArmSums.made(*self._numbers(arm))
-
-    def together(self) -> ArmSums:
-        """Give the sums of all arms."""
-        total = self._numbers(0)
-        for arm in range(1, len(self.count)):
-            total = tuple(x + y for x, y in zip(total, self._numbers(arm), strict=True))
-        return ArmSums.made(*total)
-
-    def _numbers(self, arm: int) -> tuple[Floats, ...]:
-        paid, square, product = (sums[:, arm] for sums in self._sums)
-        both = self._both[arm]
-        count = self.count[arm].astype(np.float64)
-        return count, self._pay[arm].joined(paid), both.joined(square), both.joined(product)
+                paying[number] = g
+                number += 1
+                paid[a, r, g] += x
+                square[a, r, g] += x * x
+        for j in range(number):
+            x = pay[i, paying[j]]
+            for k in range(j, number):
+                product[a, paying[j], paying[k]] += x * pay[i, paying[k]]
 
 
 class ArmSums(NamedTuple):
@@ -245,12 +154,12 @@ class GroupEstimate:
         return float(self.group_means.sum())
 
     def variance(self, weights: Floats) -> Floats:
-        """Give the variances of sums of the group means with `weights`, rows x groups."""
+        """Return the variances of sums of the group means with `weights`, rows x groups."""
         variance = np.einsum("rg,gh,rh->r", weights, self.covariance, weights)
         return np.asarray(np.maximum(variance, 0.0))
 
     def freedom(self, weights: Floats) -> Floats:
-        """Give Satterthwaite's degrees of freedom of `variance`."""
+        """Return Satterthwaite's degrees of freedom of `variance`."""
         w = weights / self.seen
         parts = np.einsum("rg,gh,rh->rgh", w, self._within, w)
         blocks = np.cumsum(np.cumsum(parts, axis=1), axis=2)
@@ -262,7 +171,7 @@ class GroupEstimate:
         return np.asarray(np.clip(freedom, _FREEDOM_LEAST, _FREEDOM_MOST))
 
     def shares(self, weights: Floats | None = None, signed: bool = False) -> Floats:
-        """Give shares of the total, and their intervals: 3 x rows.
+        """Return shares of the total, and their intervals: 3 x rows.
 
         Each row of `weights` is 1 for the groups it counts; one row for each group unless given.
         """

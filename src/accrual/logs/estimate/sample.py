@@ -5,31 +5,80 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import need
 from accrual.core.groups import NUDGE
-from accrual.logs.estimate.passes import Hashes, Totals
 from accrual.logs.fitted import Sample
-from accrual.logs.tables import Log, LogFacts
+from accrual.logs.tables import Log
 
-Floats = npt.NDArray[np.float64]
+Hashes = npt.NDArray[np.uint64]
 
+_KEEP_MOST = 2_000_000
+_SPARE = 20  # totals kept for each decision of a sample, at least
 _OF_ARM, _LEAST, _OF_ALL = 2_000, 20, 100_000
 _PIECES = 2_000_000  # in all samples together, about
 
 
-def sample_size(log: LogFacts) -> int:
+def sample_size(log: Log) -> int:
     """Choose how many decisions of each arm to keep, so that the file does not become too large."""
     each = max(log.counts.pieces / log.counts.decisions, 1.0)
     most = min(_OF_ALL, _PIECES / each) / len(log.arms)
     return int(min(_OF_ARM, max(_LEAST, most)))
 
 
-def draw_samples(
-    log: LogFacts, totals: Totals, window: float, means: list[float | None], size: int
-) -> list[Sample]:
-    """Give for each arm the decisions at evenly spaced ranks of its totals, scaled to its mean.
+class ClosedTotals:
+    """Totals of closed decisions, by arm: all of them, or as many as are enough, chosen by their hashes."""
 
-    No chance is involved; among decisions of the same total a hash decides. They are in order of time.
+    def __init__(self, arms: int, limit: int) -> None:
+        self._limit = limit * _SPARE
+        self._most = max(_KEEP_MOST, 2 * arms * self._limit)
+        self.count = np.zeros(arms, np.int64)
+        # Hashes, arms, totals and times, block by block: to join them at each block would copy all each time.
+        self._blocks: list[tuple[Hashes, Ints, Floats, Floats]] = []
+        self._size = 0
+
+    def add(self, hashed: Hashes, arm: Ints, total: Floats, at: Floats) -> None:
+        """Add decisions."""
+        self.count += np.bincount(arm, minlength=len(self.count))
+        self._blocks.append((hashed, arm, total, at))
+        self._size += len(hashed)
+        if self._size > self._most:
+            self._thin_out()
+
+    def of(self, arm: int) -> tuple[Hashes, Floats, Floats]:
+        """Return hashes, totals and times of an arm's decisions, by rising total, then by hash."""
+        hashed, arms, total, at = self._joined()
+        mine = np.flatnonzero(arms == arm)
+        if self.count[arm] > self._limit and self.count.sum() > self._most:
+            mine = mine[np.argsort(hashed[mine])[: self._limit]]  # those of the lowest hash stand for all
+        order = mine[np.lexsort((hashed[mine], total[mine]))]
+        return hashed[order], total[order], at[order]
+
+    def _joined(self) -> tuple[Hashes, Ints, Floats, Floats]:
+        if len(self._blocks) != 1:
+            empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+            hashed, arm, total, at = (
+                np.concatenate(column) for column in zip(empty, *self._blocks, strict=True)
+            )
+            self._blocks = [(hashed, arm, total, at)]
+        return self._blocks[0]
+
+    def _thin_out(self) -> None:
+        """Keep of each arm only the decisions of the lowest hashes."""
+        hashed, arm, total, at = self._joined()
+        order = np.lexsort((hashed, arm))
+        by_arm = arm[order]
+        rank = np.arange(len(by_arm)) - np.searchsorted(by_arm, by_arm)
+        kept = order[rank < self._limit]
+        self._blocks, self._size = [(hashed[kept], arm[kept], total[kept], at[kept])], len(kept)
+
+
+def draw_samples(
+    log: Log, totals: ClosedTotals, window: float, means: list[float | None], size: int
+) -> list[Sample]:
+    """Return for each arm the decisions at evenly spaced ranks of its totals, scaled to its mean.
+
+    No chance is involved: among decisions of the same total the hash decides. A sample is in order of time.
     """
     chosen = []
     for arm in range(len(log.arms)):
@@ -37,8 +86,7 @@ def draw_samples(
         count = min(size, len(hashes))
         ranks = ((np.arange(count) + 0.5) * (len(hashes) / max(count, 1))).astype(np.int64)
         chosen.append(hashes[ranks][np.lexsort((hashes[ranks], at[ranks]))])
-    parts = log.each(pieces_of, np.concatenate(chosen), window)
-    owner, ages, values = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    owner, ages, values = _pieces_of(log, np.concatenate(chosen), window)
     order = np.lexsort((values, ages, owner))
     owner, ages, values = owner[order], ages[order], values[order]
     samples = []
@@ -53,8 +101,8 @@ def draw_samples(
     return samples
 
 
-def pieces_of(log: Log, chosen: Hashes, window: float) -> tuple[Hashes, Floats, Floats]:
-    """Give the pieces of those decisions that came within the window: hash, age, value."""
+def _pieces_of(log: Log, chosen: Hashes, window: float) -> tuple[Hashes, Floats, Floats]:
+    """Return the pieces of the chosen decisions that came within the window: hash, age, value."""
     table = need("pyarrow", "fit").table({"hash": np.unique(chosen)})
     log.connection.register("chosen", table)
     try:

@@ -48,7 +48,7 @@ class Tail:
     _arrived: Pmf = field(repr=False, compare=False)
 
     def cdf(self, age: npt.ArrayLike) -> Pmf:
-        """Give the share of all reward that has come by an age, before or after the window's end.
+        """Return the share of all reward that has come by an age, before or after the window's end.
 
         Examples
         --------
@@ -255,7 +255,7 @@ def _pieces(arrived: Pmf, counts: Pmf, ends: Pmf, last: float) -> tuple[int, int
 
 
 def _beyond(arrived: Pmf, ends: Pmf, at: tuple[int, int, int]) -> tuple[Pmf, Pmf]:
-    """Give what comes after the third edge if the hazard between the three edges stays; and that hazard."""
+    """Return what comes after the third edge if the hazard between the edges stays, and that hazard."""
     m1, m2 = np.diff(arrived[list(at)], axis=0)
     u, v = np.diff(ends[list(at)])
     with np.errstate(all="ignore"):
@@ -270,7 +270,7 @@ def _beyond(arrived: Pmf, ends: Pmf, at: tuple[int, int, int]) -> tuple[Pmf, Pmf
 
 
 def _rate(ratio: Pmf, length: float) -> Pmf:
-    """Give the hazard at which a piece `length` long gets `ratio` of what the piece before it, 1 long, got.
+    """Return the hazard at which a piece `length` long gets `ratio` of what the piece before it, 1 long, got.
 
     That is (1 - exp(-length y)) / (exp(y) - 1), which falls in y: halve an interval around it.
     """
@@ -284,7 +284,7 @@ def _rate(ratio: Pmf, length: float) -> Pmf:
 
 
 def _of_all(after: Pmf, within: Pmf) -> Pmf:
-    """Give `after` as a share of both; all of it where it is infinite."""
+    """Return `after` as a share of both; all of it where it is infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(after), 1.0, after / (within + after))
 

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.durations import UNITS, show_length
 from accrual.core.errors import InputError, whole
 from accrual.core.interval import Interval
@@ -16,13 +16,10 @@ from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
 from accrual.logs.estimate.passes import ArrivalCurve, count_followed, longest_followed
 from accrual.logs.estimate.tail import estimate_tail, payments
 from accrual.logs.fitted import Recommended
-from accrual.logs.tables import LogFacts
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.logs.tables import Log
 
 SHARE = 0.99
-_TOLD = (0.5, 0.9, SHARE)  # the shares of the reward whose ages a summary tells
+_SUMMARY_SHARES = (0.5, 0.9, SHARE)  # of the reward, whose ages the summary says
 WATCHED_BY = 0.1  # of the decisions: what a log shows beyond the age they have reached is too little
 GROUPS_MOST = 200
 _GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 24, 25, 30, 32, 40, 50, 60)
@@ -31,12 +28,12 @@ _STEPS_MOST = 2.0**53  # beyond that, floating-point numbers skip some
 _FINE = 1000  # steps in a group, from which on it does not matter whether they are whole
 
 
-def watched(log: LogFacts, window: float | None) -> float:
-    """Give the age up to which the log shows anything: a tenth of its decisions have reached it.
+def watched(log: Log, window: float | None) -> float:
+    """Return the age up to which the log shows anything: a tenth of its decisions have reached it.
 
-    With a window that is given, at least that.
+    Where a window is given, the age is at least that window.
     """
-    longest = max(log.each(longest_followed))
+    longest = longest_followed(log)
     age = 0.0
     if longest > 0.0:
         if log.resolution > 0.0 and longest / log.resolution > _STEPS_MOST:
@@ -45,7 +42,7 @@ def watched(log: LogFacts, window: float | None) -> float:
                 f"more than {_STEPS_MOST:.0e} steps; give times in one unit, such as seconds"
             )
         grid = FineGrid(longest, log.resolution)
-        counts = np.sum(log.each(count_followed, grid), axis=0)
+        counts = count_followed(log, grid)
         reached = np.cumsum(counts[::-1])[::-1]
         cells = int(np.flatnonzero(reached >= WATCHED_BY * reached[0])[-1])
         age = float(grid.edges[cells - 1]) if cells else 0.0
@@ -58,15 +55,15 @@ def watched(log: LogFacts, window: float | None) -> float:
 def course_grid(curve: ArrivalCurve) -> tuple[CoarseGrid, Ints]:
     """Cut the course of arrival: evenly in reward, finer towards its end, and evenly in age.
 
-    Also gives the number of the curve's cells that are over at the end of each bin.
+    Return the bins, and the number of the curve's cells that are over at the end of each bin.
     """
     arrived = np.cumsum(curve.means)
     if arrived[-1] <= 0.0:
         raise InputError("the log shows no reward, or more negative than positive: there is no spread to fit")
     wanted = np.concatenate([np.linspace(0.05, 0.9, 14), 1.0 - np.geomspace(0.09, 0.0008, 16)])
-    places = np.searchsorted(np.maximum.accumulate(arrived) / arrived[-1], [*wanted, *_TOLD])
-    # The shares that are told have a bin of their own, a cell wide, so that their ages are not interpolated.
-    places = np.concatenate([places, np.maximum(places[-len(_TOLD) :] - 1, 0)])
+    places = np.searchsorted(np.maximum.accumulate(arrived) / arrived[-1], [*wanted, *_SUMMARY_SHARES])
+    # The shares of the summary have a bin of their own, a cell wide, so that their ages are exact.
+    places = np.concatenate([places, np.maximum(places[-len(_SUMMARY_SHARES) :] - 1, 0)])
     even = np.searchsorted(curve.edges, np.linspace(0.0, curve.edges[-1], 13)[1:] * (1.0 - 1e-9))
     cells = len(curve.edges)
     chosen = np.minimum(np.concatenate([places, even, [cells - 1]]), cells - 1)
@@ -74,8 +71,8 @@ def course_grid(curve: ArrivalCurve) -> tuple[CoarseGrid, Ints]:
     return CoarseGrid(curve.grid, ends), ends
 
 
-def first_guess(curve: ArrivalCurve, log: LogFacts) -> float:
-    """Give a window where none is told: the age by which 99 % has come, rounded up."""
+def first_guess(curve: ArrivalCurve, log: Log) -> float:
+    """Return the window for a user who gives none: the age by which 99 % has come, rounded up."""
     arrived = np.maximum.accumulate(np.cumsum(curve.means))
     age = float(curve.edges[int(np.searchsorted(arrived, SHARE * arrived[-1]))])
     if log.timestamps and age >= 10.0:
@@ -88,7 +85,7 @@ def first_guess(curve: ArrivalCurve, log: LogFacts) -> float:
 
 
 class WindowCut(NamedTuple):
-    """A window and its groups; `recommended` is what would be advised if nothing was told."""
+    """A window and its groups; `recommended` is the number of groups to use where the user gives none."""
 
     window: float
     groups: int
@@ -104,7 +101,7 @@ class Steps(NamedTuple):
     longest: float
 
     def cut(self, groups: int) -> tuple[int, float]:
-        """Give the number of groups nearest below, each of whole steps, and the window they cover."""
+        """Return the number of groups nearest below, each of whole steps, and the window that they cover."""
         each = -(-self.number // groups)
         fitting = -(-self.number // each)
         return fitting, fitting * each * self.size
@@ -115,7 +112,7 @@ class Steps(NamedTuple):
         return fitting == groups and (window <= self.longest or window <= self.number * self.size)
 
 
-def cut_window(curve: ArrivalCurve, log: LogFacts, window: float, told: int | None, closed: int) -> WindowCut:
+def cut_window(curve: ArrivalCurve, log: Log, window: float, given: int | None, closed: int) -> WindowCut:
     """Settle the groups of a window, and stretch it where groups of whole steps need that.
 
     Parameters
@@ -123,15 +120,15 @@ def cut_window(curve: ArrivalCurve, log: LogFacts, window: float, told: int | No
     curve : ArrivalCurve
     log : Log
     window : float
-    told : int or None
+    given : int or None
         The number of groups that the user asks for.
     closed : int
         How many decisions were followed for the whole window.
     """
     count = math.ceil(window / log.resolution - 1e-9) if log.resolution > 0.0 else 0
-    steps = Steps(count, log.resolution, max(log.each(longest_followed)))
+    steps = Steps(count, log.resolution, longest_followed(log))
     advised = recommended_groups(curve, window, closed, steps)
-    groups = advised if told is None else whole("groups", told, 1, GROUPS_MOST)
+    groups = advised if given is None else whole("groups", given, 1, GROUPS_MOST)
     if not count or count >= _FINE * groups:
         return WindowCut(window, groups, advised, "")
     if not steps.fits(groups):
@@ -172,7 +169,7 @@ def recommended_groups(curve: ArrivalCurve, window: float, closed: int, steps: S
 
 
 def _within(curve: ArrivalCurve, window: float) -> tuple[Floats, Floats]:
-    """Give edges up to the window, and the share of what comes within it that has come by each."""
+    """Return edges up to the window, and the share of the window's reward that has come by each edge."""
     inside = curve.edges <= window * (1.0 + 1e-9)
     arrived = np.concatenate([[0.0], np.cumsum(curve.means[inside])])
     return np.concatenate([[0.0], curve.edges[inside]]), arrived / max(arrived[-1], 1e-300)
@@ -202,7 +199,7 @@ def recommend(
 
 
 def _age_of(arrived: Floats, curve: ArrivalCurve, ends: Ints) -> float:
-    """Give the age at which a share arrived reaches 99 %; the last if it does not."""
+    """Return the age at which a share arrived reaches 99 %, or the last age where it does not."""
     rising = np.maximum.accumulate(np.concatenate([[0.0], arrived]))
     cells = np.concatenate([[0], ends])
     at = int(np.searchsorted(rising, SHARE))

@@ -1,4 +1,8 @@
-"""From files, folders, frames and databases to the validated tables of a log."""
+"""Read files, folders, frames and databases into the validated tables of a log.
+
+Sources are opened (`sources`, `databases`), their columns and times are found or guessed (`columns`, `times`,
+`contexts`), and their rows are loaded and checked (`reading`, `load`, `oddity_checks`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from accrual.logs.read.columns import (
     PIECE_GUESSES,
     ambiguous,
     assign,
-    check_told,
+    check_roles,
     column_named,
     lacking,
     number_expression,
@@ -38,7 +42,7 @@ __all__ = [
     "ambiguous",
     "assign",
     "check_arms",
-    "check_told",
+    "check_roles",
     "check_zones",
     "column_named",
     "context_oddities",

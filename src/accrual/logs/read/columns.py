@@ -1,4 +1,4 @@
-"""Find which column of a table has which role: as told, or guessed from the names."""
+"""Find which column of a table has which role: the user names it, or it is guessed from its name."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ ZONED = re.compile(r"^TIMESTAMP((_NS|_MS|_S)? WITH TIME ZONE|TZ(_NS)?)$")
 
 
 def assign(
-    source: TableSource, guesses: Mapping[str, tuple[str, ...]], told: Mapping[str, str]
+    source: TableSource, guesses: Mapping[str, tuple[str, ...]], given: Mapping[str, str]
 ) -> dict[str, int]:
-    """Give the column of each role that `source` has: as told, which always wins, otherwise by its name.
+    """Return the column of each role that `source` has: the one that the user gave, or one with a usual name.
 
-    `guesses` are the roles, with the names that a column of each may have. A piece has an age or a time;
-    where one is told the other is not looked for. In a table of pieces, a column of the name that was told
-    for the decision's id is the decision's id there too.
+    `guesses` are the roles, with the names that a column of each may have; `given` are the user's own and
+    always win. A piece has an age or a time; where the user gave one, the other is not looked for. In a table
+    of pieces, a column of the name that the user gave for the decision's id is the decision's id there too.
     """
     names = [_plain(name) for name in source.names]
-    columns = {role: column_named(source, told[role], role) for role in guesses if role in told}
-    if "decision" in guesses and "decision" not in told and source.names.count(told.get("id", "")) == 1:
-        columns["decision"] = source.names.index(told["id"])  # the two tables call it by one name
+    columns = {role: column_named(source, given[role], role) for role in guesses if role in given}
+    if "decision" in guesses and "decision" not in given and source.names.count(given.get("id", "")) == 1:
+        columns["decision"] = source.names.index(given["id"])  # the two tables call it by one name
     if {"age", "piece_at"} <= set(columns):
         raise InputError(f"{source.label}: name a column for age or for piece_at, not for both")
     other = {"age": "piece_at", "piece_at": "age"}
     for role, likely in guesses.items():
-        if other.get(role) in told:
+        if other.get(role) in given:
             continue
         for guess in likely:
             if role not in columns and guess in names and names.index(guess) not in columns.values():
@@ -70,7 +70,7 @@ def assign(
 
 
 def ambiguous(source: TableSource, columns: Mapping[str, int]) -> str:
-    """Say that both an age and a time of pieces were guessed; nothing where that is not so."""
+    """Say that both an age and a time of pieces were guessed; empty where that is not so."""
     if not {"age", "piece_at"} <= set(columns):
         return ""
     age, moment = (source.names[columns[role]] for role in ("age", "piece_at"))
@@ -81,7 +81,7 @@ def ambiguous(source: TableSource, columns: Mapping[str, int]) -> str:
 
 
 def lacking(source: TableSource, columns: Mapping[str, int], roles: Iterable[str]) -> str:
-    """Say what a table lacks of `roles`, with the options to type; nothing where it lacks nothing."""
+    """Say which `roles` a table lacks, with the options to type; empty where it lacks none."""
     missing = [role for role in roles if role not in columns]
     if not missing:
         return ""
@@ -102,12 +102,13 @@ def _option(role: str, name: str) -> str:
     return f"'{text}'" if re.search(r"[^\w=.-]", text) else text
 
 
-def check_told(told: Mapping[str, str], roles: Iterable[str] = ROLES) -> None:
-    only("column role", told, roles)
+def check_roles(given: Mapping[str, str], roles: Iterable[str] = ROLES) -> None:
+    """Refuse a role that there is not."""
+    only("column role", given, roles)
 
 
 def number_expression(source: TableSource, column: int, role: str) -> str:
-    """Give SQL for a column as a number; NULL where it is none."""
+    """Return SQL for a column as a number; NULL where a cell is no number."""
     kind = source.types[column]
     if kind == "VARCHAR":
         return f"TRY_CAST(c{column} AS DOUBLE)"
@@ -121,7 +122,7 @@ def number_expression(source: TableSource, column: int, role: str) -> str:
 
 
 def text_expression(source: TableSource, column: int, role: str) -> str:
-    """Give SQL for a column as text; NULL where it is empty."""
+    """Return SQL for a column as text; NULL where a cell is empty."""
     kind = source.types[column]
     if kind.endswith(("]", ")")) and not kind.startswith(("DECIMAL", "ENUM")):
         raise InputError(
@@ -131,16 +132,17 @@ def text_expression(source: TableSource, column: int, role: str) -> str:
 
 
 def empty(column: int) -> str:
-    """Give SQL that tells whether a cell is empty."""
+    """Return SQL that tells whether a cell is empty."""
     return f"(c{column} IS NULL OR CAST(c{column} AS VARCHAR) = '')"
 
 
 def is_whole(source: TableSource, column: int) -> bool:
+    """Tell whether a column holds whole numbers by its type."""
     return bool(re.match(r"^(U?(TINY|SMALL|BIG)INT|INTEGER|U?INT(8|16|32|64))$", source.types[column]))
 
 
 def column_named(source: TableSource, name: str, role: str) -> int:
-    """Give the column of a name, or of a position written like #3."""
+    """Return the number of the column with this name, or at a position written like #3."""
     place = re.fullmatch(r"#([1-9]\d*)", name)
     if place and name not in source.names:
         if int(place[1]) > len(source.names):

@@ -7,46 +7,44 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.features import FEATURES_MOST, LEVELS_MOST, WIDTH_MOST, Features, encode_all
 from accrual.logs.read.columns import column_named
 from accrual.logs.read.reading import CheckedColumn, Tables
 from accrual.logs.tables import ContextColumn, Log
 
-Floats = npt.NDArray[np.float64]
-
 KINDS = ("levels", "number")
 _EACH = 10  # decisions for each level, on average; with fewer a column of text is taken for an id
 
 
 class LogContexts(NamedTuple):
-    """Whom the decisions of a log were for.
+    """The contexts of a log's decisions.
 
     Attributes
     ----------
     features : Features
         As a bandit would have them.
-    stored : ndarray
-        Decisions x features, as `Features.stored` gives them.
+    values : ndarray
+        Decisions x features, in the numbers that a bandit would store.
     words : list of str
-        What was recognised, a feature each.
+        For each feature, what kind was recognised.
     """
 
     features: Features
-    stored: Floats
+    values: Floats
     words: list[str]
 
-    def seen(self) -> Floats:
-        """Return the numbers that a policy sees, decisions x width; the first of them is 1."""
-        numbers = np.zeros((len(self.stored), self.features.width))
-        encode_all(self.features.encoding, self.stored, numbers)
+    def encoded(self) -> Floats:
+        """Return the contexts as a policy gets them, decisions x width; the first number of each is 1."""
+        numbers = np.zeros((len(self.values), self.features.width))
+        encode_all(self.features.encoding, self.values, numbers)
         return numbers
 
 
 def find_context_columns(tables: Tables, given: Sequence[str]) -> list[tuple[ContextColumn, CheckedColumn]]:
-    """Find the columns that are told to be contexts; each may end in ``:levels`` or ``:number``."""
+    """Find the columns that the user names as contexts; a name may end in ``:levels`` or ``:number``."""
     if isinstance(given, str):
         raise InputError(f"context must be a list of columns, such as [{given!r}]")
     if len(given) > FEATURES_MOST:
@@ -56,7 +54,7 @@ def find_context_columns(tables: Tables, given: Sequence[str]) -> list[tuple[Con
         taken |= {column: role for role, column in tables.piece_columns.items()}
     found: list[tuple[ContextColumn, CheckedColumn]] = []
     for text in given:
-        name, kind = _told(str(text), source.names)
+        name, kind = _split_kind(str(text), source.names)
         column = column_named(source, name, "context")
         if column in taken:
             raise InputError(
@@ -78,27 +76,27 @@ def find_context_columns(tables: Tables, given: Sequence[str]) -> list[tuple[Con
     return found
 
 
-def _told(text: str, names: Sequence[str]) -> tuple[str, str]:
+def _split_kind(text: str, names: Sequence[str]) -> tuple[str, str]:
     name, colon, kind = text.rpartition(":")
     return (name, kind) if colon and kind in KINDS and text not in names else (text, "")
 
 
 def read_contexts(log: Log) -> LogContexts:
-    """Read the contexts of an opened log, in the order of its decisions; refuse what can be none."""
+    """Read the contexts of an opened log, in the order of its decisions; refuse what cannot be a context."""
     kinds: dict[str, Any] = {}
     columns, words = [], []
-    counts = {told.role: count_cells(log, told) for told in log.contexts}
+    counts = {column.role: count_cells(log, column) for column in log.contexts}
     width = WIDTH_MOST - 1 - len(counts)
-    for told in log.contexts:
-        kind, said = _kind(log, told, counts[told.role], max(width // len(counts), 2))
-        kinds[told.name] = kind
-        words.append(f"{told.name}: {said}")
-        columns.append(_stored(log, told, kind))
+    for column in log.contexts:
+        kind, said = _kind(log, column, counts[column.role], max(width // len(counts), 2))
+        kinds[column.name] = kind
+        words.append(f"{column.name}: {said}")
+        columns.append(_values(log, column, kind))
     return LogContexts(Features(kinds), np.stack(columns, axis=1), words)
 
 
 class ContextCounts(NamedTuple):
-    """How many cells of a column of contexts are what."""
+    """How many cells of a context column are of each kind."""
 
     decisions: int
     given: int
@@ -109,9 +107,9 @@ class ContextCounts(NamedTuple):
     whole: int
 
 
-def count_cells(log: Log, told: ContextColumn) -> ContextCounts:
-    """Count what the cells of a column of contexts are."""
-    x = told.role
+def count_cells(log: Log, column: ContextColumn) -> ContextCounts:
+    """Count the kinds of cells in a context column."""
+    x = column.role
     number = f"TRY_CAST({x} AS DOUBLE)"
     return ContextCounts(
         *log.query(
@@ -123,28 +121,29 @@ def count_cells(log: Log, told: ContextColumn) -> ContextCounts:
     )
 
 
-def _kind(log: Log, told: ContextColumn, found: ContextCounts, most: int) -> tuple[Any, str]:
+def _kind(log: Log, column: ContextColumn, found: ContextCounts, most: int) -> tuple[Any, str]:
     """Decide what kind of feature a column is, and say so."""
     if found.different < 2:
-        raise InputError(f"context {told.name!r} has fewer than two values: nothing can depend on it")
+        raise InputError(f"context {column.name!r} has fewer than two values: nothing can depend on it")
     missing = found.decisions - found.given
     empty = f"; missing in {missing:,} decisions" if missing else ""
-    if not told.kind and found.truths == found.given:
+    if not column.kind and found.truths == found.given:
         return bool, f"yes or no{empty}"
     numeric = found.numbers == found.given and not found.padded
-    if told.kind == "number" and found.numbers < found.given:
-        raise InputError(f"context {told.name!r} is told to be a number, and not all of its cells are")
-    if told.kind == "number" or (numeric and told.kind != "levels"):
-        return _range(log, told, found, empty)
+    if column.kind == "number" and found.numbers < found.given:
+        raise InputError(f"context {column.name!r} is given as a number, and some of its cells are none")
+    if column.kind == "number" or (numeric and column.kind != "levels"):
+        return _range(log, column, found, empty)
     if found.different > LEVELS_MOST and found.different > found.given / _EACH:
         raise InputError(
-            f"context {told.name!r} has {found.different:,} different values in {found.given:,} decisions: "
-            "an id says nothing of the next visitor; give a column that many decisions share"
+            f"context {column.name!r} has {found.different:,} different values in {found.given:,} decisions: "
+            "an id says nothing of the next decision; give a column whose values many decisions share"
         )
     levels = [
         row[0]
         for row in log.query(
-            f"SELECT {told.role} FROM decisions WHERE {told.role} IS NOT NULL AND len({told.role}) <= 200 "
+            f"SELECT {column.role} FROM decisions "
+            f"WHERE {column.role} IS NOT NULL AND len({column.role}) <= 200 "
             f"GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {min(most, LEVELS_MOST)}"
         )
     ]
@@ -153,13 +152,13 @@ def _kind(log: Log, told: ContextColumn, found: ContextCounts, most: int) -> tup
     return levels, f"{len(levels)} levels{others}{empty}"
 
 
-def _range(log: Log, told: ContextColumn, found: ContextCounts, empty: str) -> tuple[Any, str]:
-    if not told.kind and found.whole == found.given and found.different > max(LEVELS_MOST, found.given / 2):
+def _range(log: Log, column: ContextColumn, found: ContextCounts, empty: str) -> tuple[Any, str]:
+    if not column.kind and found.whole == found.given and found.different > max(LEVELS_MOST, found.given / 2):
         raise InputError(
-            f"context {told.name!r} has {found.different:,} different whole numbers in {found.given:,} "
-            f"decisions: is it an id? say {told.name}:number if it is a quantity"
+            f"context {column.name!r} has {found.different:,} different whole numbers in {found.given:,} "
+            f"decisions: is it an id? say {column.name}:number if it is a quantity"
         )
-    number = f"TRY_CAST({told.role} AS DOUBLE)"
+    number = f"TRY_CAST({column.role} AS DOUBLE)"
     finite = f"FROM decisions WHERE isfinite({number})"
     low, high, least, most = log.query(
         f"SELECT quantile_cont({number}, 0.005), quantile_cont({number}, 0.995), min({number}), "
@@ -168,17 +167,17 @@ def _range(log: Log, told: ContextColumn, found: ContextCounts, empty: str) -> t
     if low == high:
         low, high = least, most
     if low is None or low == high:
-        raise InputError(f"context {told.name!r} has fewer than two values: nothing can depend on it")
+        raise InputError(f"context {column.name!r} has fewer than two values: nothing can depend on it")
     hint = (
         ""
-        if told.kind or found.different > 20 or found.whole < found.given
-        else (f" (if it is a code, say {told.name}:levels)")
+        if column.kind or found.different > 20 or found.whole < found.given
+        else (f" (if it is a code, say {column.name}:levels)")
     )
     return (low, high), f"a number from {least:.6g} to {most:.6g}{hint}{empty}"
 
 
-def _stored(log: Log, told: ContextColumn, kind: Any) -> Floats:
-    x = told.role
+def _values(log: Log, column: ContextColumn, kind: Any) -> Floats:
+    x = column.role
     sql = f"TRY_CAST({x} AS DOUBLE)"
     if kind is bool:
         sql = f"CASE WHEN {x} IS NULL THEN NULL WHEN lower({x}) = 'true' THEN 1.0 ELSE 0.0 END"
@@ -191,5 +190,5 @@ def _stored(log: Log, told: ContextColumn, kind: Any) -> Floats:
         sql = f"CASE WHEN {x} IS NULL THEN NULL ELSE coalesce(place, -1.0) END"
     join = f" LEFT JOIN levels_{x} ON {x} = level" if isinstance(kind, list) else ""
     rows = [batch[0] for batch in log.stream(f"SELECT {sql} AS x FROM decisions{join} ORDER BY decision")]
-    column = np.concatenate(rows).astype(np.float64)
-    return np.where(np.isfinite(column), column, np.nan)
+    numbers = np.concatenate(rows).astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)

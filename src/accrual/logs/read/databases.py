@@ -117,12 +117,12 @@ def _is_query(table: str) -> bool:
 
 
 def _chosen(table: str, names: list[str], shown: str) -> str:
-    """Give SQL for all rows of a table, by its name, or for a query."""
+    """Return SQL for all rows of a table that is named, or the query that is given."""
     if _is_query(table):
         return table
     if table not in names:
         raise InputError(f"{shown}: {unknown('table', table, names)}")
-    return "SELECT * FROM " + ".".join(_quoted(part) for part in [table])
+    return f"SELECT * FROM {_quoted(table)}"
 
 
 def _quoted(name: str) -> str:
@@ -209,7 +209,7 @@ def _write(path: Path, names: list[str], types: list[Any], chunks: Iterator[list
 def _writing(
     path: Path, names: list[str], types: list[Any]
 ) -> Iterator[Callable[[list[tuple[Any, ...]]], None]]:
-    """Give a function that adds rows to a Parquet file."""
+    """Yield a function that adds rows to a Parquet file."""
     arrow, parquet = need("pyarrow", "fit"), need("pyarrow.parquet", "fit")
     schema = arrow.schema(list(zip(names, types, strict=True)))
 
@@ -266,7 +266,7 @@ async def _copy_postgres(url: _Url, table: str, path: Path) -> None:
 
 
 def _postgres_type(name: str) -> tuple[Any, Any]:
-    """Give Arrow's type for one of PostgreSQL's, and the function that converts a cell."""
+    """Return Arrow's type for a type of PostgreSQL, and the function that converts a cell."""
     arrow = need("pyarrow", "fit")
     if name in {"int2", "int4", "int8"}:
         return arrow.int64(), _same

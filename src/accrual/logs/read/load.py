@@ -1,4 +1,4 @@
-"""Count the rows of a log that cannot be read, and list them in a file."""
+"""Read the decisions and the pieces of a log into its tables, and leave out what cannot be used."""
 
 from __future__ import annotations
 
@@ -22,32 +22,9 @@ from accrual.logs.read.sources import run
 from accrual.logs.read.times import TimeColumn
 from accrual.logs.tables import TICKS, Log
 
-_HEAD = ("file", "row", "column", "role", "value", "needed")
-
-
-def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
-    """Count the rows of which some cell is not what is needed, and list those cells in the reading's file."""
-    bad_cells = [
-        (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
-        for cell in cells
-        for label, row, text in cell.bad_rows(log)
-    ]
-    log.counts.bad_rows += len({line[:2] for line in bad_cells})
-    if reading.bad_rows_file is None or not bad_cells:
-        return
-    path = Path(reading.bad_rows_file)
-    begun = log.counts.bad_rows > len({line[:2] for line in bad_cells})  # by the decisions' rows
-    with path.open("a" if begun else "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        if not begun:
-            writer.writerow(_HEAD)
-        writer.writerows([csv_cell(value) for value in line] for line in sorted(bad_cells))
-
-
-# Read the decisions of a log into its tables.
-
 ARMS_MOST = 10_000
 _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
+_HEAD = ("file", "row", "column", "role", "value", "needed")
 
 
 def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
@@ -60,8 +37,8 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
         log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
     cells = _decision_cells(tables, moments)
     contexts = find_context_columns(tables, reading.context)
-    log.contexts = tuple(told for told, _ in contexts)
-    cells |= {told.role: cell for told, cell in contexts}
+    log.contexts = tuple(column for column, _ in contexts)
+    cells |= {column.role: cell for column, cell in contexts}
     log.has_propensity, log.has_window = "propensity" in cells, "window" in cells
     if reading.skips:
         skip_bad_rows(log, cells.values(), reading)
@@ -103,24 +80,23 @@ def _decision_cells(tables: Tables, moments: TimeColumn) -> dict[str, CheckedCol
 def _read_decisions(
     log: Log, tables: Tables, cells: dict[str, CheckedColumn], aware: str, reading: Reading
 ) -> None:
-    names = _NAMES | {told.role: told.role for told in log.contexts}
+    names = _NAMES | {column.role: column.role for column in log.contexts}
     columns = [
         f"{cells[role].sql if role in cells else 'NULL::DOUBLE'} AS {name}" for role, name in names.items()
     ]
     rows = f"SELECT {', '.join(columns)}, {aware} AS aware FROM {tables.decisions.scan}"
-    wanted = [reading.in_part(cells["id"].sql)]
-    wanted += [cell.is_good for cell in cells.values()] if reading.skips else []
-    rows += f" WHERE {' AND '.join(wanted)}"
+    if reading.skips:
+        rows += f" WHERE {' AND '.join(cell.is_good for cell in cells.values())}"
     if tables.joined:
         # A cell that is missing in one of a decision's rows is missing.
-        kept = [
+        merged = [
             f"CASE WHEN count({name}) = count(*) THEN min({name}) END AS {name}, "
             f"min({name}) IS DISTINCT FROM max({name}) AS {name}_mixed"
             for name in names.values()
             if name != "id"
         ]
         rows = (
-            f"SELECT id, {', '.join(kept)}, bool_or(aware) AS aware, bool_or(NOT aware) AS naive "
+            f"SELECT id, {', '.join(merged)}, bool_or(aware) AS aware, bool_or(NOT aware) AS naive "
             f"FROM ({rows}) GROUP BY id"
         )
     else:
@@ -181,7 +157,7 @@ def _name_arms(log: Log) -> None:
 
 
 def _natural(name: str) -> tuple[float, list[str | float], float]:
-    """Give what to sort an arm by: numbers by size, then words with their numbers by size; ranges rising."""
+    """Return what an arm is sorted by: numbers by size, then words with numbers by size; ranges rising."""
     value = _number(name)
     if value is not None:
         return value, [], 0.0
@@ -205,9 +181,6 @@ def _number(text: str) -> float | None:
     return None if math.isnan(value) else value
 
 
-# Read the pieces of a log into its tables, joined with their decisions.
-
-
 class _Cells(NamedTuple):
     decision: CheckedColumn
     age: CheckedColumn
@@ -226,9 +199,11 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    facts.ages_untold = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    facts.ages_without_unit = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
     if log.timestamps and reading.age_unit is None:
-        lengths = [name for name, here in (("ages", facts.ages_untold), ("windows", log.has_window)) if here]
+        lengths = [
+            name for name, here in (("ages", facts.ages_without_unit), ("windows", log.has_window)) if here
+        ]
         if lengths:
             log.notes.append(f"{' and '.join(lengths)} are taken as seconds")
     return facts
@@ -289,22 +264,22 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
 
 
 def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
-    """Make `paid`, orphans last; says whether pieces have keys.
+    """Make `paid`, orphans last, and return whether pieces have keys.
 
-    Sorting is much of the work and wants to stay in memory, so there is no column it can do without,
-    and joining is over and done with by then: both at once run out of memory where each does not.
+    Sorting is much of the work and should stay in memory. So only the columns that are needed are sorted,
+    and only when the join is done: both at once run out of memory where each by itself does not.
     """
     columns = tables.piece_columns
     keyed = "key" in columns
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
     chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
-        # A key only ever has to tell the pieces of one decision apart, for which 64 bits are plenty.
+        # A key need only distinguish the pieces of one decision, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")
         chosen.append(f"CASE WHEN {key} IS NULL THEN 0 ELSE hash({key}) END AS key")
     if zoned:
         chosen.append(f"{cells.aware} AS aware")
-    wanted = [cells.decision.among, reading.in_part(cells.decision.sql)]
+    wanted = [cells.decision.among]
     if reading.skips:
         wanted += [
             cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
@@ -327,7 +302,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
 def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: OddityFacts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
-    if log.counts.orphans:  # a piece that names no decision at all is a mistake, not an orphan
+    if log.counts.orphans:  # a piece without any id is a mistake, not an orphan
         cells.decision.expect_source(log)
         facts.alike = _alike(log, cells)
     if log.counts.orphans and reading.strict:
@@ -341,7 +316,7 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, fac
 
 
 def _alike(log: Log, cells: _Cells) -> int:
-    """Count the orphans whose id is a decision's but for spaces around it and capitals."""
+    """Count the orphans whose id differs from a decision's only by spaces around it or by capitals."""
     plain = "lower(trim(CAST({} AS VARCHAR)))"
     own = cells.decision.sql
     return int(
@@ -356,7 +331,7 @@ def _alike(log: Log, cells: _Cells) -> int:
 
 
 def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
-    """Count pieces that say what the one before them says; with keys, keep the first of each."""
+    """Count the pieces that repeat the one before; where pieces have keys, keep the first of each key."""
     counts = log.counts
     pyarrow = need("pyarrow", "fit")
     log.query("CREATE TABLE repeated (place BIGINT)")
@@ -390,3 +365,22 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
     if counts.repeats:
         log.query("DELETE FROM paid WHERE rowid IN (SELECT place FROM repeated)")
     log.query("DROP TABLE repeated")
+
+
+def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
+    """Count the rows of which some cell is not what is needed, and list those cells in the reading's file."""
+    bad_cells = [
+        (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
+        for cell in cells
+        for label, row, text in cell.bad_rows(log)
+    ]
+    log.counts.bad_rows += len({line[:2] for line in bad_cells})
+    if reading.bad_rows_file is None or not bad_cells:
+        return
+    path = Path(reading.bad_rows_file)
+    begun = log.counts.bad_rows > len({line[:2] for line in bad_cells})  # by the decisions' rows
+    with path.open("a" if begun else "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        if not begun:
+            writer.writerow(_HEAD)
+        writer.writerows([csv_cell(value) for value in line] for line in sorted(bad_cells))

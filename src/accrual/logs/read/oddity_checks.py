@@ -1,4 +1,8 @@
-"""Find what is odd about a log; each oddity is one line with what to do about it."""
+"""Find what is odd about a log and about its contexts; each oddity is one line that says what to do.
+
+A context must be known before the decision and must not follow from it. Nothing in a log says when a column
+was written. So the user is asked about a column that looks as if it had been written after the decision.
+"""
 
 from __future__ import annotations
 
@@ -9,37 +13,50 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.durations import show_length
 from accrual.logs.read.contexts import ContextCounts, count_cells
-from accrual.logs.tables import ContextColumn, Log, LogFacts
+from accrual.logs.tables import ContextColumn, Log
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces
 _IDENTICAL = 0.5  # of the pieces
 NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
 SHOWN = 5
+_VALUES_MOST = 1000  # different values of a column up to which each is checked
+_ALL = 0.99  # of the decisions: what holds for that many is taken for a rule
+_ONE = 0.98  # of the decisions, with one level
+_LEAKS = 0.95  # of the variance of what decisions paid
+_EXPECTED = 20.0  # decisions that should have paid, where none did
+_MISSES = 6.0  # standard errors by which propensities may miss, ...
+_FAR = 0.1  # ... and the share
+_UNLIKE = 0.25  # how much more often a context may be missing for one arm than for the others
+_FEW = 20  # decisions about which nothing is said
+_STRAY = 0.05  # of the cells, which may be no numbers in a column of numbers
+_SPARSE = 0.2  # of the whole numbers within a range: codes leave most of them out
+_EACH = 10  # decisions for each value, on average, below which it is no code
+_CODE = re.compile(r"(^|_)(id|code|type|zip|plz|category|class|segment|cluster|kind)s?$", re.IGNORECASE)
 
 
 @dataclass
 class OddityFacts:
-    """What is asked of each part of a log to find what is odd about the whole."""
+    """What `oddities` needs to know beside the log itself."""
 
-    # last_decision, last_piece: their times.
+    # last_decision, last_piece: the times of the last ones, before the log was cut at its end.
     last_decision: float = 0.0
     last_piece: float = 0.0
     longest_age: float = 0.0
-    alike: int = 0  # orphans whose id is a decision's but for spaces around it or capitals
-    ages_untold: bool = False  # whether ages were read from a column whose unit was not told
+    alike: int = 0  # orphans whose id differs from a decision's only by spaces around it or by capitals
+    ages_without_unit: bool = False  # whether there is a column of ages for which no unit is given
 
 
-def oddities(log: LogFacts, facts: OddityFacts) -> list[str]:
+def oddities(log: Log, facts: OddityFacts) -> list[str]:
     """Say what is odd about a log."""
     return [*_ends(log, facts), *_pieces(log, facts), *_ages(log, facts), *_arms(log.arms)]
 
 
-def _ends(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
+def _ends(log: Log, facts: OddityFacts) -> Iterator[str]:
     gap, length = min(facts.last_decision, log.end) - facts.last_piece, log.end - log.first
     if gap > _GAP * length > 0.0:
         yield (
@@ -49,7 +66,7 @@ def _ends(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
         )
 
 
-def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
+def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
     counts = log.counts
     everything = counts.pieces + counts.orphans
     if facts.alike:
@@ -69,11 +86,11 @@ def _pieces(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
         )
 
 
-def _ages(log: LogFacts, facts: OddityFacts) -> Iterator[str]:
+def _ages(log: Log, facts: OddityFacts) -> Iterator[str]:
     """Ask about ages that look like days: tiny as seconds, and within the log's length as days."""
     day = 86_400.0
     length = log.end - log.first
-    if facts.ages_untold and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:
+    if facts.ages_without_unit and facts.longest_age >= 1.0 and facts.longest_age * day <= 1.05 * length:
         yield (
             f"ages are read as seconds, and the longest is {facts.longest_age:.4g} in a log of "
             f"{show_length(length, True)}: if they are days say --age-unit d, if seconds --age-unit s"
@@ -97,28 +114,6 @@ def _arms(arms: tuple[str, ...]) -> Iterator[str]:
         yield f"arms differ only by spaces or capitals, and count as different: {shown}"
 
 
-# Find what is odd about the contexts of a log; each oddity is one line with what to do about it.
-#
-# A context must be known before the decision and must not follow from it. Nothing in a log says when a column
-# was written, so what looks as if it had been written afterwards is asked about.
-
-Floats = npt.NDArray[np.float64]
-
-_VALUES_MOST = 1000  # different values of a column up to which each is looked at
-_ALL = 0.99  # of the decisions: what holds for as many is taken for a rule
-_ONE = 0.98  # of the decisions, with one level
-_LEAKS = 0.95  # of the variance of what decisions paid
-_EXPECTED = 20.0  # decisions that should have paid, where none did
-_MISSES = 6.0  # standard errors by which propensities may miss, ...
-_FAR = 0.1  # ... and the share
-_UNLIKE = 0.25  # how much oftener a context may be missing for one arm than for the others
-_FEW = 20  # decisions about which nothing is said
-_STRAY = 0.05  # of the cells, that keep a column of numbers from being one
-_SPARSE = 0.2  # of the whole numbers within a range: codes leave most of them out
-_EACH = 10  # decisions for each value, on average, below which it is no code
-_CODE = re.compile(r"(^|_)(id|code|type|zip|plz|category|class|segment|cluster|kind)s?$", re.IGNORECASE)
-
-
 class _Cells(NamedTuple):
     """Decisions by the value of a column and by arm; all arrays are values x arms."""
 
@@ -139,26 +134,27 @@ def context_oddities(log: Log) -> list[str]:
     )
     found: list[str] = []
     misfits: list[tuple[float, str]] = []
-    for told in log.contexts:
-        counts = count_cells(log, told)
-        numeric = counts.numbers == counts.given and not counts.padded and told.kind != "levels"
-        found += _kinds(log, told, counts, numeric)
+    for column in log.contexts:
+        counts = count_cells(log, column)
+        numeric = counts.numbers == counts.given and not counts.padded and column.kind != "levels"
+        found += _kinds(log, column, counts, numeric)
         several = numeric and counts.different > 2
         if several:
-            found += _outcome_number(log, told)
+            found += _outcome_number(log, column)
         if counts.different <= _VALUES_MOST:
-            cells = _cells(log, told)
-            found += [*_of_the_arm(told, cells), *_missing(log, told, cells)]
+            cells = _cells(log, column)
+            found += [*_of_the_arm(column, cells), *_missing(log, column, cells)]
             if not several:
-                found += [*_outcome(told, cells), *_one_level(told, cells)]
-            misfits += _misfits(log, told, cells)
+                found += [*_outcome(column, cells), *_one_level(column, cells)]
+            misfits += _misfits(log, column, cells)
     log.query("DROP TABLE paying")
     return found + ([max(misfits)[1]] if misfits else [])
 
 
-def _cells(log: Log, told: ContextColumn) -> _Cells:
+def _cells(log: Log, column: ContextColumn) -> _Cells:
     rows = log.query(
-        f"SELECT {told.role}, arm, count(*), count(*) FILTER (total <> 0.0), sum(total), sum(total * total), "
+        f"SELECT {column.role}, arm, count(*), count(*) FILTER (total <> 0.0), sum(total), "
+        "sum(total * total), "
         "coalesce(sum(1.0 / propensity), 0.0), coalesce(sum(1.0 / (propensity * propensity)), 0.0) "
         "FROM paying GROUP BY 1, 2"
     )
@@ -166,15 +162,15 @@ def _cells(log: Log, told: ContextColumn) -> _Cells:
     place = {value: i for i, value in enumerate(values)}
     sums = np.zeros((6, len(values), len(log.arms)))
     for value, arm, *numbers in rows:
-        sums[:, place[value], log.arm_numbers[arm]] += np.array(numbers, np.float64)
+        sums[:, place[value], arm] += np.array(numbers, np.float64)
     return _Cells(values, *sums)
 
 
-def _kinds(log: Log, told: ContextColumn, found: ContextCounts, numeric: bool) -> Iterator[str]:
+def _kinds(log: Log, column: ContextColumn, found: ContextCounts, numeric: bool) -> Iterator[str]:
     """Say where a column may be of another kind than it was taken for."""
-    name, x = told.name, told.role
+    name, x = column.name, column.role
     number = f"TRY_CAST({x} AS DOUBLE)"
-    if numeric and not told.kind and found.whole == found.given and found.truths < found.given:
+    if numeric and not column.kind and found.whole == found.given and found.truths < found.given:
         least, most = log.query(f"SELECT min({number}), max({number}) FROM decisions")[0]
         sparse = 3 <= found.different < _SPARSE * (most - least + 1) and _EACH * found.different < found.given
         if sparse or (_CODE.search(name) and found.different > 2):
@@ -191,19 +187,19 @@ def _kinds(log: Log, told: ContextColumn, found: ContextCounts, numeric: bool) -
             )
         return
     stray = found.given - found.numbers
-    if not told.kind and 0 < stray <= _STRAY * found.given:
+    if not column.kind and 0 < stray <= _STRAY * found.given:
         ((example,),) = log.query(f"SELECT min({x}) FROM decisions WHERE {number} IS NULL")
         yield (
             f"context {name!r} is read as levels because {stray:,} of its {found.given:,} cells are no "
             f"numbers, such as {example!r}: leave those cells empty, or say {name}:levels"
         )
     elif found.truths < found.given:
-        yield from _spelled(log, told)
+        yield from _spelled(log, column)
 
 
-def _spelled(log: Log, told: ContextColumn) -> Iterator[str]:
+def _spelled(log: Log, column: ContextColumn) -> Iterator[str]:
     """Say which levels are written in several ways, and which mean that nothing is known."""
-    x = told.role
+    x = column.role
     same = log.query(
         f"SELECT list(DISTINCT {x} ORDER BY {x}) AS ways FROM decisions WHERE {x} IS NOT NULL "
         f"GROUP BY trim(regexp_replace(lower({x}), '\\s+', ' ', 'g')) HAVING len(ways) > 1 "
@@ -212,8 +208,8 @@ def _spelled(log: Log, told: ContextColumn) -> Iterator[str]:
     if same:
         shown = "; ".join(" and ".join(map(repr, ways)) for (ways,) in same)
         yield (
-            f"levels of the context {told.name!r} differ only by spaces or capitals, and count as different: "
-            f"{shown}"
+            f"levels of the context {column.name!r} differ only by spaces or capitals, and count as "
+            f"different: {shown}"
         )
     nobody = log.query(
         f"SELECT {x}, count(*) FROM decisions WHERE list_contains($1::VARCHAR[], lower(trim({x}))) "
@@ -223,12 +219,12 @@ def _spelled(log: Log, told: ContextColumn) -> Iterator[str]:
     if nobody:
         shown = ", ".join(f"{level!r} ({count:,} decisions)" for level, count in nobody)
         yield (
-            f"context {told.name!r} has the level {shown}: if that means that it is missing, leave those "
+            f"context {column.name!r} has the level {shown}: if that means that it is missing, leave those "
             "cells empty; now it counts as a level like others"
         )
 
 
-def _of_the_arm(told: ContextColumn, cells: _Cells) -> Iterator[str]:
+def _of_the_arm(column: ContextColumn, cells: _Cells) -> Iterator[str]:
     """Say where the context follows from the arm, or the arm from the context."""
     known = np.array([value is not None for value in cells.values])
     count = cells.made[known]
@@ -237,18 +233,19 @@ def _of_the_arm(told: ContextColumn, cells: _Cells) -> Iterator[str]:
         return
     if count.max(axis=0).sum() >= _ALL * everyone > count.sum(axis=1).max():
         yield (
-            f"context {told.name!r} follows from the arm: decisions of one arm have one value of it. It says "
-            "what was chosen and not for whom, so leave it out"
+            f"context {column.name!r} follows from the arm: decisions of one arm have one value of it. It "
+            "says what was chosen and not for whom, so leave it out"
         )
     elif count.max(axis=1).sum() >= _ALL * everyone > count.sum(axis=0).max():
         yield (
-            f"context {told.name!r} decides the arm: decisions with one value of it got one arm, so nothing "
-            "tells what another would have paid them. If it was written after the choice, leave it out"
+            f"context {column.name!r} decides the arm: decisions with one value of it got one arm, so "
+            "nothing tells what another would have paid them. If it was written after the choice, leave it "
+            "out"
         )
 
 
-def _missing(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[str]:
-    """Say for which arm a context is missing much oftener than for the others."""
+def _missing(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[str]:
+    """Say for which arm a context is missing much more often than for the others."""
     if cells.values[-1] is not None:
         return
     missing, made = cells.made[-1], cells.made.sum(axis=0)
@@ -257,24 +254,24 @@ def _missing(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[str]:
     worst = int(more.argmax())
     if more[worst] > _UNLIKE:
         yield (
-            f"context {told.name!r} is missing in {missing[worst] / made[worst]:.0%} of the decisions of the "
-            f"arm {log.arms[worst]!r} and in {others[worst]:.0%} of the others: then its being missing says "
-            "what was chosen, not for whom; fill it in, or leave the column out"
+            f"context {column.name!r} is missing in {missing[worst] / made[worst]:.0%} of the decisions of "
+            f"the arm {log.arms[worst]!r} and in {others[worst]:.0%} of the others: then its being missing "
+            "says what was chosen, not for whom; fill it in, or leave the column out"
         )
 
 
-def _one_level(told: ContextColumn, cells: _Cells) -> Iterator[str]:
+def _one_level(column: ContextColumn, cells: _Cells) -> Iterator[str]:
     by_value = cells.made.sum(axis=1)
     most = int(by_value.argmax())
     if cells.values[most] is not None and by_value[most] > _ONE * by_value.sum():
         share, rest = by_value[most] / by_value.sum(), by_value.sum() - by_value[most]
         yield (
-            f"context {told.name!r} is {cells.values[most]!r} in {share:.1%} of the decisions: the other "
+            f"context {column.name!r} is {cells.values[most]!r} in {share:.1%} of the decisions: the other "
             f"{rest:,.0f} tell little"
         )
 
 
-def _outcome(told: ContextColumn, cells: _Cells) -> Iterator[str]:
+def _outcome(column: ContextColumn, cells: _Cells) -> Iterator[str]:
     """Say where a context tells what a decision paid, as only what is written afterwards can."""
     count, paid = cells.made.sum(axis=1), cells.paid.sum(axis=1)
     total, square = cells.total.sum(axis=1), cells.square.sum(axis=1)
@@ -283,38 +280,38 @@ def _outcome(told: ContextColumn, cells: _Cells) -> Iterator[str]:
         return
     parts = [_explained(count, paid, paid), _explained(count, total, square)]
     if max(parts) >= _LEAKS:
-        yield _after(told.name, f"tells {max(parts):.0%} of what decisions pay")
+        yield _after(column.name, f"tells {max(parts):.0%} of what decisions pay")
         return
     others = (paid.sum() - paid) / np.maximum(everyone - count, 1.0)
     never = (paid == 0.0) & (count * others >= _EXPECTED)
     for place in np.flatnonzero(never)[:1]:
         yield _after(
-            told.name,
+            column.name,
             f"is {cells.values[place]!r} in {count[place]:,.0f} decisions of which none paid, where "
             f"{others[place]:.0%} of the others did",
         )
 
 
 def _explained(count: Floats, total: Floats, square: Floats) -> float:
-    """Give the share of a variance that lies between the values."""
+    """Return the share of a variance that lies between the values."""
     mean = total.sum() / count.sum()
     whole = square.sum() - count.sum() * mean**2
     between = (total**2 / np.maximum(count, 1.0)).sum() - count.sum() * mean**2
     return float(between / whole) if whole > 1e-12 * max(square.sum(), 1e-300) else 0.0
 
 
-def _outcome_number(log: Log, told: ContextColumn) -> Iterator[str]:
-    number = f"TRY_CAST({told.role} AS DOUBLE)"
+def _outcome_number(log: Log, column: ContextColumn) -> Iterator[str]:
+    number = f"TRY_CAST({column.role} AS DOUBLE)"
     (found,) = log.query(f"SELECT corr({number}, total) FROM paying WHERE isfinite({number})")[0]
     if found is not None and np.isfinite(found) and found**2 >= _LEAKS:
-        yield _after(told.name, f"tells {found**2:.0%} of what decisions pay")
+        yield _after(column.name, f"tells {found**2:.0%} of what decisions pay")
 
 
 def _after(name: str, what: str) -> str:
     return f"context {name!r} {what}: was it written after the decision? Then leave it out"
 
 
-def _misfits(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[tuple[float, str]]:
+def _misfits(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[tuple[float, str]]:
     """Say where an arm was chosen more or less often than its propensities say, with how far they miss.
 
     Weighted by 1 / propensity, the decisions of any arm come to all decisions, for each value of a context.
@@ -331,7 +328,7 @@ def _misfits(log: Log, told: ContextColumn, cells: _Cells) -> Iterator[tuple[flo
         shown = "is missing" if cells.values[value] is None else f"is {cells.values[value]!r}"
         yield (
             float(far[value, arm]),
-            f"propensities do not fit the log: where {told.name!r} {shown}, the decisions of the arm "
+            f"propensities do not fit the log: where {column.name!r} {shown}, the decisions of the arm "
             f"{log.arms[arm]!r}, weighted by them, come to {cells.weight[value, arm]:,.0f} and should come "
             f"to {made[value, 0]:,.0f}; are they the chosen arm's, and was it always among the choices?",
         )

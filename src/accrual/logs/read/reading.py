@@ -18,14 +18,12 @@ from accrual.logs.read.sources import TableSource, run
 from accrual.logs.read.times import TimeOptions
 from accrual.logs.tables import Log
 
-_SHOWN = 60  # characters of a bad cell
-
-
+_SHOWN = 60  # characters of a bad cell that are shown
 BAD_ROWS = ("refuse", "skip")
 
 
 class ReadingOptions(TypedDict, total=False):
-    """What may be said of how a log is read; see `open_log`."""
+    """The options of `accrual.logs.log.open_log` that say how a log is read."""
 
     end: float | str | None
     age_unit: str | None
@@ -43,7 +41,7 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Reading:
-    """How a log is to be read; see `open_log`."""
+    """How a log is to be read; `accrual.logs.log.open_log` explains each option."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     end: float | str | None = None
@@ -58,7 +56,6 @@ class Reading:
     bandit: str | None = None
     memory: str = "2500MB"
     context: Sequence[str] = ()
-    part: tuple[int, int] | None = None  # which of how many parts
 
     @classmethod
     def made(cls, columns: Mapping[str, str] | None, options: Mapping[str, Any]) -> Reading:
@@ -77,12 +74,8 @@ class Reading:
 
     @property
     def times(self) -> TimeOptions:
-        """What is said of the log's times."""
+        """The options about the times of the log."""
         return TimeOptions(self.time_format, self.time_unit, self.timezone)
-
-    def in_part(self, id_sql: str) -> str:
-        """Give SQL that tells whether a decision of that id belongs to the part that is read."""
-        return "true" if self.part is None else f"hash({id_sql}) % {self.part[1]} = {self.part[0]}"
 
     @property
     def skips(self) -> bool:
@@ -104,7 +97,7 @@ class Tables:
         return self.decisions is self.pieces
 
     def id_expressions(self) -> tuple[str, str]:
-        """Give SQL for the id in decisions and in pieces: whole numbers where both are, else text."""
+        """Return SQL for the id in decisions and in pieces: whole numbers where both are, otherwise text."""
         one, other = self.decision_columns["id"], self.piece_columns["decision"]
         if is_whole(self.decisions, one) and is_whole(self.pieces, other):
             return f"c{one}", f"c{other}"
@@ -113,9 +106,10 @@ class Tables:
 
 @dataclass(frozen=True)
 class CheckedColumn:
-    """A column of a source, how it is read, and what must hold of it (of `{x}`, in SQL).
+    """A column of a source, the SQL that reads it, and what its cells must hold.
 
-    `join` is what reading it needs beside the source, and `among` says which rows count.
+    `good` is a condition in SQL on the cell, which it writes as `{x}`. `join` is what reading the column
+    needs beside the source, and `among` is the condition for a row to count.
     """
 
     source: TableSource
@@ -142,7 +136,7 @@ class CheckedColumn:
             raise InputError(f"{label}: row {row}: column {column!r} ({self.role}) {what}, not {self.needed}")
 
     def bad_rows(self, log: Log, most: str = "") -> Iterator[tuple[str, int, str]]:
-        """Give file, row (from 1) and text of each cell of the source that is not `good`."""
+        """Yield file, row (from 1) and text of each cell of the source that is not `good`."""
         for part in self.source.parts or [self.source]:
             query = (
                 f"SELECT row, CAST(c{self.column} AS VARCHAR) FROM "
@@ -162,7 +156,7 @@ class CheckedColumn:
 
 
 def check_zones(
-    log: Log, source: TableSource, aware: bool | None, naive: bool | None, zone_told: str | None = None
+    log: Log, source: TableSource, aware: bool | None, naive: bool | None, timezone: str | None = None
 ) -> None:
     """Note what was done about time zones, or refuse a mixture."""
     if aware and naive:
@@ -179,8 +173,8 @@ def check_zones(
     if zone and not log.zone:
         log.zone = zone
         if not aware:
-            log.notes.append(f"times have no time zone: taken as {zone_told or 'UTC'}")
-        elif zone_told:
+            log.notes.append(f"times have no time zone: taken as {timezone or 'UTC'}")
+        elif timezone:
             raise InputError(f"{source.label}: its times have a time zone of their own: leave out --timezone")
         else:
             log.notes.append("times have a time zone: converted to UTC")

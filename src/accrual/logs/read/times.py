@@ -1,4 +1,7 @@
-"""Find how a column of times is read: as told, or recognised from its cells, which is then noted."""
+"""Find how a column of times is read: as the user says, or as its cells look.
+
+The guess of a date column is here. What was guessed is noted, so that the user can correct it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from accrual.logs.tables import TICKS
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
 
-_SAMPLE = 10_000  # cells that are looked at
-_LEAST_DATES = 5  # different six-digit numbers that must all be dates before they are taken for some
+_SAMPLE = 10_000  # cells that are read to recognise a format
+_LEAST_DATES = 5  # different six-digit numbers that must all read as dates before the user is asked
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _EPOCH = (946_684_800, 4_102_444_800)  # seconds since 1970, from the year 2000 to 2100
@@ -46,7 +49,7 @@ class TimeOptions:
     zone: str | None = None
 
     def check(self, connection: Any) -> None:
-        """Refuse a unit or a time zone that there is not, or of a format and a unit together."""
+        """Refuse an unknown unit or time zone, and a format together with a unit."""
         if self.unit is not None and self.unit not in TIME_UNITS:
             raise unknown("unit of time", self.unit, TIME_UNITS)
         if self.unit is not None and self.format is not None:
@@ -60,7 +63,8 @@ class TimeOptions:
 class TimeColumn:
     """How a column of times is read.
 
-    Where what it holds can be read in two ways, the way `like`, that of the decisions' times, is taken.
+    Where the cells can be read in two ways and `like`, the format of the decisions' times, is one of them,
+    they are read by `like`.
 
     Attributes
     ----------
@@ -70,7 +74,7 @@ class TimeColumn:
         What was recognised, in words: ``"epoch milliseconds"``, ``"dates written yyyymmdd"``; empty for
         timestamps in the usual form and for plain numbers.
     tick : str
-        SQL for the moment, in microseconds or as the number; NULL where it is none.
+        SQL for the moment, in microseconds or as the number; NULL where the cell is no time.
     aware : str
         SQL that tells whether it has a time zone of its own.
     """
@@ -81,17 +85,18 @@ class TimeColumn:
         source: TableSource,
         column: int,
         role: str,
-        told: TimeOptions | None = None,
+        options: TimeOptions | None = None,
         like: str = "",
     ) -> None:
-        told = told or TimeOptions()
-        self._connection, self._source, self._column, self._told = connection, source, column, told
+        options = options or TimeOptions()
+        self._connection, self._source, self._column = connection, source, column
+        self._options = options
         self._where = f"{source.label}: column {source.names[column]!r} ({role})"
         self._type = source.types[column]
         self.kind, self.aware, self._like = "", "NULL::BOOLEAN", like
-        self._format, self._epoch = told.format, told.unit if told.unit != "number" else None
+        self._format, self._epoch = options.format, options.unit if options.unit != "number" else None
         if TIMED.match(self._type) or ZONED.match(self._type):
-            if told.format or told.unit:
+            if options.format or options.unit:
                 raise InputError(f"{self._where} holds timestamps already: leave out the time format or unit")
             self.aware = "true" if ZONED.match(self._type) else "false"
             self._moment, self._dates = "{x}", self._type == "DATE"
@@ -103,7 +108,7 @@ class TimeColumn:
         self.tick = self.reading(f"c{column}")
 
     def reading(self, cell: str) -> str:
-        """Give SQL for the moment that a cell of this column's type holds."""
+        """Return SQL for the moment that a cell of this column's type holds."""
         if not self.timestamps:
             value = f"CAST({cell} AS DOUBLE)" if self._type != "VARCHAR" else f"TRY_CAST({cell} AS DOUBLE)"
             return f"CASE WHEN isfinite({value}) THEN {value} END"
@@ -111,7 +116,7 @@ class TimeColumn:
             return _epoch(cell, _PER_SECOND[self._epoch])
         # What has no time zone of its own is in the connection's; but a date is a date in any of them, and
         # where that is UTC there is no need for the slow conversion.
-        plain = self._dates or (self.aware == "false" and self._told.zone is None)
+        plain = self._dates or (self.aware == "false" and self._options.zone is None)
         kind = "TIMESTAMP" if plain else "TIMESTAMPTZ"
         moment = f"TRY_CAST({self._moment.replace('{x}', cell)} AS {kind})"
         return f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
@@ -128,13 +133,13 @@ class TimeColumn:
         cells = self._sample()
         numbers = [_number(cell) for cell in cells]
         if self._format:
-            self._by_format(self._format, "as told")
+            self._by_format(self._format, "as given")
             return
         if self._epoch:
-            self._by_epoch(self._epoch, "as told")
+            self._by_epoch(self._epoch, "as given")
             return
         self.timestamps = False
-        if self._told.unit == "number" or not cells:
+        if self._options.unit == "number" or not cells:
             return
         if all(number is not None for number in numbers):
             self._recognise_numbers([number for number in numbers if number is not None])
@@ -171,7 +176,7 @@ class TimeColumn:
                 return
 
     def _recognise_text(self, cells: list[str]) -> None:
-        """Try the usual ways to write a date; where two fit every cell of the column, refuse."""
+        """Try the usual ways to write a date; refuse where two of them fit every cell of the column."""
         column = f"c{self._column}"
         fitting = [style for style in _FORMATS if self._parses(style, cells[:100])]
         if len(fitting) > 1:
@@ -248,12 +253,12 @@ class TimeColumn:
 
 
 def quoted(text: str) -> str:
-    """Quote a text for SQL."""
+    """Return a text in quotes, for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _epoch(cell: str, per_second: int) -> str:
-    """Give SQL for microseconds since 1970; whole numbers exactly."""
+    """Return SQL for microseconds since 1970, exact for whole numbers."""
     whole, value = f"TRY_CAST({cell} AS BIGINT)", f"TRY_CAST({cell} AS DOUBLE)"
     exact = f"{whole} * {TICKS // per_second}" if per_second <= TICKS else f"{whole} // {per_second // TICKS}"
     inexact = f"CAST(round({value} * {TICKS / per_second}) AS BIGINT)"
@@ -268,7 +273,7 @@ def _number(text: str) -> float | None:
 
 
 def _dated(number: float, digits: int) -> bool:
-    """Tell whether a number of so many digits reads as a date, with or without a time of day."""
+    """Tell whether a number has so many digits and reads as a date, with or without a time of day."""
     if not 10 ** (digits - 1) <= number < 10**digits:
         return False
     date, clock = divmod(int(number), 1_000_000) if digits == 14 else (int(number), 0)

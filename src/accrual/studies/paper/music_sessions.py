@@ -76,11 +76,11 @@ def spotify(path: str | Path | None = None, column: str = "context_type") -> Pro
     >>> len(problem.arms), problem.window, problem.groups
     (6, 80, 20)
     """
-    from accrual.logs.convert import ROUNDS, SONGS, read  # late: it loads all that reads logs
+    from accrual.logs.convert import ROUNDS, SONGS, read_sessions  # late: it loads all that reads logs
 
     if path is None:
         return _synthetic(column)
-    tables = read(path, column)
+    tables = read_sessions(path, column)
     # Most songs first; the name settles ties, so the order never depends on the files' order.
     ranked = sorted(tables, key=lambda value: (-int((tables[value] >= 0).sum()), value))[:ARMS]
     if len(ranked) < 2:

@@ -1,9 +1,8 @@
-"""The options that say how a log is read and fitted: the same in every command that takes one."""
+"""The options that say how a log is read and fitted, shared by every command that takes a log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -16,8 +15,7 @@ from accrual.core.errors import InputError
 if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted
     from accrual.logs.read import ReadingOptions
-    from accrual.logs.tables import LogFacts
-    from accrual.runs.runner import Executor
+    from accrual.logs.tables import Log
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -156,21 +154,12 @@ class LogOptions:
     strict: bool
     allow_negative: bool
 
-    @contextmanager
-    def opened(self, executor: Executor | None = None) -> Iterator[Any]:
-        """Open the log, on this machine or where `executor` computes, for as long as the block lasts."""
+    def opened(self) -> Log:
+        """Open the log."""
         from accrual.logs.log import open_log
-        from accrual.runs.on_ray import OnRay
 
-        given = str(self.log), None if self.pieces is None else str(self.pieces), told(self.column)
-        if isinstance(executor, OnRay):
-            from accrual.studies.fit_on_ray import open_on_ray
-
-            with open_on_ray(*given, self.reading, executor) as parts:
-                yield parts
-            return
-        with open_log(*given, **self.reading) as log:
-            yield log
+        pieces = None if self.pieces is None else str(self.pieces)
+        return open_log(str(self.log), pieces, column_roles(self.column), **self.reading)
 
     @property
     def reading(self) -> ReadingOptions:
@@ -199,7 +188,7 @@ class LogOptions:
                 ]
         return words
 
-    def fit(self, log: LogFacts) -> Fitted:
+    def fit(self, log: Log) -> Fitted:
         """Fit the opened log."""
         from accrual.logs.fit import fit_log
 
@@ -210,22 +199,22 @@ class LogOptions:
         if self.log.suffix != ".json":
             with self.opened() as log:
                 return self.fit(log)
-        from accrual.logs.fitted import load
+        from accrual.logs.fitted import Fitted
 
         usual = {"log": self.log, "bad_rows": "refuse"}
         given = [name for name, value in vars(self).items() if value and value != usual.get(name)]
         if given:
             raise InputError(f"{self.log} is what a fit wrote; {_spelled(given[0])} is for a log")
-        return load(self.log)
+        return Fitted.load(self.log)
 
 
 def with_log(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a log, in place of its parameter ``source: LogOptions``."""
+    """Add the options of a log to a command, in place of its parameter ``source: LogOptions``."""
     return expanded(command, "source", _OPTIONS, LogOptions)
 
 
-def told(column: Sequence[str] | None) -> dict[str, str]:
-    """Read ``--column ROLE=NAME`` options as a mapping of role to column name."""
+def column_roles(column: Sequence[str] | None) -> dict[str, str]:
+    """Return the ``--column ROLE=NAME`` options as a mapping of role to column name."""
     roles: dict[str, str] = {}
     for text in column or ():
         role, equals, name = text.partition("=")
