@@ -13,7 +13,7 @@ import pytest
 import accrual as ac
 from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
-from accrual.engine.context_draws import ContextualSource
+from accrual.engine.context_feed import ContextualRunFeed
 from accrual.engine.context_loop import ContextualChain, ContextualPlan
 from accrual.engine.fast_loop import Checkpoints
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY
@@ -27,7 +27,7 @@ def played(policy, problem, rounds, key=(5, 0)):
     span = max(rounds, problem.window)
     chain = ContextualChain(plan, span, key)
     none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
-    arms = chain.advance(ContextualSource(plan.world, key, span).read(rounds), 1, rounds, none)
+    arms = chain.advance(ContextualRunFeed(plan.world, key, span).read(rounds), 1, rounds, none)
     return plan.params, chain.stats, arms.astype(int).tolist()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import accrual as ac
 from accrual.cli import app
-from accrual.engine.context_draws import ContextualSource, pack
+from accrual.engine.context_feed import ContextualRunFeed, pack
 from accrual.engine.result import Result
 from accrual.studies.gallery.listening import listening
 from accrual.studies.gallery.page import draw, lines
@@ -135,8 +135,8 @@ def test_contexts_do_what_the_entries_say():
 @pytest.mark.parametrize("id", VISITED)
 def test_the_best_arm_depends_on_the_context_unless_contexts_are_useless(id):
     problem = VISITED[id]
-    visits = ContextualSource(pack(problem), (1, 0), 512).read(512)
-    assert (len(set(visits.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
+    feed = ContextualRunFeed(pack(problem), (1, 0), 512).read(512)
+    assert (len(set(feed.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
 
 
 def test_development_and_final_problems_have_nothing_in_common(monkeypatch):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
 from accrual.core.pictures import COLOURS
@@ -89,9 +90,6 @@ def _short(value: float) -> str:
             return f"{value / scale:.3g}{unit}"
     return f"{value:.3g}"
 
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _FORMAT = 1
 

@@ -7,21 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Ints
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import changing_loop, context_loop, fast_loop
-from accrual.engine.law_kernels import pack
+from accrual.engine import context_loop, fast_loop
 from accrual.engine.result import Result
 from accrual.policies.base import Policy, as_policy
 from accrual.problems.contexts import ContextualProblem
 from accrual.problems.problem import ChangingProblem, Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
-Ints = npt.NDArray[np.int64]
 
 DEVICES = ("cpu", "cuda")
 
@@ -90,18 +88,12 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
         if isinstance(problem, ContextualProblem):
-            visited = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
-            job = context_loop.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
-            regret, pulls = fast_loop.play(job, context_loop.ContextualRun, workers, shown)
-        elif isinstance(problem, ChangingProblem):
-            _refuse_contextual(labelled)
-            work = changing_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
-            regret, pulls = fast_loop.play(work, changing_loop.ChangingRun, workers, shown)
+            plans = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
+            with_contexts = context_loop.ContextualTask(problem, plans, rounds, horizon, seed, numbers)
+            regret, pulls = fast_loop.play(with_contexts, context_loop.ContextualRun, workers, shown)
         else:
             _refuse_contextual(labelled)
-            laws = pack(problem)
-            plans = [fast_loop.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
-            task = fast_loop.Task(problem, laws, plans, rounds, horizon, seed, numbers)
+            task = fast_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
             if device == "cuda":
                 from accrual.engine.cuda import play
 
@@ -176,7 +168,7 @@ def _runs(runs: int | range) -> range:
 
 
 def log_rounds(horizon: int, count: int = 500) -> list[int]:
-    """Give about `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
+    """Return about `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
 
     Examples
     --------

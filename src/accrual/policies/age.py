@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import (
@@ -45,7 +46,7 @@ from accrual.policies.age_cells import (
     pool_spread,
     spread_over_buckets,
 )
-from accrual.policies.base import Floats, Function, Functions, Ints, Moment, positive
+from accrual.policies.base import Function, Functions, Moment, positive
 from accrual.policies.scalars import bernoulli_count, regularised
 from accrual.problems.spreads import SpreadLike, as_spread
 

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Ints, Policy
+from accrual.policies.base import Feedback, Policy
 from accrual.problems.spreads import SpreadLike, as_spread
 
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4

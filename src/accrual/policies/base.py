@@ -54,14 +54,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, divides
 from accrual.core.jit import njit
 
 Feedback = Literal["totals", "pieces", "groups"]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Function = Callable[..., Any]
 
 _ROUND_BITS = 32  # where `mark_lost` puts a round into a count; below is room for the decisions made since

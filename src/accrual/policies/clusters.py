@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, divides, whole
-from accrual.policies.base import Feedback, Floats, Functions, Policy
+from accrual.policies.base import Feedback, Functions, Policy
 from accrual.policies.tpucbfrg import Params, Stats, decided, index, no_stats
 from accrual.problems.spreads import SpreadLike, as_spread
 

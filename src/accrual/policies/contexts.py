@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 from accrual.core.random import normal
-from accrual.policies.base import Floats, Functions, Moment, Policy
+from accrual.policies.base import Functions, Moment, Policy
 
 WIDTH_MOST = 101  # numbers in a context: a refresh takes time in proportion to the cube of it
 

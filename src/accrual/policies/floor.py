@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.jit import njit, njit_noinline
-
-Floats = npt.NDArray[np.float64]
 
 
 class Shares(NamedTuple):

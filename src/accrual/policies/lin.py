@@ -8,10 +8,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import dot, times
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policies.scalars import in_turn
 

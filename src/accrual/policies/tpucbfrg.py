@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policies.base import Feedback, Functions, Moment, Policy
 from accrual.problems.spreads import Spread, SpreadLike, Uniform, as_spread
 
 # What policies share that are told a number of groups and a spread over them.

@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, python_function
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policies.base import Feedback, Functions, Moment, Policy
 from accrual.policies.scalars import in_turn
 
 

@@ -1,6 +1,12 @@
-"""All that knows numba's compiler: kernels kept on disk, the functions inside them, and tuples of arrays."""
+"""All that knows numba's compiler: kernels, the functions within them, tuples of arrays, and the disk cache.
+
+`kernel` compiles a loop; `njit` and `njit_noinline` compile what a loop calls; `native_tuple` prepares a
+tuple of arrays for many calls. Where numba's internals have changed, plain `numba.njit` takes their place.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from accrual.core.jit.compiler import (
     fingerprint,
@@ -10,11 +16,20 @@ from accrual.core.jit.compiler import (
     njit,
     njit_noinline,
     python_function,
-    save_compiled,
 )
-from accrual.core.jit.native_tuples import native_tuple
+from accrual.core.jit.disk_cache import cache_by_source
+
+try:
+    from accrual.core.jit.native_tuples import native_tuple
+except (ImportError, AttributeError, TypeError):  # numba has other internals, see `accrual.core.jit.compiler`
+
+    def native_tuple(value: Any) -> Any:
+        """Return the tuple as it is. Kernels read its fields by name too; each call takes longer."""
+        return value
+
 
 __all__ = [
+    "cache_by_source",
     "fingerprint",
     "kernel",
     "machine_code",
@@ -23,5 +38,4 @@ __all__ = [
     "njit",
     "njit_noinline",
     "python_function",
-    "save_compiled",
 ]

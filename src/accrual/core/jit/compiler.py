@@ -10,16 +10,26 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from numba import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from accrual.core.jit.kernel_parts import KernelPart
 from accrual.core.jit.source_files import source_hash
+
+try:
+    from accrual.core.jit import numba_internals
+except (ImportError, AttributeError, TypeError) as error:
+    numba_internals = None  # type: ignore[assignment]
+    warnings.warn(
+        f"numba {numba.__version__} has other internals than accrual knows ({error}): compiling takes "
+        "longer, and compiled code is not kept on disk; results are the same",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,26 +68,24 @@ def njit_noinline(function: F) -> F:
 def _part(function: F, **options: Any) -> F:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    return KernelPart(function, targetoptions={"nopython": True, "boundscheck": None, **options, **_INNER})  # type: ignore[return-value]
+    if numba_internals is None:
+        return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    options = {"nopython": True, "boundscheck": None, **options, **_INNER}
+    return numba_internals.KernelPart(function, targetoptions=options)  # type: ignore[return-value]
 
 
 def kernel(function: F) -> F:
-    """Compile a loop, and keep its machine code on disk for later processes.
-
-    numba's own cache looks at the file of the kernel alone, so it would miss an edit to a policy
-    that the kernel calls, and it never finds a kernel that closes over compiled functions (it
-    hashes their per-process identity). Here the key is the source of everything that goes in.
-    """
+    """Compile a loop, and keep its machine code on disk for later processes."""
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
-    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if numba_internals is not None and not config.DISABLE_JIT:  # type: ignore[attr-defined]
         code = _fingerprint(function)
         if code is not None:
-            dispatcher._cache = _KernelCache(function, code)
+            dispatcher._cache = numba_internals.kernel_cache(function, code)
     return dispatcher  # type: ignore[no-any-return]
 
 
 def machine_code(dispatcher: Any) -> Any:
-    """Give the machine code of a kernel that has just been called, for more calls with the same types.
+    """Return the machine code of a kernel that has just been called, for more calls with the same types.
 
     numba looks up the type of every argument in every call, which for nested tuples takes longer
     than a short call does. A kernel that was compiled for one set of types only needs no such
@@ -87,7 +95,7 @@ def machine_code(dispatcher: Any) -> Any:
 
 
 def machine_code_for(dispatcher: Any, native: Any) -> Any:
-    """Give the machine code of a kernel whose first argument is `native`, and that has just been called.
+    """Return the machine code of a kernel whose first argument is `native`, and that has just been called.
 
     `native` comes from `accrual.core.jit.native_tuples`. The kernel may have been compiled for native
     tuples of other types too; only the code for this type may be called with it.
@@ -103,7 +111,7 @@ def _first_code(dispatcher: Any) -> Any:
 
 
 def python_function(function: F) -> F:
-    """Give the Python function that `function` was compiled from: quicker where it is called once."""
+    """Return the Python function that `function` was compiled from: it is quicker for a single call."""
     python: F = getattr(function, "py_func", function)
     return python
 
@@ -129,40 +137,6 @@ def fingerprint(dispatcher: Any, *hosts: type) -> str | None:
         return None
     parts = [code, *(source_hash(Path(file)) for file in files if file is not None)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
-
-
-class _KernelCache(FunctionCache):
-    """numba's function cache, keyed by source instead of by file time and object identity."""
-
-    def __init__(self, function: Callable[..., Any], fingerprint: str) -> None:
-        super().__init__(function)
-        self._fingerprint = fingerprint
-        name = f"{self._impl.filename_base}-{fingerprint[:16]}"
-        self._cache_file = IndexDataCacheFile(self._cache_path, name, fingerprint)
-
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (sig, codegen.magic_tuple(), self._fingerprint)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # a cache file that cannot be read is a miss, never a failure
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        save_compiled(self, functools.partial(super().save_overload, sig, data))
-
-
-def save_compiled(cache: Any, save: Callable[[], None]) -> None:
-    """Save what was compiled into one of numba's caches."""
-    try:
-        try:
-            save()
-        except Exception:  # an index that cannot be read is made anew
-            cache._cache_file.flush()
-            save()
-    except Exception:  # a full or read-only disk costs the cache, not the result
-        cache.disable()
 
 
 def _fingerprint(function: Callable[..., Any]) -> str | None:

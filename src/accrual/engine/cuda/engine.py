@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.progress import Progress
 from accrual.engine.cuda import feed as feeds
@@ -27,9 +27,6 @@ from accrual.engine.fast_loop import PolicyPlan, Task
 from accrual.engine.law_kernels import LawArrays, PackedLaws
 from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
@@ -61,7 +58,7 @@ _turn = threading.Lock()
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
     """Play on the GPU; what is returned is described in `accrual.engine.fast_loop.play`."""
-    problem, laws, plans, rounds, horizon, seed, runs = task
+    problem, laws, plans, rounds, horizon, seed, runs, _ = task
     kinds = _alike(plans)
     with _turn:
         _ready()

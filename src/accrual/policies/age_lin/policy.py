@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.core.random import normal
@@ -23,7 +24,7 @@ from accrual.policies.age_lin.sums import (
     finished,
     survey,
 )
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policies.scalars import in_turn
 from accrual.problems.spreads import SpreadLike, as_spread

@@ -8,10 +8,10 @@ x as it is; a centred sum follows from them exactly, because x has a constant. W
 
 from __future__ import annotations
 
+from accrual.core.arrays import Floats
 from accrual.core.dense import dot, invert, take_root, times, times_lower
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY, Params, Stats
-from accrual.policies.base import Floats
 
 # The first steps of an `AgeLinTS` refresh: what all arms share (see `accrual.policies.age_lin.refresh`).
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import add_outer, dot, length
 from accrual.core.jit import njit
-from accrual.policies.base import Floats, Ints, Moment
+from accrual.policies.base import Moment
 
 READY, NOISE, FREEDOM = range(3)
 # READY: 1 once an estimate has been made. NOISE: the variance of a total within an arm and context.

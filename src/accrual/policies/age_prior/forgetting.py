@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit
 from accrual.policies.age_cells import amend_cell
 from accrual.policies.age_prior.learning import refresh as learn
 from accrual.policies.age_prior.model import Params, Stats
-from accrual.policies.base import Floats, Ints
 
 PARTS = 32.0  # of a half-life: the most decisions between two refreshes
 _NOTHING = 1e-9  # of a decision: what is left of a cell below this is forgotten

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel
 from accrual.policies.age_prior.learning import refresh
 from accrual.policies.age_prior.model import BETWEEN, LEVEL, READY, TILT, Params, Stats
 from accrual.policies.age_prior.policy import AgePrior
-from accrual.policies.base import Floats, Ints
 
 STEPS = 100  # equal parts of the window, by which a log's old arms are told
 ARMS_MOST = 20  # as which old arms count, at most: new ones that are unlike them soon outweigh so many

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_cells import (
     KAPPA_LEAST,
@@ -39,7 +40,6 @@ from accrual.policies.age_prior.model import (
     estimate,
     expected_level,
 )
-from accrual.policies.base import Floats
 
 _REACHED = 10.0  # decisions that must have finished a bucket before it counts
 _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from accrual.core.arrays import Floats
 from accrual.core.dense import add_outer, dot, invert, times
 from accrual.core.jit import njit
 from accrual.policies.age_prior.model import (
@@ -23,7 +24,6 @@ from accrual.policies.age_prior.model import (
     Params,
     Stats,
 )
-from accrual.policies.base import Floats
 
 # Before arms are seen, a column is taken to tell SLOPE_START of what it leaves of the levels' variance, as if
 # so many columns had shown it.

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_cells import amend_cell
-from accrual.policies.base import Floats, Ints
 
 _NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
 _WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
@@ -38,7 +39,7 @@ from accrual.policies.age_prior.model import (
     finished,
     payments,
 )
-from accrual.policies.base import Floats, Functions, Moment, positive
+from accrual.policies.base import Functions, Moment, positive
 from accrual.policies.scalars import kl
 from accrual.problems.spreads import SpreadLike, as_spread
 
