@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Floats
 from accrual.policies.age_cells import Cells
+from accrual.policies.base import Floats
 
 _SWEEPS = 3  # between the arms' totals and the spread that they share
 _WORTH = 20.0  # decisions of an arm that the spread of all arms counts as

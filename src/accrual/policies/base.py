@@ -55,7 +55,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Floats, Ints
+from accrual.core.arrays import Floats as Floats  # noqa: PLC0414  (policies may import it from here)
+from accrual.core.arrays import Ints as Ints  # noqa: PLC0414
 from accrual.core.errors import InputError, divides
 from accrual.core.jit import njit
 

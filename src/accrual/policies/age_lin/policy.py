@@ -1,4 +1,4 @@
-"""AgeLinTS: the right arm for this context, learned from every piece."""
+"""AgeLinTS itself: its index, its settings, and where its statistics start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accrual.core.jit import njit
 from accrual.core.random import normal
 from accrual.policies.age_lin.refresh import KAPPA, MOST, refresh
 from accrual.policies.age_lin.sums import (
-    KEPT,
+    LEARNING_FIELDS,
     NOISE,
     READY,
     Params,
@@ -90,7 +90,7 @@ class AgeLinTS(ContextualPolicy):
         amended=amended,
         refresh=refresh,
     )
-    kept: ClassVar[tuple[str, ...]] = KEPT
+    learning_fields: ClassVar[tuple[str, ...]] = LEARNING_FIELDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
@@ -154,7 +154,7 @@ class AgeLinTS(ContextualPolicy):
         grown: Stats = super().grow(stats, params)
         if stats.shared[READY]:
             grown.due[0] = (
-                0  # a new arm's estimate is what the others have in common: made before it is asked
+                0  # the next decision refreshes, so that a new arm starts from what arms have in common
             )
         return grown
 

@@ -1,4 +1,4 @@
-"""What `AgeLinTS` keeps of its decisions, and how they enter: see docs/contexts.md for the model.
+"""The statistics of `AgeLinTS`, and how decisions enter them: docs/contexts.md has the model.
 
 A context is a vector x of `width` numbers, the first of which is 1. Everything is in units of the arm's cap.
 """
@@ -35,7 +35,7 @@ class Stats(NamedTuple):
     deviation: Floats  # ... how uncertain it is
     scratch: Floats  # width: for `survey`, which must not allocate
     shared: Floats  # what follows is in the constants above
-    # From here on, fields that only `decided`, `finished`, `amended` and `refresh` touch: see `KEPT`.
+    # From here on, fields that only `decided`, `finished`, `amended` and `refresh` touch: see `LEARNING_FIELDS`.
     gram: Floats  # arms x buckets x width x width: sum of x x' over decisions that have finished the bucket
     response: Floats  # arms x buckets x width: sum of x times what they paid in it
     earlier: Floats  # arms x buckets x width: sum of x times what they had paid before it
@@ -63,7 +63,7 @@ class Stats(NamedTuple):
 # In a gram matrix of contexts whose first number is 1 the first column is the sum of x, and its first
 # entry the number of decisions; only the lower triangle is kept. So there is no separate count or sum.
 
-KEPT = (
+LEARNING_FIELDS = (
     "gram", "response", "earlier", "growth", "square", "asked", "nonzero", "spread", "kappa", "weight",
     "total", "speed", "centre", "unit", "inverse", "own", "within", "news", "matrices", "vectors", "pooled",
 )  # fmt: skip

@@ -14,8 +14,8 @@ from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policies.age_prior import forgetting
+from accrual.policies.age_prior.arm_features import KAPPA_KNOWN, SLOPE_START
 from accrual.policies.age_prior.learning import refresh, refresh_stage
-from accrual.policies.age_prior.line import KAPPA_KNOWN, SLOPE_START
 from accrual.policies.age_prior.model import (
     BETWEEN,
     KAPPA,
@@ -368,7 +368,7 @@ class AgePrior(CellPolicy):
             tilt=np.zeros(arms),
             tilt_error=np.zeros(arms),
             information=np.zeros(arms),
-            told=np.zeros(arms),
+            piece_level=np.zeros(arms),
             line=np.zeros((5, columns)),
             line_covariance=np.zeros((columns, columns)),
             spread=np.zeros(buckets),

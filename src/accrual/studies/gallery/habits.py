@@ -12,11 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.core.random import beta
-from accrual.policies.base import Feedback, Functions, Moment, Policy, equal_edges
+from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy, equal_edges
 from accrual.policies.scalars import in_turn
 
 

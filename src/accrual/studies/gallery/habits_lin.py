@@ -11,10 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Functions
+from accrual.policies.base import Feedback, Floats, Functions, Ints
 from accrual.policies.lin import LinearPolicy, Params, Stats, learn, survey, thompson_index
 from accrual.studies.gallery.habits import check_share, first_part
 

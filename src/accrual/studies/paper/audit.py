@@ -13,10 +13,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Functions, Moment, Policy
+from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy
 from accrual.policies.scalars import in_turn
 from accrual.problems.laws import BernoulliLaw
 from accrual.problems.problem import Problem
