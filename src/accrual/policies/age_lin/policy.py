@@ -153,9 +153,8 @@ class AgeLinTS(ContextualPolicy):
     def grow(self, stats: Stats, params: Params) -> Stats:
         grown: Stats = super().grow(stats, params)
         if stats.shared[READY]:
-            grown.due[0] = (
-                0  # the next decision refreshes, so that a new arm starts from what arms have in common
-            )
+            # A refresh comes first, so that a new arm starts from what arms have in common.
+            grown.due[0] = 0
         return grown
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:

@@ -35,7 +35,7 @@ class Stats(NamedTuple):
     deviation: Floats  # ... how uncertain it is
     scratch: Floats  # width: for `survey`, which must not allocate
     shared: Floats  # what follows is in the constants above
-    # From here on, fields that only `decided`, `finished`, `amended` and `refresh` touch: see `LEARNING_FIELDS`.
+    # Only `decided`, `finished`, `amended` and `refresh` touch the fields below (`LEARNING_FIELDS`).
     gram: Floats  # arms x buckets x width x width: sum of x x' over decisions that have finished the bucket
     response: Floats  # arms x buckets x width: sum of x times what they paid in it
     earlier: Floats  # arms x buckets x width: sum of x times what they had paid before it

@@ -25,12 +25,13 @@ from accrual.policies.age_prior.model import (
     Stats,
 )
 
-# The prior of SLOPE: a feature explains SLOPE_START times the variance that it leaves, with a weight of _COLUMNS
-# features.
+# The prior of SLOPE: a feature explains SLOPE_START times the variance that it leaves. This prior has the
+# weight of _COLUMNS features.
 SLOPE_START, _COLUMNS = 0.1, 2.0
 _CONSTANT = 1e-24
-# How far an index treats an arm's prior as if the line explained nothing. At 1 most of the line's gain is lost;
-# at 0.5 regret is 2.8 times as large where the best arm is far off the line (benchmarks/arm_features.py --misled).
+# How far an index treats an arm's prior as if the line explained nothing. At 1 most of the line's gain is
+# lost; at 0.5 regret is 2.8 times as large where the best arm is far off the line (benchmarks/arm_features.py
+# --misled).
 _OFF_LINE = 0.75
 # Kappa at first, where arms have features: features explain levels, not how arms differ at single ages.
 KAPPA_KNOWN = 50.0
@@ -80,7 +81,7 @@ def _column_moments(params: Params, line: Floats) -> None:
 
 @njit
 def learn_slope(stats: Stats, between: float) -> None:
-    """Learn how much of the levels' variance one feature explains (SLOPE), and all of them together (WIDER)."""
+    """Learn how much of the levels' variance one feature explains (SLOPE), and all together (WIDER)."""
     line = stats.line
     found = unsure = 0.0
     columns = _COLUMNS

@@ -1,9 +1,9 @@
 """How `AgePrior` forgets: a decision counts half after `half_life` later ones, in every bucket alike.
 
-The weight of a decision depends on when the decision was made, never on when its pieces arrive: otherwise early
-buckets would weigh more than late ones, and the spread would be biased. All weights are relative to the last
-refresh, so a later decision counts a little more than 1, by at most a 32nd of a doubling. The next refresh
-scales all of them down together.
+The weight of a decision depends on when the decision was made, never on when its pieces arrive: otherwise
+early buckets would weigh more than late ones, and the spread would be biased. All weights are relative to the
+last refresh, so a later decision counts a little more than 1, by at most a 32nd of a doubling. The next
+refresh scales all of them down together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `AgePrior` learns from all arms together, in a refresh: spread, noise, kappa, and a prior over arms."""
+"""What `AgePrior` learns from all arms together in a refresh: spread, noise, kappa and a prior over arms."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def _rescale(stats: Stats) -> None:
 
 @njit
 def _maximise(params: Params, stats: Stats, usual: float) -> None:
-    """Take one step of EM: find the likeliest prior for the levels and tilts of all arms, older ones included."""
+    """Take one step of EM: find the likeliest prior for the levels and tilts of all arms, old and new."""
     arms = len(stats.pulls)
     sh = stats.shared
     older, part = params.history[3], sh[PART]

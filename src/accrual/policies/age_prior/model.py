@@ -9,11 +9,11 @@ p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so th
 early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
 The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own
 deviation is 1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
-Where arms have features, the mean of their levels is linear in these (`accrual.policies.age_prior.arm_features`).
+Where arms have features, the mean of their levels is linear in these: see the module `arm_features`.
 
-An arm has two estimates of its mean total. `own` uses other arms only for the ages that the arm's open decisions
-have not reached, to fill in what these will pay there; when all decisions are closed it is the plain mean.
-`mean` is the model's, and is held within a few standard errors of `own`.
+An arm has two estimates of its mean total. `own` uses other arms only for the ages that the arm's open
+decisions have not reached, to fill in what these will pay there; when all decisions are closed it is the
+plain mean. `mean` is the model's, and is held within a few standard errors of `own`.
 """
 
 from __future__ import annotations
