@@ -11,7 +11,7 @@ import numpy as np
 
 import accrual as ac
 from accrual.core.arrays import Floats, Ints
-from accrual.core.jit.compiler import njit
+from accrual.core.jit import njit
 from accrual.policies.base import Feedback, Functions, Moment, Policy
 
 

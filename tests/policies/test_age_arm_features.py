@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.core.jit.compiler import python_function
+from accrual.core.jit import python_function
 from accrual.policies.age_prior.arm_features import learn_line
 from accrual.policies.age_prior.learning import _maximise
 from accrual.policies.age_prior.model import BETWEEN, LEVEL, MIDDLE, SIGMA2, SLOPE, SLOPES, expected_level

@@ -49,7 +49,7 @@ def reference(params, stats):
     """
     B, b = full(stats.gram), stats.response
     arms, buckets, width = b.shape
-    P = full(stats.asked)
+    P = full(stats.all_gram)
     made = P[:, 0, 0].sum()
     m = P.sum(axis=0)[:, 0] / made
     m[0] = 0.0

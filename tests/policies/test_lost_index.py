@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 import accrual as ac
-from accrual.core.jit.compiler import njit
+from accrual.core.jit import njit
 from accrual.engine.batch_loop import Batches, play_batches
 from accrual.live.ledger import Ledger
 from accrual.policies import totals

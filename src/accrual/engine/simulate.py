@@ -46,7 +46,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     ----------
     problem : Problem, ChangingProblem or ContextualProblem
     policies : sequence of Policy, or dict of label to Policy
-        On a problem with contexts also those that choose by contexts.
+        Policies that choose by contexts need a problem with contexts.
     horizon : int
         Rounds in a run; at least one for each arm.
     runs : int or range
@@ -63,7 +63,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     threads : int, optional
         All cores unless given; of no effect on a GPU.
     progress : bool, optional
-        Whether to show how far the work is. Unless given: on a terminal and in a notebook.
+        Whether to show progress. Unless given, it is shown on a terminal and in a notebook.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
 
 
 def _check_problem(problem: Any, device: str) -> None:
-    """Refuse what is no problem, saying what would be one, and a device that cannot play it."""
+    """Raise an `InputError` if this is not a problem, or if the device cannot play it."""
     check_device(problem, device)
     if isinstance(problem, type) or not hasattr(problem, "caps"):
         shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
@@ -150,7 +150,7 @@ def _check_problem(problem: Any, device: str) -> None:
 
 
 def check_device(problem: Any, device: str) -> None:
-    """Refuse a device that does not exist, or that cannot play `problem`."""
+    """Raise an `InputError` if the device does not exist or cannot play `problem`."""
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if device == "cuda" and isinstance(problem, ContextualProblem):

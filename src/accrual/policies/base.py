@@ -4,7 +4,7 @@ The functions are compiled by `accrual.core.jit.njit`. Every engine and the live
 `index` changes nothing; the others write into `stats` and nowhere else:
 
 ``index(params, stats, arm, moment)``
-    Return how good the arm looks now. The arm with the largest index is chosen; among equals, the first
+    Return how good the arm seems now. The arm with the largest index is chosen; among equals, the first
     one. An index that is not a number is an error.
 ``survey(params, stats, moment)``
     Called once before the indices of a round, to prepare what they need to know of all arms.
@@ -195,7 +195,7 @@ class Policy(ABC):
         """Return the statistics before the first decision, for arms with these params."""
 
     def grow(self, stats: Any, params: Any) -> Any:
-        """Return statistics for the arms of `params`, of which the first have `stats` and the others are new."""
+        """Return statistics for the arms of `params`: the first have `stats`, the others are new."""
         grown = self.stats(params)
         for new, old in zip(grown, stats, strict=True):
             new[: len(old)] = old

@@ -133,7 +133,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
     estimated from the squares in it as the Age policies do for kappa. The buckets are put into
     three bins of about the same pay, standard deviations added up within a bin as if its buckets
     were parts of one payment, and the sum of (paid - expected)^2 / variance over the bins of both
-    is held against the chi-square law with two degrees of freedom.
+    is compared with the chi-square law with two degrees of freedom.
 
     A heuristic. Two clusters stay apart where the p-value is below `level` / (arms - 1). So, by
     Bonferroni's rule, arms with one spread would be split with a probability of about `level` at
@@ -227,7 +227,7 @@ def _expected(seen: Floats, paid: Floats) -> Floats:
 def _fit(due: Floats, paid: Floats) -> tuple[Floats, Floats]:
     """Return means of rows and a spread such that paid = due * mean * spread, for tables x rows x buckets.
 
-    The sweeps go to the maximum of the likelihood of counts, which Pearson's test asks for.
+    The sweeps go to the maximum of the likelihood of counts, which Pearson's test needs.
     """
     spread = np.full((len(due), due.shape[2]), 1.0 / due.shape[2])
     for _ in range(_SWEEPS):

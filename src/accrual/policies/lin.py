@@ -1,4 +1,4 @@
-"""Ridge regression of totals on contexts, one for each arm: what `LinTS` and `LinUCB` share."""
+"""LinTS and LinUCB: for each arm a ridge regression of totals on contexts."""
 
 from __future__ import annotations
 
@@ -123,9 +123,6 @@ class LinearPolicy(ContextualPolicy):
         }
 
 
-# LinTS: Thompson sampling on a linear model of totals.
-
-
 @njit
 def thompson_index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> float:
     """cap * a draw from N(guess, (alpha deviation)^2)"""
@@ -145,9 +142,6 @@ class LinTS(LinearPolicy):
     """
 
     functions: ClassVar[Functions] = Functions(index=thompson_index, survey=survey, closed=closed)
-
-
-# LinUCB: an upper confidence bound on a linear model of totals.
 
 
 @njit

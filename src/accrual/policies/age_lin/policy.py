@@ -132,7 +132,7 @@ class AgeLinTS(ContextualPolicy):
             earlier=np.zeros((arms, buckets, width)),
             growth=np.zeros((arms, buckets)),
             square=np.zeros((arms, buckets)),
-            asked=np.zeros((arms, width, width)),
+            all_gram=np.zeros((arms, width, width)),
             nonzero=np.zeros(width),
             spread=params.prior.copy(),
             kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own

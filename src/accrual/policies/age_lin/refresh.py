@@ -77,12 +77,12 @@ def _centre(stats: Stats) -> None:
     stats.unit[0] = 1.0
     made = 0.0
     for a in range(arms):
-        made += stats.asked[a, 0, 0]
+        made += stats.all_gram[a, 0, 0]
     for j in range(1, width):
         total = square = 0.0
         for a in range(arms):
-            total += stats.asked[a, j, 0]
-            square += stats.asked[a, j, j]
+            total += stats.all_gram[a, j, 0]
+            square += stats.all_gram[a, j, j]
         mean = total / made
         moved[j] = mean - stats.centre[j]
         stats.centre[j] = mean
@@ -144,9 +144,9 @@ def _learn_noise(stats: Stats) -> None:
         product = stats.vectors[0]
         fit = made = 0.0
         for a in range(arms):
-            times_lower(stats.asked[a], stats.estimate[a], product)
+            times_lower(stats.all_gram[a], stats.estimate[a], product)
             fit += dot(stats.estimate[a], product)
-            made += stats.asked[a, 0, 0]
+            made += stats.all_gram[a, 0, 0]
         freedom = min(stats.shared[FREEDOM], 0.5 * counted)
         left = max(second - fit / made, 0.05 * second)
         size = second

@@ -41,7 +41,7 @@ class Stats(NamedTuple):
     earlier: Floats  # arms x buckets x width: sum of x times what they had paid before it
     growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
     square: Floats  # arms x buckets: the squares of what they paid in it
-    asked: Floats  # arms x width x width: sum of x x' over all decisions
+    all_gram: Floats  # arms x width x width: sum of x x' over all decisions
     nonzero: Floats  # width: decisions in which the feature was not 0
     spread: Floats  # buckets: the pooled spread
     kappa: Floats  # width: how many decisions the pooled spread is worth, by feature
@@ -64,14 +64,14 @@ class Stats(NamedTuple):
 # entry the number of decisions; only the lower triangle is kept. So there is no separate count or sum.
 
 LEARNING_FIELDS = (
-    "gram", "response", "earlier", "growth", "square", "asked", "nonzero", "spread", "kappa", "weight",
+    "gram", "response", "earlier", "growth", "square", "all_gram", "nonzero", "spread", "kappa", "weight",
     "total", "speed", "centre", "unit", "inverse", "own", "within", "news", "matrices", "vectors", "pooled",
 )  # fmt: skip
 
 
 @njit
 def decided(params: Params, stats: Stats, arm: int, x: Floats) -> None:
-    add_outer(stats.asked[arm], x)
+    add_outer(stats.all_gram[arm], x)
     for j in range(params.width):
         if x[j] != 0.0:
             stats.nonzero[j] += 1.0

@@ -52,7 +52,7 @@ _EM = 2
 
 @njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
-    """Learn what the arms share anew, then estimate every arm."""
+    """Learn again what the arms share, and estimate every arm."""
     while refresh_stage(params, stats):
         for a in range(len(stats.pulls)):
             estimate(params, stats, a)
@@ -165,12 +165,12 @@ def _pool(params: Params, stats: Stats, second: bool, reach: int) -> None:
 def _learn_kappa(stats: Stats, reach: int) -> None:
     """Learn the buckets' noise, and how many decisions the model is worth, by the method of moments.
 
-    The pay of a bucket has variance `last` times its mean; an arm's own mean strays from the model's with
+    The pay of a bucket has variance `last` times its mean; an arm's own mean differs from the model's with
     variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how
-    much more the arms stray than the noise alone would make them.
+    much more the arms differ than by the noise alone.
     """
     arms = len(stats.pulls)
-    level = stats.mean  # free here: `estimate` makes it anew
+    level = stats.mean  # free to use here: `estimate` recomputes it
     tried = 0
     for arm in range(arms):
         level[arm] = _level(stats, stats.paid, stats.spread, arm, reach)

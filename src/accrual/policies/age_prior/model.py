@@ -27,7 +27,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_cells import amend_cell
 
-_NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
+_NEWS = 1.0 / 64.0  # an arm is estimated again once its finished buckets have grown by this part
 _WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm
 
 
@@ -158,7 +158,7 @@ def untried(params: Params, stats: Stats, a: int) -> None:
 
 @njit_noinline
 def estimate(params: Params, stats: Stats, arm: int) -> None:
-    """Estimate one arm anew, from its cells."""
+    """Estimate one arm from its cells."""
     sh = stats.shared
     a = np.uint64(arm)
     begun = stats.seen[a, 0]  # decisions that have finished the first bucket
