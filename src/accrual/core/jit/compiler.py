@@ -69,7 +69,7 @@ def _part(function: F, **options: Any) -> F:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     if numba_internals is None:
-        return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+        return numba.njit(**_OPTIONS)(function)
     options = {"nopython": True, "boundscheck": None, **options, **_INNER}
     return numba_internals.KernelPart(function, targetoptions=options)  # type: ignore[return-value]
 

@@ -20,8 +20,8 @@ if not hasattr(np, "row_stack"):  # numba-cuda up to 0.30 reads a name that nump
 cuda: Any = need("numba.cuda", "cuda")
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1"
 with contextlib.suppress(ImportError):
-    # A few chains in small blocks are intended here, so they need no warning.
-    need("numba.cuda.core.config", "cuda").CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    _config: Any = need("numba.cuda.core.config", "cuda")
+    _config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a few chains in small blocks are intended here
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accrual.engine.batch_loop import Batches, Flags, Ints
+from accrual.core.arrays import Ints
+from accrual.engine.batch_loop import Batches, Flags
 from accrual.problems.families import listeners
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
