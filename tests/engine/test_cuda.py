@@ -81,7 +81,7 @@ def fingerprint(device, names=("every law", "one law", "first")):
 SIMULATE = """
 import json, sys
 import test_cuda
-from accrual.engine import cuda
+from accrual.engine.cuda import engine as cuda
 
 sys.setswitchinterval(1e-4)
 cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2
