@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 import accrual as ac
+from accrual.core.arrays import Floats
 from accrual.core.jit.compiler import kernel
-from accrual.policies.base import Floats, Moment
+from accrual.policies.base import Moment
 from accrual.problems.contexts import Contexts, ContextualProblem
 from accrual.problems.gallery import ENTRIES, generate
 from accrual.studies.gallery import BESIDE, NO_CONTEXT, usual_rows

@@ -19,10 +19,10 @@ import numpy.typing as npt
 import accrual as ac
 from accrual.core.errors import MissingExtra, need
 from accrual.core.jit.compiler import kernel
-from accrual.engine.context_draws import (
-    ContextualSource,
+from accrual.engine.context_feed import (
+    ContextualFeed,
+    ContextualRunFeed,
     ContextualWorld,
-    Visits,
     age_of,
     count_pieces,
     pack,
@@ -89,15 +89,15 @@ class VowpalWabbit:
 
 
 @kernel
-def pieces_of(world: ContextualWorld, visits: Visits, length: int, counts: Ints, ages: Ints) -> None:
+def pieces_of(world: ContextualWorld, feed: ContextualFeed, length: int, counts: Ints, ages: Ints) -> None:
     """Write how many pieces each arm would pay in each round, and their ages."""
     for i in range(length):
-        x, luck = visits.x[world.window + i], visits.luck[i]
+        x, pay_draws = feed.x[world.window + i], feed.pay_draws[i]
         for arm in range(len(world.effects)):
-            counts[i, arm] = count_pieces(world, visits.means[i, arm], luck)
+            counts[i, arm] = count_pieces(world, feed.means[i, arm], pay_draws)
             power = power_of(world, arm, x)
             for j in range(counts[i, arm]):
-                ages[i, arm, j] = age_of(world.window, power, luck[2 + j])
+                ages[i, arm, j] = age_of(world.window, power, pay_draws[2 + j])
 
 
 def play(
@@ -105,7 +105,7 @@ def play(
 ) -> float:
     """Play one run, (seed, number), as `accrual.simulate` plays it; return the regret."""
     world, window, arms = pack(problem), problem.window, len(problem.caps)
-    source = ContextualSource(world, key, max(512, window))
+    source = ContextualRunFeed(world, key, max(512, window))
     counts = np.zeros((source.span, arms), np.int64)
     ages = np.zeros((source.span, arms, PIECES_MOST), np.int64)
     size = 1.0 if world.once else PIECE
@@ -113,12 +113,12 @@ def play(
     regret = 0.0
     for start in range(0, horizon, source.span):
         length = min(source.span, horizon - start)
-        visits = source.read(length)
-        pieces_of(world, visits, length, counts, ages)
+        feed = source.read(length)
+        pieces_of(world, feed, length, counts, ages)
         for i in range(length):
-            x, now = visits.x[window + i].copy(), start + i
+            x, now = feed.x[window + i].copy(), start + i
             arm, chance = peer.choose(x)
-            regret += float(visits.best[i] - visits.means[i, arm])
+            regret += float(feed.best[i] - feed.means[i, arm])
             if each_piece:
                 for age in ages[i, arm, : counts[i, arm]]:
                     arriving[now + age].append((x, arm, chance, size))

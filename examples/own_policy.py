@@ -10,8 +10,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 import accrual as ac
-from accrual.core.jit.compiler import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.core.arrays import Floats, Ints
+from accrual.core.jit import njit
+from accrual.policies.base import Feedback, Functions, Moment, Policy
 
 
 class Params(NamedTuple):

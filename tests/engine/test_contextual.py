@@ -7,7 +7,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.errors import InputError
-from accrual.engine.context_draws import ContextualSource, age_of, count_pieces, pack, power_of
+from accrual.engine.context_feed import ContextualRunFeed, age_of, count_pieces, pack, power_of
 from accrual.problems.gallery import generate
 from accrual.studies.gallery.habits import EarlyLinTS, PiecesLinTS
 
@@ -22,20 +22,20 @@ PROBLEM = ac.ContextualProblem(
 def test_contexts_and_pay_are_as_declared():
     """Means of 20,000 draws lie within four standard errors of what the problem says."""
     world = pack(PROBLEM)
-    visits = ContextualSource(world, (3, 0), 20_000).read(20_000)
-    x = visits.x[50:]
+    feed = ContextualRunFeed(world, (3, 0), 20_000).read(20_000)
+    x = feed.x[50:]
     n = len(x)
     for column, (mean, deviation) in enumerate(
         [(1, 0), (0, 1), (0, 1), (0.2, 0.4), (0.5, 0.5), (0.3, 0.46), (0.2, 0.4)]
     ):
         assert abs(x[:, column].mean() - mean) <= 4 * deviation / np.sqrt(n)
     np.testing.assert_array_equal(x[:, 4:].sum(axis=1), 1.0)
-    np.testing.assert_allclose(visits.means, PROBLEM.means(x))
-    np.testing.assert_array_equal(visits.best, visits.means.max(axis=1))
-    counts = np.array([count_pieces(world, visits.means[i, 0], visits.luck[i]) for i in range(n)])
+    np.testing.assert_allclose(feed.means, PROBLEM.means(x))
+    np.testing.assert_array_equal(feed.best, feed.means.max(axis=1))
+    counts = np.array([count_pieces(world, feed.means[i, 0], feed.pay_draws[i]) for i in range(n)])
     totals = 0.1 * counts
-    assert abs((totals - visits.means[:, 0]).mean()) <= 4 * totals.std() / np.sqrt(n)
-    ages = np.array([age_of(50, power_of(world, 0, x[i]), visits.luck[i, 2]) for i in range(n)])
+    assert abs((totals - feed.means[:, 0]).mean()) <= 4 * totals.std() / np.sqrt(n)
+    ages = np.array([age_of(50, power_of(world, 0, x[i]), feed.pay_draws[i, 2]) for i in range(n)])
     assert ages.min() == 0
     assert ages.max() == 49
     # The median of u ** power is 2 ** -power: half of the ages lie below it.
@@ -46,10 +46,10 @@ def test_contexts_and_pay_are_as_declared():
 def test_a_binary_problem_pays_its_rate():
     problem = generate(2, 2, link="logistic", pay="once", seed=1)
     world = pack(problem)
-    visits = ContextualSource(world, (3, 0), 20_000).read(20_000)
-    paid = np.array([count_pieces(world, visits.means[i, 1], visits.luck[i]) for i in range(20_000)])
+    feed = ContextualRunFeed(world, (3, 0), 20_000).read(20_000)
+    paid = np.array([count_pieces(world, feed.means[i, 1], feed.pay_draws[i]) for i in range(20_000)])
     assert set(paid) == {0, 1}
-    assert abs(paid.mean() - visits.means[:, 1].mean()) < 4 * 0.5 / np.sqrt(20_000)
+    assert abs(paid.mean() - feed.means[:, 1].mean()) < 4 * 0.5 / np.sqrt(20_000)
 
 
 def test_same_result_for_any_split():
@@ -66,8 +66,8 @@ def test_regret_is_the_sum_of_gaps():
     result = ac.simulate(PROBLEM, [ac.LinTS()], 200, runs=1, seed=1, checkpoints=200)
     steps = np.diff(result.regret[0, 0], prepend=0.0)
     world = pack(PROBLEM)
-    visits = ContextualSource(world, (1, 0), 512).read(200)
-    gaps = visits.best[:200, None] - visits.means[:200]
+    feed = ContextualRunFeed(world, (1, 0), 512).read(200)
+    gaps = feed.best[:200, None] - feed.means[:200]
     assert all(np.isclose(step, row).any() for step, row in zip(steps, gaps, strict=True))
     assert result.pulls.sum() == 200
 

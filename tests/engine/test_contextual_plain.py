@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import accrual as ac
-from accrual.engine.context_draws import ContextualSource, count_pieces, pack
+from accrual.engine.context_feed import ContextualRunFeed, count_pieces, pack
 from accrual.problems.contexts import PIECE
 
 PROBLEM = ac.ContextualProblem(
@@ -44,7 +44,7 @@ class PlainLinUCB:
 def play(learner: PlainLinUCB, horizon: int, key: tuple[int, int]) -> float:
     """Play one run, (seed, number), decision by decision; return the regret."""
     world, window = pack(PROBLEM), PROBLEM.window
-    draws = ContextualSource(world, key, horizon).read(horizon)
+    draws = ContextualRunFeed(world, key, horizon).read(horizon)
     closing: list[tuple[Any, int, float]] = []  # in the order in which windows close
     regret = 0.0
     for i in range(horizon):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.core.jit.compiler import njit
+from accrual.core.jit import njit
 from accrual.engine.recording import record
 from accrual.policies import age, age_ucb
 from accrual.policies.base import Functions, Moment

@@ -13,7 +13,7 @@ import pytest
 import accrual as ac
 from accrual.core.dense import invert, length, take_root, times_lower
 from accrual.core.errors import InputError
-from accrual.engine.context_draws import ContextualSource
+from accrual.engine.context_feed import ContextualRunFeed
 from accrual.engine.context_loop import ContextualChain, ContextualPlan
 from accrual.engine.fast_loop import Checkpoints
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY
@@ -27,7 +27,7 @@ def played(policy, problem, rounds, key=(5, 0)):
     span = max(rounds, problem.window)
     chain = ContextualChain(plan, span, key)
     none = Checkpoints(np.zeros(0, np.int64), np.zeros(0))
-    arms = chain.advance(ContextualSource(plan.world, key, span).read(rounds), 1, rounds, none)
+    arms = chain.advance(ContextualRunFeed(plan.world, key, span).read(rounds), 1, rounds, none)
     return plan.params, chain.stats, arms.astype(int).tolist()
 
 
@@ -49,7 +49,7 @@ def reference(params, stats):
     """
     B, b = full(stats.gram), stats.response
     arms, buckets, width = b.shape
-    P = full(stats.asked)
+    P = full(stats.all_gram)
     made = P[:, 0, 0].sum()
     m = P.sum(axis=0)[:, 0] / made
     m[0] = 0.0
@@ -190,17 +190,17 @@ def test_choosing_and_learning_touch_what_they_say():
     """`kept` is the end of the statistics; learning touches nothing else, choosing none of it."""
     policy = ac.AgeLinTS()
     params, stats, _ = played(policy, small_problem(), 300)
-    assert stats._fields[-len(policy.kept) :] == policy.kept
+    assert stats._fields[-len(policy.learning_fields) :] == policy.learning_fields
     before = {name: array.copy() for name, array in stats._asdict().items()}
     x = np.array([1.0, 0.3, 1.0, 0.0, 1.0, 0.0])
     policy.functions.survey(params, stats, None, x)
-    for name in policy.kept:
+    for name in policy.learning_fields:
         np.testing.assert_array_equal(getattr(stats, name), before[name])
     before = {name: array.copy() for name, array in stats._asdict().items()}
     policy.functions.decided(params, stats, 1, x)
     policy.functions.finished(params, stats, 1, 2, 0.1, 0.4, x)
     policy.functions.amended(params, stats, 1, 2, 0.1, 0.4, 0.0, 0.1, x)
-    for name in set(stats._fields) - set(policy.kept):
+    for name in set(stats._fields) - set(policy.learning_fields):
         np.testing.assert_array_equal(getattr(stats, name), before[name])
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 import accrual as ac
-from accrual.core.jit.compiler import njit
+from accrual.core.jit import njit
 from accrual.engine.batch_loop import Batches, play_batches
 from accrual.live.ledger import Ledger
 from accrual.policies import totals
@@ -88,7 +88,7 @@ def test_an_index_that_is_not_a_number_is_an_error(way):
 # In numba's simulator of a GPU: a block for each chain, then several chains in a block.
 SIMULATE = """
 import sys
-from accrual.engine import cuda
+from accrual.engine.cuda import engine as cuda
 from test_lost_index import Everywhere
 
 sys.setswitchinterval(1e-4)

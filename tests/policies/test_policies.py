@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from accrual.core.jit.compiler import njit
+from accrual.core.jit import njit
 from accrual.core.random import pair
 from accrual.live.ledger import Ledger
 from accrual.policies.base import Functions

@@ -9,7 +9,7 @@ import pytest
 
 import accrual as ac
 from accrual.cli import app
-from accrual.engine.context_draws import ContextualSource, pack
+from accrual.engine.context_feed import ContextualRunFeed, pack
 from accrual.engine.result import Result
 from accrual.studies.gallery.listening import listening
 from accrual.studies.gallery.table import draw, lines
@@ -133,7 +133,7 @@ def test_contexts_do_what_the_entries_say():
 @pytest.mark.parametrize("id", WITH_CONTEXTS)
 def test_the_best_arm_depends_on_the_context_unless_contexts_are_useless(id):
     problem = WITH_CONTEXTS[id]
-    drawn = ContextualSource(pack(problem), (1, 0), 512).read(512)
+    drawn = ContextualRunFeed(pack(problem), (1, 0), 512).read(512)
     assert (len(set(drawn.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
 
 

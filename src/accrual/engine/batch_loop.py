@@ -1,9 +1,9 @@
-"""Decisions made a batch a day, on arms that come and go: what a listening service does.
+"""The loop for services that decide in daily batches, on arms that come and go.
 
-`simulate` makes one decision a round on arms that are there from the beginning. Here a day's decisions are
-made one after another on what was known in the morning, and in the evening every pending decision is a day
-older. Policies are called as the live bandit calls them: an arm in play that has never been tried comes
-first, and a retired arm's cap is 0.
+`simulate` makes one decision a round, on arms that are there from the beginning. Here all decisions of a day
+use what was known in the morning, and in the evening every pending decision becomes a day older. Policies are
+called as the live bandit calls them: an arm in play that has never been tried comes first, and a retired
+arm's cap is 0.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import kernel
 from accrual.core.random import REWARDS, uniforms
@@ -32,8 +33,6 @@ from accrual.policies.base import (
 )
 from accrual.problems.problem import Problem
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -51,13 +50,13 @@ class Batches(NamedTuple):
 
 
 class Player(Protocol):
-    """What makes a service's decisions."""
+    """A maker of a service's decisions: a policy of the library, or something to compare it with."""
 
     def choose(self, day: int, playing: Flags, batch: int) -> Ints:
-        """Choose the arms of the day's decisions, of those that are `playing`."""
+        """Choose the arms of the day's decisions, among those that are `playing`."""
 
     def learn(self, arms: Ints, age: int, paid: Floats) -> None:
-        """Learn that one day's decisions are `age` days old, and have `paid` so much after 0, 1, ... days."""
+        """Learn from one day's decisions, now `age` days old: `paid` is what they paid in 0, 1, ... days."""
 
 
 class PolicyPlayer:
@@ -162,7 +161,7 @@ def loops(functions: Functions, feedback: Feedback) -> tuple[Function, Function]
 def play_batches(
     service: Batches, players: Mapping[str, Any], runs: int | range, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """Give the regret of every day against the best arm in play: players x runs x days.
+    """Return the regret of every day against the best arm in play: players x runs x days.
 
     A decision's pay depends on the seed, the run, the decision's number and its arm, so all players meet
     the same noise.
@@ -221,7 +220,7 @@ def _one(service: Batches, laws: PackedLaws, player: Player, key: tuple[int, int
 
 @functools.cache
 def pay_kernel(draw: Any) -> Function:
-    """Make the kernel that draws what decisions pay with a problem's `PackedLaws.draw`."""
+    """Compile the kernel that draws what decisions pay, with a problem's `PackedLaws.draw`."""
 
     @kernel
     def pay_decisions(laws: LawArrays, key: tuple[int, int], first: int, law: Ints, paid: Floats) -> None:

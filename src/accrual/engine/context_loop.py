@@ -1,6 +1,6 @@
 """The loop for problems with contexts: one compiled loop per policy, over a span of rounds at a time.
 
-Policies that choose by no context may play too: they show what contexts are worth.
+Policies that ignore contexts may play too: they show what contexts are worth.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.jit import kernel, machine_code
-from accrual.engine.context_draws import (
-    ContextualSource,
+from accrual.engine.context_feed import (
+    ContextualFeed,
+    ContextualRunFeed,
     ContextualWorld,
-    Visits,
     age_of,
     count_pieces,
     pack,
@@ -38,26 +39,23 @@ from accrual.policies.base import (
 from accrual.policies.contexts import params_of, with_contexts
 from accrual.problems.contexts import ContextualProblem
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 _SPAN = 512
 
 
-class ChainMemory(NamedTuple):
-    """What a chain remembers of its pending decisions: of the window before the span, then of the span."""
+class PendingContextual(NamedTuple):
+    """The pending decisions of a chain: first those of the window before the span, then the span's."""
 
     arms: npt.NDArray[np.uint16]
     paid: Floats  # decisions x groups: what each group pays
     done: Floats  # decisions: what the finished groups have paid
-    regret: Floats  # one number
+    regret: Floats  # one number: the regret so far
 
 
-class LearningTimes(NamedTuple):
-    """When a policy learns of a decision."""
+class GroupEdges(NamedTuple):
+    """When a policy learns from a decision."""
 
     edges: Ints  # the ages at which its groups end
-    at_once: bool  # whether it knows a total in the round of its decision
+    at_once: bool  # whether the total is known in the round of the decision
 
 
 class ContextualPlan:
@@ -74,7 +72,7 @@ class ContextualPlan:
             edges = np.array([1], np.int64)
         elif policy.feedback == "totals":
             edges = np.array([problem.window], np.int64)
-        self.reader = LearningTimes(edges, policy.immediate)
+        self.times = GroupEdges(edges, policy.immediate)
         self.world = pack(problem)
         self.loop = loop(policy.functions, policy.feedback, policy.contextual)
 
@@ -86,20 +84,22 @@ class ContextualChain:
         self._plan, self._key = plan, key
         self.stats = plan.policy.stats(plan.params)
         rows = plan.world.window + span
-        self.memory = ChainMemory(
-            np.zeros(rows, np.uint16), np.zeros((rows, len(plan.reader.edges))), np.zeros(rows), np.zeros(1)
+        self.memory = PendingContextual(
+            np.zeros(rows, np.uint16), np.zeros((rows, len(plan.times.edges))), np.zeros(rows), np.zeros(1)
         )
         self._loop = plan.loop
         self._last = 0
 
-    def advance(self, visits: Visits, start: int, length: int, marks: Checkpoints) -> npt.NDArray[np.uint16]:
-        """Play rounds start .. start + length - 1 and return the arms chosen (until the next call)."""
+    def advance(
+        self, feed: ContextualFeed, start: int, length: int, marks: Checkpoints
+    ) -> npt.NDArray[np.uint16]:
+        """Play rounds start .. start + length - 1; return the arms chosen, which the next call overwrites."""
         plan, window = self._plan, self._plan.world.window
         for array in self.memory[:3]:
             array[:window] = array[self._last : self._last + window].copy()
         span = (start, length, *self._key)
         self._loop(
-            plan.params, self.stats, plan.world, plan.reader, self.memory, visits, span, marks,
+            plan.params, self.stats, plan.world, plan.times, self.memory, feed, span, marks,
         )  # fmt: skip
         self._loop = machine_code(self._loop)
         check_indices(plan.policy.label, self.stats.pulls)
@@ -124,29 +124,29 @@ class ContextualRun:
     def __init__(self, task: ContextualTask, plans: Sequence[ContextualPlan], run: int) -> None:
         span = max(_SPAN, task.problem.window)
         key = (task.seed, run)
-        self._source = ContextualSource(plans[0].world, key, span)
+        self._feed = ContextualRunFeed(plans[0].world, key, span)
         self._chains = [ContextualChain(plan, span, key) for plan in plans]
         self._rounds, self._horizon = task.rounds, task.horizon
         self.regret = np.zeros((len(plans), len(task.rounds)))
 
     def play(self) -> Iterator[int]:
         """Play to the horizon, yielding after each span the number of its rounds."""
-        for start in range(1, self._horizon + 1, self._source.span):
-            length = min(self._source.span, self._horizon + 1 - start)
-            visits = self._source.read(length)
+        for start in range(1, self._horizon + 1, self._feed.span):
+            length = min(self._feed.span, self._horizon + 1 - start)
+            feed = self._feed.read(length)
             low, high = np.searchsorted(self._rounds, [start, start + length])
             for chain, regret in zip(self._chains, self.regret, strict=True):
-                chain.advance(visits, start, length, Checkpoints(self._rounds[low:high], regret[low:high]))
+                chain.advance(feed, start, length, Checkpoints(self._rounds[low:high], regret[low:high]))
             yield length
 
     def pulls(self) -> Ints:
-        """Return the decisions of each arm, policies x arms."""
+        """Return the decisions of each arm so far, policies x arms."""
         return np.array([chain.stats.pulls for chain in self._chains])
 
 
 @functools.cache
 def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function:
-    """Return the compiled loop for a policy's functions."""
+    """Compile the loop around a policy's functions."""
     refresh = functions.refresh
     refreshed = refresh is not no_refresh
     grouped = feedback == "groups"
@@ -157,18 +157,18 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
 
     @kernel
     def advance(
-        params: Any, stats: Any, world: ContextualWorld, reader: LearningTimes, memory: ChainMemory,
-        visits: Visits, span: tuple[int, int, int, int], marks: Checkpoints,
+        params: Any, stats: Any, world: ContextualWorld, times: GroupEdges, memory: PendingContextual,
+        feed: ContextualFeed, span: tuple[int, int, int, int], marks: Checkpoints,
     ) -> None:  # fmt: skip
         start, length, seed, run = span
         count = len(params.cap)
         window = world.window
-        edges, at_once = reader
+        edges, at_once = times
         groups = len(edges)
         mark = 0
         for i in range(length):
             row = window + i
-            x = visits.x[row]
+            x = feed.x[row]
             if refreshed:
                 if stats.due[0] <= 0:
                     refresh(params, stats)
@@ -190,19 +190,19 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
                         return
             stats.pulls[choice] += 1
             memory.arms[row] = choice
-            memory.regret[0] += visits.best[i] - visits.means[i, choice]
+            memory.regret[0] += feed.best[i] - feed.means[i, choice]
             decided(params, stats, choice, x)
             # What this decision will pay, group by group.
             paid = memory.paid[row]
             for g in range(groups):
                 paid[g] = 0.0
             memory.done[row] = 0.0
-            luck = visits.luck[i]
-            pieces = count_pieces(world, visits.means[i, choice], luck)
+            pay_draws = feed.pay_draws[i]
+            pieces = count_pieces(world, feed.means[i, choice], pay_draws)
             size = 1.0 if world.once else 0.1
             power = power_of(world, choice, x)
             for j in range(pieces):
-                age = 0 if at_once else age_of(window, power, luck[2 + j])
+                age = 0 if at_once else age_of(window, power, pay_draws[2 + j])
                 g = 0
                 while edges[g] <= age and g < groups - 1:
                     g += 1
@@ -219,9 +219,9 @@ def loop(functions: Functions, feedback: Feedback, contextual: bool) -> Function
                 if numbered:
                     stats.finishing[g] = start + i - edges[g]
                 if grouped:
-                    finished(params, stats, arm, g, before, after, visits.x[earlier])
+                    finished(params, stats, arm, g, before, after, feed.x[earlier])
                 else:
-                    closed(params, stats, arm, after, visits.x[earlier])
+                    closed(params, stats, arm, after, feed.x[earlier])
                 memory.done[earlier] = after
             if mark < len(marks.rounds) and start + i == marks.rounds[mark]:
                 marks.regret[mark] = memory.regret[0]

@@ -1,7 +1,8 @@
-"""The CPU engine: one compiled loop per policy, over a span of rounds at a time.
+"""The loop for plain problems on the CPU: one compiled loop per policy, over a span of rounds at a time.
 
-The loop is made around a policy's functions, so that a policy from a user's file is compiled
-into it like the library's own.
+The loop is compiled around a policy's functions, so a policy from a user's file is as fast as the library's
+own. `task_of` prepares what is the same in every run, `Run` plays one run, and `play` plays all of them in
+threads (also runs of problems with contexts, see `accrual.engine.context_loop`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel, machine_code
 from accrual.core.progress import Progress
 from accrual.core.random import floor_coin
 from accrual.engine.feed import Feed, RunFeed
-from accrual.engine.law_kernels import PackedLaws
+from accrual.engine.law_kernels import LawArrays, PackedLaws, pack, pack_each
 from accrual.policies.base import (
     Feedback,
     Function,
@@ -31,17 +33,14 @@ from accrual.policies.base import (
     no_refresh,
 )
 from accrual.policies.floor import Shares, drawn, shares_of
-from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.problems.problem import ChangingProblem, Problem
 
 _ONE = np.uint64(1)
 _LANES = 4  # independent partial rates, so that one round's additions do not wait for each other
 
 
 class ProblemArrays(NamedTuple):
-    """What the loop needs to know of a problem."""
+    """A problem, packed for the loop."""
 
     caps: Floats
     gaps: Floats
@@ -53,7 +52,7 @@ class ProblemArrays(NamedTuple):
 
 
 class LearningTimes(NamedTuple):
-    """When a policy learns of a decision, and where in `Feed.paid` to look."""
+    """When a policy learns from a decision, and where in `Feed.paid` the loop finds what was paid."""
 
     lag: int  # rounds from a decision until its total is known
     ages: Ints  # the ages at which the learner's groups end
@@ -62,15 +61,15 @@ class LearningTimes(NamedTuple):
 
 
 class PendingArms(NamedTuple):
-    """What a chain remembers of its pending decisions."""
+    """The pending decisions of a chain."""
 
-    arms: npt.NDArray[np.uint16]  # of the window before the span, then of the span
-    picks: npt.NDArray[np.uint16]  # of the span: what the policy chose, before the floor's coin
+    arms: npt.NDArray[np.uint16]  # arms chosen: in the window before the span, then in the span
+    picks: npt.NDArray[np.uint16]  # rounds of the span: what the policy chose, before the floor's coin
     rate: Floats  # lanes x arms: what each arm's pending decisions pay per round
 
 
 class Checkpoints(NamedTuple):
-    """The rounds of a span at whose end to note the regret."""
+    """The rounds of a span after which the loop notes the regret."""
 
     rounds: Ints
     regret: Floats
@@ -116,7 +115,7 @@ class Chain:
         self._last = 0  # the length of the last span, at whose end the next one's past begins
 
     def advance(self, feed: Feed, start: int, length: int, marks: Checkpoints) -> npt.NDArray[np.uint16]:
-        """Play rounds start .. start + length - 1 and return the arms chosen (until the next call)."""
+        """Play rounds start .. start + length - 1; return the arms chosen, which the next call overwrites."""
         plan, arms, window = self._plan, self._memory.arms, self._plan.problem.window
         arms[:window] = arms[self._last : self._last + window]
         self._loop(
@@ -134,7 +133,7 @@ class Chain:
 
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
-    """Find where the pay by each age lies among the cumulative pay at the group edges."""
+    """Return between which group edges each age lies, and how much of that group has been paid by then."""
     if even:
         cell = np.minimum(ages // phi, groups - 1)
         return cell, (ages - cell * phi) / phi
@@ -169,7 +168,7 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
         stop = 0
         while stop < length:
             first, stop = stop, length
-            if refreshed:  # out here, for it would slow down the loop below even while not running
+            if refreshed:  # outside the loop below, which it would slow down even while it does not run
                 if stats.due[0] <= 0:
                     refresh(params, stats)
                 stop = min(length, first + stats.due[0])
@@ -252,16 +251,48 @@ def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
     return advance
 
 
+class Change(NamedTuple):
+    """From this round on, another problem is played with the same arms, caps and window."""
+
+    round: int
+    laws: LawArrays
+    gaps: Floats
+
+
 class Task(NamedTuple):
     """What `simulate` has to play."""
 
-    problem: Problem
+    problem: Problem  # the first one, where the problem changes
     laws: PackedLaws
     plans: Sequence[PolicyPlan]  # one for each policy
     rounds: Ints  # the checkpoints
     horizon: int
     seed: int
     runs: range
+    changes: Sequence[Change] = ()
+
+
+def task_of(
+    problem: Problem | ChangingProblem,
+    policies: Sequence[Policy],
+    rounds: Ints,
+    horizon: int,
+    seed: int,
+    runs: range,
+) -> Task:
+    """Prepare what is the same in every run."""
+    if isinstance(problem, ChangingProblem):
+        problems = problem.problems
+        laws, *later = pack_each(problems)
+        changes = [
+            Change(round_, packed.arrays, following.gaps)
+            for round_, packed, following in zip(problem.changes, later, problems[1:], strict=True)
+        ]
+    else:
+        problems, laws, changes = [problem], pack(problem), []
+    first = problems[0]
+    plans = [PolicyPlan(policy, first, laws) for policy in policies]
+    return Task(first, laws, plans, rounds, horizon, seed, runs, changes)
 
 
 def play(
@@ -280,7 +311,7 @@ def play(
     regret = np.zeros((len(plans), len(runs), len(task.rounds)))
     pulls = np.zeros((len(plans), len(runs), len(task.problem.caps)), np.int64)
     stop = threading.Event()
-    # With fewer runs than threads, the policies of a run are shared out; each share draws anew.
+    # With fewer runs than threads, threads share the policies of a run, and each draws the run's feed again.
     shares = min(len(plans), -(-workers // len(runs)))
 
     def play_share(row: int, share: int) -> None:
@@ -313,26 +344,41 @@ class Run:
         self._feed = RunFeed(task.problem, task.laws, *key, detail)
         self._chains = [Chain(plan, self._feed.span, key) for plan in plans]
         self._rounds, self._horizon = task.rounds, task.horizon
+        self._changes = list(task.changes)
+        # The loop counts all decisions with the gaps of now. This is what it leaves out of earlier problems.
+        self._earlier_regret = np.zeros(len(plans))
         self.regret = np.zeros((len(plans), len(task.rounds)))
 
     def play(self) -> Iterator[int]:
         """Play to the horizon, yielding after each span the number of its rounds."""
-        span = self._feed.span
-        for start in range(1, self._horizon + 1, span):
-            length = min(span, self._horizon + 1 - start)
-            feed = self._feed.read(length)
-            low, high = np.searchsorted(self._rounds, [start, start + length])
-            for chain, regret in zip(self._chains, self.regret, strict=True):
-                chain.advance(feed, start, length, Checkpoints(self._rounds[low:high], regret[low:high]))
-            yield length
+        start, end = 1, self._horizon + 1
+        while start < end:
+            if self._changes and start == self._changes[0].round:
+                self._change(self._changes.pop(0))
+            stop = min(start + self._feed.span, end, *(change.round for change in self._changes[:1]))
+            feed = self._feed.read(stop - start)
+            low, high = np.searchsorted(self._rounds, [start, stop])
+            for chain, regret, earlier in zip(self._chains, self.regret, self._earlier_regret, strict=True):
+                chain.advance(
+                    feed, start, stop - start, Checkpoints(self._rounds[low:high], regret[low:high])
+                )
+                regret[low:high] += earlier
+            yield stop - start
+            start = stop
+
+    def _change(self, change: Change) -> None:
+        self._feed.change(change.laws)
+        for place, chain in enumerate(self._chains):
+            self._earlier_regret[place] += (chain.problem.gaps - change.gaps) @ chain.stats.pulls
+            chain.problem = chain.problem._replace(gaps=change.gaps)
 
     def pulls(self) -> Ints:
-        """Give the decisions of each arm so far, policies x arms."""
+        """Return the decisions of each arm so far, policies x arms."""
         return np.array([chain.stats.pulls for chain in self._chains])
 
 
 def _finish(futures: Sequence[Future[None]]) -> None:
-    """Wait for all; short waits let Ctrl-C through, and a failure ends the wait at once."""
+    """Wait for all futures. Short waits let Ctrl-C through, and a failure ends the wait at once."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)

@@ -11,17 +11,14 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel
 from accrual.core.random import REWARDS, uniforms
 from accrual.engine.law_kernels import LawArrays, PackedLaws
 from accrual.problems.problem import Problem
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-_BYTES = 1 << 20  # of `changes` a span aims at, so that it stays near the core
+_BYTES = 1 << 20  # the size of `changes` in a span, so that it stays in the processor's cache
 _SPAN_LEAST, _SPAN_MOST = 256, 4096
 _BLOCK = 64  # rounds drawn together: a call per round would cost more than the draws
 
@@ -41,7 +38,7 @@ class Feed(NamedTuple):
 
 
 class RunFeed:
-    """Draws the feed of one run, span after span.
+    """The feed of one run, span after span.
 
     Parameters
     ----------
@@ -60,7 +57,7 @@ class RunFeed:
         self._window, self._groups = problem.window, problem.groups
         self._even = problem.division == "even"
         width = laws.count * (problem.groups + 1)
-        # What a window owes is moved once per span, so a span is no shorter than the window.
+        # `read` moves one window of earlier draws, so a span is longer than the window.
         self.span = max(int(np.clip(_BYTES // (8 * width), _SPAN_LEAST, _SPAN_MOST)), problem.window + 1)
         columns = problem.groups + 1 if detail else 2
         self._changes = np.zeros((self.span + problem.window + 1, laws.count, problem.groups + 1))
@@ -69,7 +66,7 @@ class RunFeed:
         self._length = 0
 
     def change(self, arrays: LawArrays) -> None:
-        """Draw from as many other laws from now on; what was drawn stays."""
+        """Draw from other laws from now on, of the same number; decisions made before keep their pay."""
         self._arrays = arrays
 
     def read(self, length: int) -> Feed:

@@ -1,9 +1,8 @@
-"""The laws of a problem, made ready for kernels.
+"""The laws of a problem, packed for kernels.
 
-A kernel needs to draw from the law of a number that is only known while it runs, and the laws of a
-problem may be of several kinds, each with a function and arrays of its own. So the arrays of all
-laws of a kind are joined, and the function that a kernel calls is put together from those of the
-kinds that the problem has.
+The laws of a problem may be of several kinds, each with a function and arrays of its own, and which law a
+kernel draws from is known only while it runs. So `pack` joins the arrays of all laws of one kind, and makes
+one function that draws from the law of a given number.
 """
 
 from __future__ import annotations
@@ -16,20 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Ints
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline
 from accrual.problems.laws import Draw, Law
 from accrual.problems.problem import Problem
 
-Ints = npt.NDArray[np.int64]
-
 
 class LawArrays(NamedTuple):
     """The distinct laws of a problem, as kernels read them."""
 
-    kind: Ints  # laws: which of the kinds it is
-    ends: Ints  # laws x arrays x 2: where its part of each array of its kind begins and ends
-    params: tuple[Any, ...]  # kinds: a tuple of arrays, which hold one law's after another's
+    kind: Ints  # laws: the number of its kind
+    ends: Ints  # laws x arrays x 2: where the law's part of each array of its kind begins and ends
+    params: tuple[
+        Any, ...
+    ]  # kinds: a tuple of arrays, in each of which the laws of the kind follow each other
 
 
 class _Kind(NamedTuple):
@@ -54,7 +54,7 @@ class PackedLaws:
 
 
 def pack(problem: Problem) -> PackedLaws:
-    """Make the laws of `problem` ready for kernels, each distinct one once."""
+    """Pack the laws of `problem`, each distinct law once."""
     distinct: dict[int, Law] = {id(law): law for law in problem.arm_laws}
     number = {key: i for i, key in enumerate(distinct)}
     params = [_params(law, problem.groups) for law in distinct.values()]
@@ -78,7 +78,7 @@ def pack(problem: Problem) -> PackedLaws:
 
 
 def pack_each(problems: Sequence[Problem]) -> list[PackedLaws]:
-    """Make the laws of several problems ready for the same kernels: one law for each arm."""
+    """Pack the laws of several problems for the same kernels, one law for each arm of each problem."""
     first = problems[0]
     every = [law for problem in problems for law in problem.arm_laws]
     joint = pack(Problem([1.0] * len(every), first.window, first.groups, every))
@@ -92,7 +92,7 @@ def pack_each(problems: Sequence[Problem]) -> list[PackedLaws]:
 
 
 def _params(law: Law, groups: int) -> Any:
-    """Give a law's parameters, checked to be what kernels can read."""
+    """Return a law's parameters, checked to be what kernels can read."""
     params, kind = law.params(groups, 1.0), type(law).__name__
     names = getattr(params, "_fields", ())
     if not names:
@@ -104,7 +104,7 @@ def _params(law: Law, groups: int) -> Any:
 
 
 def _join(arrays: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], Ints]:
-    """Join arrays along their first axis, each object once, and tell where each begins and ends."""
+    """Join arrays along their first axis, each object once; return also where each begins and ends."""
     first: dict[int, int] = {}
     parts: list[npt.NDArray[Any]] = []
     size = 0
@@ -120,7 +120,7 @@ def _join(arrays: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], Ints]:
 
 @functools.cache
 def _drawing(kinds: tuple[_Kind, ...]) -> Any:
-    """Put together ``draw(arrays, law, u, pay)`` for laws of these kinds."""
+    """Make ``draw(arrays, law, u, pay)`` for laws of these kinds."""
     last = len(kinds) - 1
     draw, make, slices = kinds[last].draw, kinds[last].params, _slicing(kinds[last].fields)
 
@@ -144,9 +144,9 @@ def _drawing(kinds: tuple[_Kind, ...]) -> Any:
 
 @functools.cache
 def _slicing(fields: int) -> Any:
-    """Put together ``slices(params, ends)``, which gives one law's part of each array.
+    """Make ``slices(params, ends)``, which returns one law's part of each array.
 
-    Compiled code takes a tuple apart only at places that are known when it is compiled.
+    Compiled code can index a tuple only with constants, hence the recursion.
     """
     last = fields - 1
 

@@ -1,4 +1,4 @@
-"""One run played by one policy, with every decision and every piece kept."""
+"""Play one run with one policy, and record every decision and every piece."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.engine.fast_loop import Chain, Checkpoints, PolicyPlan
 from accrual.engine.feed import RunFeed
 from accrual.engine.law_kernels import pack
 from accrual.policies.base import Policy
 from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Recording(NamedTuple):
@@ -37,7 +34,7 @@ def record(
     run: int = 0,
     spans: Callable[[int], int] = lambda longest: longest,
 ) -> Recording:
-    """Play one run and keep everything; memory grows with horizon x window.
+    """Play one run and record everything; memory grows with horizon x window.
 
     Parameters
     ----------
@@ -46,8 +43,8 @@ def record(
     horizon : int
     seed, run : int
     spans : callable
-        Gives the number of rounds to play next, at most the one it is given. The recording does
-        not depend on it.
+        Returns how many rounds to play next, at most the number that it is called with. The recording
+        does not depend on it.
 
     Examples
     --------
@@ -79,7 +76,7 @@ def record(
 
 
 def _divide(totals: Floats, problem: Problem) -> Floats:
-    """Group totals as pieces, one for each age."""
+    """Divide each group's total into pieces, one for each age."""
     phi = problem.window // problem.groups
     pieces = np.zeros((len(totals), problem.groups, phi))
     if problem.division == "even":

@@ -7,21 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Ints
 from accrual.core.errors import InputError, unknown, whole
 from accrual.core.progress import Progress
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.core.version import VERSION
-from accrual.engine import changing_loop, context_loop, fast_loop
-from accrual.engine.law_kernels import pack
+from accrual.engine import context_loop, fast_loop
 from accrual.engine.result import Result
 from accrual.policies.base import Policy, as_policy
 from accrual.problems.contexts import ContextualProblem
 from accrual.problems.problem import ChangingProblem, Problem
 
 Policies = Sequence[Policy] | Mapping[str, Policy]
-Ints = npt.NDArray[np.int64]
 
 DEVICES = ("cpu", "cuda")
 
@@ -48,7 +46,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     ----------
     problem : Problem, ChangingProblem or ContextualProblem
     policies : sequence of Policy, or dict of label to Policy
-        On a problem with contexts also those that choose by contexts.
+        Policies that choose by contexts need a problem with contexts.
     horizon : int
         Rounds in a run; at least one for each arm.
     runs : int or range
@@ -65,7 +63,7 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
     threads : int, optional
         All cores unless given; of no effect on a GPU.
     progress : bool, optional
-        Whether to show how far the work is. Unless given: on a terminal and in a notebook.
+        Whether to show progress. Unless given, it is shown on a terminal and in a notebook.
 
     Returns
     -------
@@ -90,18 +88,12 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
 
     with Progress(len(labelled) * len(numbers) * horizon, show=progress) as shown:
         if isinstance(problem, ContextualProblem):
-            visited = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
-            job = context_loop.ContextualTask(problem, visited, rounds, horizon, seed, numbers)
-            regret, pulls = fast_loop.play(job, context_loop.ContextualRun, workers, shown)
-        elif isinstance(problem, ChangingProblem):
-            _refuse_contextual(labelled)
-            work = changing_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
-            regret, pulls = fast_loop.play(work, changing_loop.ChangingRun, workers, shown)
+            plans = [context_loop.ContextualPlan(policy, problem) for policy in labelled.values()]
+            with_contexts = context_loop.ContextualTask(problem, plans, rounds, horizon, seed, numbers)
+            regret, pulls = fast_loop.play(with_contexts, context_loop.ContextualRun, workers, shown)
         else:
             _refuse_contextual(labelled)
-            laws = pack(problem)
-            plans = [fast_loop.PolicyPlan(policy, problem, laws) for policy in labelled.values()]
-            task = fast_loop.Task(problem, laws, plans, rounds, horizon, seed, numbers)
+            task = fast_loop.task_of(problem, list(labelled.values()), rounds, horizon, seed, numbers)
             if device == "cuda":
                 from accrual.engine.cuda import play
 
@@ -149,7 +141,7 @@ def _labelled(policies: Policies) -> dict[str, Policy]:
 
 
 def _check_problem(problem: Any, device: str) -> None:
-    """Refuse what is no problem, saying what would be one, and a device that cannot play it."""
+    """Raise an `InputError` if this is not a problem, or if the device cannot play it."""
     check_device(problem, device)
     if isinstance(problem, type) or not hasattr(problem, "caps"):
         shown = repr(problem) if isinstance(problem, str) else type(problem).__name__
@@ -158,7 +150,7 @@ def _check_problem(problem: Any, device: str) -> None:
 
 
 def check_device(problem: Any, device: str) -> None:
-    """Refuse a device that does not exist, or that cannot play `problem`."""
+    """Raise an `InputError` if the device does not exist or cannot play `problem`."""
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     if device == "cuda" and isinstance(problem, ContextualProblem):
@@ -176,7 +168,7 @@ def _runs(runs: int | range) -> range:
 
 
 def log_rounds(horizon: int, count: int = 500) -> list[int]:
-    """Give about `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
+    """Return about `count` rounds from 1 to `horizon`, evenly spaced on a log axis.
 
     Examples
     --------

@@ -145,8 +145,8 @@ def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
     """Return statistics that start from a copy of `stats`, which are the policy's for so many arms."""
     own, memory = together(stats)
     choosing_bytes = len(memory)
-    if policy.kept:
-        choosing_bytes = int(getattr(own, policy.kept[0]).ctypes.data - memory.ctypes.data)
+    if policy.learning_fields:
+        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
     return Statistics(own, memory, *together(stats), choosing_bytes, np.full(arms, np.nan))
 
 
@@ -500,7 +500,7 @@ class Ledger:
         self._judging = True
         self._begin_comparison()
         self.kernels = BoundKernels(
-            fold(policy.functions, policy.feedback, policy.contextual, bool(policy.kept))
+            fold(policy.functions, policy.feedback, policy.contextual, bool(policy.learning_fields))
         )
         self._bind()
 

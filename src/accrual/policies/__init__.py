@@ -1,7 +1,8 @@
-"""The rows of the catalog: one import for each policy.
+"""The policies, one import for each: a new policy is one file (or folder) and one line here.
 
-`accrual.policies.catalog.CATALOG`, the names in `accrual` itself, and the tests that every policy must pass
-follow from these lines.
+`accrual.policies.catalog`, the names in `accrual` itself, and the tests that every policy must pass read this
+list. Other rooms also use `base` (what a policy is), `catalog` (policies by name), `contexts` (policies that
+choose by contexts), `clusters` and `floor`.
 """
 
 from accrual.policies.age_imed import AgeIMED as AgeIMED

@@ -3,9 +3,9 @@
 The window is cut into buckets, fine early and coarse late. Each bucket's mean is estimated from
 the decisions that have finished it, and the buckets are added up: no spread is assumed, and an
 unfinished decision causes no bias. Arms borrow strength from each other through a pooled spread
-that is learned on the way; `kappa` says how many decisions that spread is worth to an arm, and is
-learned too. Where arms are known to pay at different speeds they may be put into clusters, each
-with a pooled spread and a kappa of its own; without that, all are in one. All of this is a
+that is learned from all of them; `kappa` is the number of decisions that this spread is worth to an
+arm, and is learned too. Arms that pay at different speeds may be put into clusters, each with a
+pooled spread and a kappa of its own; otherwise all arms are in one cluster. All of this is a
 heuristic: no regret bound is claimed for it.
 
 Everything is in units of the arm's cap. With p the pooled spread, n the decisions that have
@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import (
@@ -45,7 +46,7 @@ from accrual.policies.age_cells import (
     pool_spread,
     spread_over_buckets,
 )
-from accrual.policies.base import Floats, Function, Functions, Ints, Moment, positive
+from accrual.policies.base import Function, Functions, Moment, positive
 from accrual.policies.scalars import bernoulli_count, regularised
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -155,21 +156,21 @@ def top_of(stats: Stats, arm: int) -> float:
 
 @njit
 def nothing_more(stats: Stats, arm: int) -> None:
-    """Do nothing: for a policy that keeps nothing that follows from an arm's estimate."""
+    """Do nothing: for a policy that stores nothing derived from an arm's estimate."""
 
 
 def surveying(estimated: Function) -> Function:
-    """Make a survey that calls ``estimated(stats, arm)`` after each arm that it has estimated anew."""
+    """Make a survey that calls ``estimated(stats, arm)`` for each arm that it has just estimated."""
 
     @njit
     def survey(params: Params, stats: Stats, moment: Moment) -> None:
         """Estimate every arm that has news, and find the leader.
 
-        Until a window has closed it is not known how much is still to come, and what has been seen so
-        far may look like more than the cap. Then all arms are scaled down together, the highest to
-        as far below the cap as it was above, and to half the cap at most: their order is kept, where
-        cutting each off at its cap would make them tie, and the leader keeps a distance from the cap,
-        at which no other arm could ever be tried.
+        Until a window has closed, it is unknown how much is still to come, and an estimate may exceed
+        the cap. Then all arms are scaled down together: the highest to as far below the cap as it was
+        above, but to no less than half the cap. This preserves their order, whereas cutting each off at
+        its cap would make them tie. And it keeps the leader below the cap; at the cap, no other arm
+        would ever be tried.
         """
         highest = 1.0
         for arm in range(len(params.cap)):
@@ -207,7 +208,7 @@ survey = surveying(nothing_more)
 
 @njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
-    """Learn what the arms share anew: the spreads, kappa and the range; then every cached sum."""
+    """Learn again what the arms share (spreads, kappa, range), then recompute every cached sum."""
     buckets = len(params.prior)
     for first in range(0, len(stats.spread), buckets):
         spread = stats.spread[first : first + buckets]
@@ -232,7 +233,7 @@ def refresh(params: Params, stats: Stats) -> None:
 
 @njit
 def _add_up(params: Params, stats: Stats, arm: int) -> None:
-    """Compute an arm's sums anew, from its cells."""
+    """Recompute an arm's sums from its cells."""
     total = total2 = known = known2 = counted = 0.0
     for g in range(len(params.prior)):
         cell = params.cell[arm] + g
@@ -301,16 +302,16 @@ def _pool(params: Params, stats: Stats, first: int, paid: Floats, spread: Floats
 def _learn_kappa(params: Params, stats: Stats, first: int, spread: Floats) -> None:
     """Learn how many decisions the pooled spread is worth in each bucket, by the method of moments.
 
-    The pay of a bucket has variance `noise` times its mean; an arm's own mean strays from the
+    The pay of a bucket has variance `noise` times its mean; an arm's own mean differs from the
     pooled one with variance theta times it. Their ratio is kappa. Pearson's statistic, summed
-    over all cells, says how much more the arms stray than the noise alone would make them.
+    over all cells, says how much more the arms differ than by the noise alone.
 
-    A bucket whose noise looks small would outweigh the others, and often it looks so because an arm
-    happened to pay nothing there. As decisions close, all ages of an arm are known equally well, and
-    the buckets' kappas come together: an arm whose decisions have all closed has its plain mean.
+    A bucket with a small noise estimate would outweigh the others, and often the estimate is small only
+    because an arm happened to pay nothing there. As decisions close, all ages of an arm are known equally
+    well, and the buckets' kappas come together: an arm whose decisions have all closed has its plain mean.
     """
     arms, buckets = stats.seen.shape
-    mean = stats.mean  # free here: the next survey makes it anew
+    mean = stats.mean  # free to use here: the next survey recomputes it
     noise = stats.scratch[0]
     members = 0
     for arm in range(arms):
@@ -479,7 +480,7 @@ class AgePolicy(CellPolicy):
 
 
 def _numbered(clusters: Sequence[int]) -> tuple[int, ...]:
-    """Cluster numbers, checked."""
+    """Return checked cluster numbers."""
     if isinstance(clusters, str) or not np.iterable(clusters) or not len(clusters):
         raise InputError(f"clusters must be one number for each arm, such as (0, 0, 1), not {clusters!r}")
     numbers = tuple(whole("a cluster's number", number, 0) for number in clusters)

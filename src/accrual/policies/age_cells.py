@@ -1,4 +1,4 @@
-"""What the Age policies share: how the window is cut into buckets, and sums over an arm's cells.
+"""What AgePrior and the other Age policies share: buckets of the window, and sums over an arm's cells.
 
 A cell is one bucket of one arm. Everything is in units of the arm's cap.
 """
@@ -9,20 +9,21 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Ints, Policy
+from accrual.policies.base import Feedback, Policy
 from accrual.problems.spreads import SpreadLike, as_spread
 
 KAPPA_START, KAPPA_LEAST, KAPPA_MOST = 5.0, 0.5, 1e4
 SWEEPS = 3  # between the arms' means and the spread that they share
-SPARE = 10.0  # degrees of freedom from which on a bucket's noise is believed
-PACE = 32  # between two refreshes the decisions grow by a 32nd, or by one per bucket
-_BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and tell nothing more
+SPARE = 10.0  # degrees of freedom that an estimate of a bucket's noise needs
+PACE = 32  # a refresh comes when the decisions have grown by a 32nd, and by one per bucket at least
+_BUCKETS_MOST = 10_000  # more would take minutes and gigabytes, and gain nothing
 
 
 class Cells(Protocol):
-    """What is kept of every arm and bucket, in the statistics of a `CellPolicy`."""
+    """The fields for every arm and bucket, in the statistics of a `CellPolicy`."""
 
     seen: Floats  # arms x buckets: decisions that have finished the bucket
     paid: Floats  # arms x buckets: what they paid in it
@@ -40,7 +41,7 @@ class CellPolicy(Policy):
 
 
 def checked_buckets(buckets: int) -> int:
-    """Return a number of buckets as an int; an error if there cannot be so many."""
+    """Return a number of buckets as an int, or raise an `InputError` if there cannot be so many."""
     return whole("buckets", buckets, 1, _BUCKETS_MOST)
 
 

@@ -24,9 +24,9 @@ from accrual.policies.age import Stats as AgeStats
 from accrual.policies.base import Functions, Moment
 from accrual.policies.scalars import in_turn, regularised
 
-# Beside what the Age policies keep, of each arm: the law to draw from, and `first_shape` of it; the decisions
-# for which these were computed, or -1; what a draw is made of on the way; and the draw, negative where
-# the first attempt was not accepted. Last, the arms that need a second look.
+# Fields beyond those of the Age policies, for each arm: the law to draw from, and `first_shape` of it; the
+# decisions for which these were computed, or -1; the intermediate values of a draw; and the draw, negative
+# where the first attempt was not accepted. `open` lists the arms whose first attempt needs the full test.
 _OWN = ("a", "b", "slope", "gamma", "shaped", "ratio", "z", "tilt", "odds", "draw", "open")
 _make: Any = namedtuple  # the type checker takes no fields that are not written out
 Stats = _make("Stats", AgeStats._fields + _OWN, module=__name__)

@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import divides
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, equal_edges
+from accrual.policies.base import Feedback, Functions, Moment, equal_edges
 from accrual.policies.scalars import in_turn
 from accrual.policies.tpucbfrg import AssumedSpreadPolicy
 from accrual.problems.spreads import SpreadLike

@@ -1,48 +1,46 @@
-"""What a policy is: a few functions on scalars and small arrays, and a params tuple.
+"""What a policy is: a params tuple, a statistics tuple, and a few functions on them.
 
-A policy's functions are compiled by `core.njit` and called, the same ones, by every engine and
-by the live bandit. `index` is pure; the others write into `stats` and nowhere else:
+The functions are compiled by `accrual.core.jit.njit`. Every engine and the live bandit call the same ones.
+`index` changes nothing; the others write into `stats` and nowhere else:
 
 ``index(params, stats, arm, moment)``
-    How good the arm looks now; the largest is chosen, the lowest arm among equals. It is an error if it
-    is not a number.
+    Return how good the arm seems now. The arm with the largest index is chosen; among equals, the first
+    one. An index that is not a number is an error.
 ``survey(params, stats, moment)``
-    Called once before a round's indices, for what they need to know of all arms together.
+    Called once before the indices of a round, to prepare what they need to know of all arms.
 ``survey_steps``
-    If given, what `survey` does, as pairs (whether for each arm, function). ``function(params, stats, arm)``
-    of the first kind reads and writes nothing of other arms; ``function(params, stats)`` of the second is
-    called once. With them a GPU's threads do a survey side by side.
+    Optional, for GPUs: what `survey` does, as pairs (per arm, function). Where the first is True,
+    ``function(params, stats, arm)`` is called for each arm, and reads and writes nothing of other arms;
+    otherwise ``function(params, stats)`` is called once. A GPU's threads then share the arms of a survey.
 ``decided(params, stats, arm)``
     A decision of `arm` was made. ``stats.pulls[arm]`` already counts it.
 ``refresh(params, stats)``
-    For work that is done seldom: called before a decision once ``stats.due[0]`` more have been
-    made, which it then sets anew.
+    For work that is too slow for every decision: called before a decision, once ``stats.due[0]`` more
+    decisions have been made. It sets ``stats.due[0]`` for the next time.
 ``refresh_stage(params, stats)``
-    If given, with `survey_steps`: the next part of a refresh, which returns whether another is to follow
-    after the first of the survey's steps has been done for each arm. `refresh` is all of that.
+    Optional, for GPUs, with `survey_steps`: do the next part of a refresh, and return whether another part
+    follows. Between two parts the first of the survey's steps is done for each arm. `refresh` does all parts.
 ``closed(params, stats, arm, total)``
-    A decision's window has closed with this total (feedback ``"totals"``).
+    A decision's window closed with this total (feedback ``"totals"``).
 ``finished(params, stats, arm, group, before, after)``
-    A decision has finished a group of the learner's own; `before` and `after` are what it had
-    paid in all at the group's two edges (feedback ``"groups"``).
+    A decision finished one of the learner's groups (feedback ``"groups"``). `before` and `after` are what the
+    decision had paid in all at the start and at the end of the group.
 ``cell_update(params, stats, arm, group, before, after)``
-    If given, what of `finished` concerns the cell (arm, group) alone: it reads and writes no other,
-    and returns what is then to be added to the arm's `summed_fields`, the names of as many fields of `stats`.
-    With it a GPU's threads work on the groups that finish in a round side by side.
+    Optional, for GPUs: the part of `finished` that concerns the cell (arm, group) alone. It reads and writes
+    no other cell, and returns what to add to the arm's `summed_fields`, which are names of fields of `stats`.
+    A GPU's threads then share the groups that finish in a round.
 ``amended(params, stats, arm, group, before, after, more_before, more_after)``
-    A piece came out of order, for a decision that had finished this group with `before` and
-    `after`; these are now `before` + `more_before` and `after` + `more_after` (feedback
-    ``"groups"``; only the live side has pieces out of order).
+    A piece came late for a decision that had finished this group with `before` and `after`. They are now
+    `before` + `more_before` and `after` + `more_after` (feedback ``"groups"``; only the live side has this).
 
-`stats` is the policy's own named tuple of arrays. Four fields belong to the engine: ``pulls``
-(decisions of each arm, always), ``observed`` (sum of the pieces that have arrived for each arm,
-with feedback ``"pieces"``), ``due`` (counted down by every decision, with `refresh`) and, where the
-functions are `numbered`, ``finishing`` (for each group the number, from 0 on, of the decision that
-`finished`, `cell_update` or `amended` is called for). An array's first axis is the arms, or the
-array is shared by all.
+`stats` is the policy's own named tuple of arrays. The first axis of an array is the arms, unless all arms
+share the array. The engine writes four fields: ``pulls`` (decisions of each arm, always), ``observed`` (the
+sum of the pieces that have arrived for each arm, with feedback ``"pieces"``), ``due`` (counted down by every
+decision, with `refresh`) and, where the functions are `numbered`, ``finishing`` (for each group the number,
+from 0 on, of the decision that `finished`, `cell_update` or `amended` is called for).
 
-On the live side arms may retire. In the params that `survey` and `index` get, a retired arm's cap
-is 0, so that it leads nothing; its index is not asked for.
+On the live side arms may retire. In the params that `survey` and `index` get, a retired arm's cap is 0, so
+that it does not lead; `index` is not called for it.
 """
 
 from __future__ import annotations
@@ -54,21 +52,20 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats as Floats  # noqa: PLC0414  (policies may import it from here)
+from accrual.core.arrays import Ints as Ints  # noqa: PLC0414
 from accrual.core.errors import InputError, divides
 from accrual.core.jit import njit
 
 Feedback = Literal["totals", "pieces", "groups"]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Function = Callable[..., Any]
 
-_ROUND_BITS = 32  # where `mark_lost` puts a round into a count; below is room for the decisions made since
+_ROUND_BITS = 32  # `mark_lost` stores the round above these bits of a count; later decisions count below
 
 
 class Moment(NamedTuple):
-    """When an index is asked for."""
+    """The round for which `index` and `survey` are called, and the key of the policy's own draws."""
 
     round: int
     log: float  # ln(round - 1), 0 in the first round
@@ -78,33 +75,33 @@ class Moment(NamedTuple):
 
 @njit
 def no_survey(params: Any, stats: Any, moment: Moment) -> None:
-    """Do nothing: for a policy whose index looks at one arm alone."""
+    """Do nothing: for a policy whose index depends on one arm alone."""
 
 
 @njit
 def no_decided(params: Any, stats: Any, arm: int) -> None:
-    """Do nothing: for a policy that keeps nothing of a decision beyond the engine's count."""
+    """Do nothing: for a policy that needs nothing of a decision beyond the engine's count."""
 
 
 @njit
 def no_refresh(params: Any, stats: Any) -> None:
-    """Do nothing: for a policy that has no work to do now and then."""
+    """Do nothing: for a policy without a refresh."""
 
 
 @njit
 def no_refresh_stage(params: Any, stats: Any) -> bool:
-    """Do nothing: for a policy whose refresh has no parts."""
+    """Do nothing: for a policy whose refresh is not divided into parts."""
     return False
 
 
 @njit
 def no_closed(params: Any, stats: Any, arm: int, total: float) -> None:
-    """Do nothing: for a policy that learns from something else than totals."""
+    """Do nothing: for a policy that does not learn from totals."""
 
 
 @njit
 def no_finished(params: Any, stats: Any, arm: int, group: int, before: float, after: float) -> None:
-    """Do nothing: for a policy that learns from something else than groups."""
+    """Do nothing: for a policy that does not learn from groups."""
 
 
 @njit
@@ -120,11 +117,11 @@ def no_amended(
     params: Any, stats: Any, arm: int, group: int,
     before: float, after: float, more_before: float, more_after: float,
 ) -> None:  # fmt: skip
-    """Do nothing: for a policy that learns from something else than groups."""
+    """Do nothing: for a policy that does not learn from groups."""
 
 
 class Functions(NamedTuple):
-    """The functions of one policy (see the module's text)."""
+    """The functions of one policy, which the docstring of this module describes."""
 
     index: Function
     survey: Function = no_survey
@@ -141,7 +138,7 @@ class Functions(NamedTuple):
 
 
 class Policy(ABC):
-    """A policy's settings, checked, and how to make its params and statistics.
+    """The settings of a policy, and how to make its params and statistics.
 
     Attributes
     ----------
@@ -151,12 +148,12 @@ class Policy(ABC):
         The compiled functions.
     contextual : bool
         Whether the policy chooses by a context (see `accrual.policies.contexts`).
-    kept : tuple of str
-        The names of the last fields of `stats`, where `survey` and `index` read none of them and
-        `decided`, `closed`, `finished` and `amended` touch nothing else. A choice between two refreshes
-        then depends on none of them, so that trying something out copies none of them.
+    learning_fields : tuple of str
+        Optional: the last fields of `stats`, if `survey` and `index` read none of them, and `decided`,
+        `closed`, `finished` and `amended` touch no others. Choices between two refreshes then do not depend
+        on these fields, so the live side need not copy them to try a decision.
     takes_about : bool
-        Whether `params` takes one more argument, `about`: what is known about each arm, a row of numbers.
+        Whether `params` takes one more argument, `about`: a row of numbers for each arm, its features.
     half_life : float or None
         After how many later decisions a decision counts half; None where all count alike.
     """
@@ -164,18 +161,18 @@ class Policy(ABC):
     feedback: ClassVar[Feedback]
     functions: ClassVar[Functions]
     contextual: ClassVar[bool] = False
-    kept: ClassVar[tuple[str, ...]] = ()
+    learning_fields: ClassVar[tuple[str, ...]] = ()
     takes_about: ClassVar[bool] = False
     half_life: float | None = None
 
     @classmethod
     def example(cls, groups: int = 4) -> Policy:
-        """Return an instance with usual settings: the published suite and the benchmarks run it.
+        """Return an instance with usual settings, for the published suite and the benchmarks.
 
         Parameters
         ----------
         groups : int
-            For a policy that must be told its number of groups; it divides the window.
+            For a policy that needs a number of groups; it divides the window.
         """
         return cls()
 
@@ -195,17 +192,17 @@ class Policy(ABC):
 
     @abstractmethod
     def stats(self, params: Any) -> Any:
-        """Statistics before the first decision, for arms with these params."""
+        """Return the statistics before the first decision, for arms with these params."""
 
     def grow(self, stats: Any, params: Any) -> Any:
-        """Statistics for the arms of `params`, the first of which have had `stats` so far."""
+        """Return statistics for the arms of `params`: the first have `stats`, the others are new."""
         grown = self.stats(params)
         for new, old in zip(grown, stats, strict=True):
             new[: len(old)] = old
         return grown
 
     def terms(self, params: Any, stats: Any, arm: int, moment: Moment) -> dict[str, float]:
-        """Return what the arm's index is made of, for people. `stats` are as `index` saw them."""
+        """Return the parts of the arm's index, named for people. `stats` are those that `index` was given."""
         return {}
 
     def edges(self, window: int) -> Ints:
@@ -215,13 +212,13 @@ class Policy(ABC):
 
 @njit
 def mark_lost(stats: Any, arm: Any, round_: int) -> None:
-    """Note that the arm's index was not a number in this round, by a count of decisions below 0."""
+    """Record that the arm's index was not a number in this round, by a negative count of decisions."""
     if stats.pulls[arm] >= 0:
         stats.pulls[arm] = -(round_ << _ROUND_BITS)
 
 
 def check_indices(label: str, pulls: Ints) -> None:
-    """Raise an error if `mark_lost` was called for one of the arms, which are the last axis of `pulls`."""
+    """Raise an error if `mark_lost` was called for an arm; arms are the last axis of `pulls`."""
     if pulls.min() < 0:
         arm = np.unravel_index(int(pulls.argmin()), pulls.shape)[-1]
         raise lost_index(label, int(arm), -int(pulls.min() >> _ROUND_BITS))
@@ -235,7 +232,7 @@ def lost_index(label: str, arm: int, round_: int) -> InputError:
 
 
 def as_policy(given: Any) -> Policy:
-    """Return `given` if it is a policy, or raise an `InputError` that says what would be one.
+    """Return `given` if it is a policy, or raise an `InputError` that says how to write one.
 
     Examples
     --------
@@ -258,12 +255,12 @@ def as_policy(given: Any) -> Policy:
 
 
 def equal_edges(alpha: int, window: int) -> Ints:
-    """Return the ages at which `alpha` groups of equal length end; an error if they do not fit the window."""
+    """Return the ages at which `alpha` groups of equal length end, if `alpha` divides the window."""
     return divides("alpha", alpha, window) * np.arange(1, alpha + 1, dtype=np.int64)
 
 
 def positive(name: str, value: Any) -> float:
-    """Return `value` as a float, or raise an `InputError` that names it if it is no positive number."""
+    """Return `value` as a float, or raise an `InputError` with its name if it is not a positive number."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Every policy of the library, by name."""
+"""Every policy of the library by name: made from settings, read from text, and written as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_NAME: dict[str, type[Policy]] = {
 CATALOG = {name: kind for name, kind in _BY_NAME.items() if not kind.contextual}
 CONTEXTUAL = {name: kind for name, kind in _BY_NAME.items() if kind.contextual}
 
-# What a bandit plays unless told.
+# The policies of a bandit for which none is given.
 DEFAULT: Policy = policies.AgePrior()
 DEFAULT_WITH_FEATURES: Policy = policies.AgeLinTS()
 
@@ -56,7 +56,7 @@ def make(name: str, **settings: Any) -> Policy:
 def parse(text: str) -> Policy:
     """Make a policy from text such as ``TPUCBFRG(alpha=50, spread=begin)`` or ``UCB1``.
 
-    Settings may go without their names, in order, so that labels read back.
+    Settings may be given in order, without their names, so labels can be read back.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _settings(name: str) -> list[str]:
 
 
 def _value(node: ast.expr) -> Any:
-    # A spread's name and a spread's law stay text, which the policy reads itself.
+    # A spread's name and law stay text: the policy reads them itself.
     return ast.unparse(node) if isinstance(node, ast.Name | ast.Call) else ast.literal_eval(node)
 
 

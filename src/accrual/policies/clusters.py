@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, divides, whole
-from accrual.policies.base import Feedback, Floats, Functions, Policy
+from accrual.policies.base import Feedback, Functions, Policy
 from accrual.policies.tpucbfrg import Params, Stats, decided, index, no_stats
 from accrual.problems.spreads import SpreadLike, as_spread
 
@@ -132,7 +133,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
     estimated from the squares in it as the Age policies do for kappa. The buckets are put into
     three bins of about the same pay, standard deviations added up within a bin as if its buckets
     were parts of one payment, and the sum of (paid - expected)^2 / variance over the bins of both
-    is held against the chi-square law with two degrees of freedom.
+    is compared with the chi-square law with two degrees of freedom.
 
     A heuristic. Two clusters stay apart where the p-value is below `level` / (arms - 1). So, by
     Bonferroni's rule, arms with one spread would be split with a probability of about `level` at
@@ -226,7 +227,7 @@ def _expected(seen: Floats, paid: Floats) -> Floats:
 def _fit(due: Floats, paid: Floats) -> tuple[Floats, Floats]:
     """Return means of rows and a spread such that paid = due * mean * spread, for tables x rows x buckets.
 
-    The sweeps go to the maximum of the likelihood of counts, which Pearson's test asks for.
+    The sweeps go to the maximum of the likelihood of counts, which Pearson's test needs.
     """
     spread = np.full((len(due), due.shape[2]), 1.0 / due.shape[2])
     for _ in range(_SWEEPS):

@@ -1,4 +1,4 @@
-"""Policies that choose by a context: what they share, and how others are called beside them.
+"""What policies that choose by a context share, and how the engines call other policies beside them.
 
 The functions of such a policy that concern one decision (`survey`, `index`, `decided`, `closed`, `finished`,
 `amended`) take the decision's context as one more, last argument: a vector whose first number is 1.
@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 from accrual.core.random import normal
-from accrual.policies.base import Floats, Functions, Moment, Policy
+from accrual.policies.base import Functions, Moment, Policy
 
 WIDTH_MOST = 101  # numbers in a context: a refresh takes time in proportion to the cube of it
 
@@ -41,7 +42,7 @@ class ContextualPolicy(Policy):
 def params_of(policy: Policy, caps: Floats, window: int, width: int, about: Floats | None = None) -> Any:
     """Return the params of any policy: for contexts of `width` numbers, if it chooses by contexts.
 
-    `about` is what is known about each arm, a row of numbers, for a policy that `takes_about`.
+    `about` has a row of numbers for each arm, its features, for a policy that `takes_about`.
     """
     if isinstance(policy, ContextualPolicy):
         return policy.params(caps, window, width)

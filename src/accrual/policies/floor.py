@@ -12,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.jit import njit, njit_noinline
 
-Floats = npt.NDArray[np.float64]
-
 
 class Shares(NamedTuple):
-    """How traffic may be shared out, arm by arm; all of it for arms in play, and adding up to at most 1."""
+    """The least and the greatest share of the traffic, arm by arm; the least ones add up to at most 1."""
 
     least: Floats  # the least share of each arm; 0 for one that has retired
     most: Floats  # the greatest share of each arm
@@ -43,7 +42,7 @@ def _room(shares: Shares, pick: int) -> float:
 
 @njit
 def _of_other(shares: Shares, arm: int, over: float, room: float) -> float:
-    """Return the propensity of another arm than the pick, with its part of what the pick may not take."""
+    """Return the propensity of an arm that is not the pick, with its part of what the pick may not take."""
     least = shares.least[arm]
     return least if over <= 0.0 else least + over * ((shares.most[arm] - least) / room)
 
@@ -81,7 +80,7 @@ def drawn(shares: Shares, pick: int, u: float) -> tuple[int, float]:
 
 
 class Limits(NamedTuple):
-    """What a user asks of the traffic.
+    """How a user limits the shares of the traffic.
 
     Attributes
     ----------
@@ -96,14 +95,14 @@ class Limits(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """Whether anything is asked: otherwise no coin is thrown."""
+        """Whether there are limits: otherwise no coin is thrown."""
         return self.floor > 0.0 or any(bound != (0.0, 1.0) for bound in self.bounds)
 
     def shares(self, playing: npt.NDArray[np.bool_]) -> Shares:
         """Return the shares where these arms are in play.
 
-        Where arms have retired, the least shares of those left may come to more than everything, or the
-        greatest to less: then all of them shrink, or grow, in proportion.
+        Where arms have retired, the least shares of the others may add up to more than 1, or the greatest
+        to less than 1. Then all of them are scaled in proportion.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Ridge regression of totals on contexts, one for each arm: what `LinTS` and `LinUCB` share."""
+"""LinTS and LinUCB: for each arm a ridge regression of totals on contexts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import dot, times
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policies.scalars import in_turn
 
@@ -122,9 +123,6 @@ class LinearPolicy(ContextualPolicy):
         }
 
 
-# LinTS: Thompson sampling on a linear model of totals.
-
-
 @njit
 def thompson_index(params: Params, stats: Stats, arm: int, moment: Moment, x: Floats) -> float:
     """cap * a draw from N(guess, (alpha deviation)^2)"""
@@ -144,9 +142,6 @@ class LinTS(LinearPolicy):
     """
 
     functions: ClassVar[Functions] = Functions(index=thompson_index, survey=survey, closed=closed)
-
-
-# LinUCB: an upper confidence bound on a linear model of totals.
 
 
 @njit

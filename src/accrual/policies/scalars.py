@@ -1,4 +1,4 @@
-"""Scalar functions that several policies share: turns, Bernoulli divergence, counts in its scale.
+"""Functions of numbers that several policies share: turns, Bernoulli divergence, Bernoulli counts.
 
 A KL index is made for Bernoulli rewards, whose variance m (1 - m) is the largest that a reward on
 [0, 1] with mean m can have. A total that is a sum of many pieces varies far less. Its n decisions
@@ -13,16 +13,16 @@ import math
 
 from accrual.core.jit import njit
 
-TURN = 1e280  # an index from here on says that nothing is known of the arm
+TURN = 1e280  # an index of at least this means that nothing is known of the arm
 
 
 @njit
 def in_turn(pulls: int) -> float:
     """Return the index of an arm of which nothing is known: the fewest decisions come first.
 
-    It lies above the index of every arm of which something is known, for caps below `TURN`. The
-    difference between `pulls` and `pulls` + 1 is kept for any number of decisions below 1e15: were
-    it lost in rounding, arms would tie and the first of them would take decisions in blocks.
+    It lies above the index of every arm of which something is known, for caps below `TURN`. It differs
+    between `pulls` and `pulls` + 1 for any number of decisions below 1e15: if rounding made arms tie, the
+    first of them would take decisions in blocks.
     """
     return 1e300 / (1.0 + pulls)
 
@@ -67,7 +67,7 @@ def kl_upper(p: float, level: float) -> float:
 
 @njit
 def regularised(n: float, mean: float, second: float, k0: float, top: float) -> tuple[float, float]:
-    """Mean and variance after `k0` more decisions, half of them 0 and half of them `top`."""
+    """Return mean and variance after `k0` more decisions, half of them 0 and half of them `top`."""
     m = (n * mean + 0.5 * k0 * top) / (n + k0)
     return m, (n * second + 0.5 * k0 * top * top) / (n + k0) - m * m
 

@@ -7,8 +7,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, python_function
-from accrual.policies.base import Feedback, Floats, Ints, Moment, Policy, positive
+from accrual.policies.base import Feedback, Moment, Policy, positive
 from accrual.policies.scalars import bernoulli_count, regularised
 
 

@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy, equal_edges
+from accrual.policies.base import Feedback, Functions, Moment, Policy, equal_edges
 from accrual.policies.scalars import in_turn
 
 
@@ -22,8 +23,8 @@ class Stats(NamedTuple):
     pulls: Ints
     seen: Ints  # arms x groups: decisions that have finished the group
     paid: Floats  # arms x groups: what they paid in it
-    part: Floats  # arms x groups: paid / seen, kept because dividing again takes longer
-    root: Floats  # arms x groups: 1 / sqrt(seen), kept for the same reason
+    part: Floats  # arms x groups: paid / seen, stored because dividing again takes longer
+    root: Floats  # arms x groups: 1 / sqrt(seen), stored for the same reason
     mean: Floats  # arms: the sum of `part`
     width: Floats  # arms: the sum of `root`
     unseen: Floats  # arms: groups that no decision has finished

@@ -1,4 +1,7 @@
-"""TP-UCB-FR-G, the paper's policy: unseen pieces count as nothing, and the bonus makes up for it."""
+"""TP-UCB-FR-G, the paper's policy, and TP-UCB-FR (Romano et al., 2022), which is its case of an even spread.
+
+Pieces that have not arrived count as 0, and the bonus makes up for it.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import divides, whole
 from accrual.core.jit import njit
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policies.base import Feedback, Functions, Moment, Policy
 from accrual.problems.spreads import Spread, SpreadLike, Uniform, as_spread
-
-# What policies share that are told a number of groups and a spread over them.
 
 
 @dataclass(frozen=True)
 class AssumedSpreadPolicy(Policy):
-    """A policy that is told how the cap divides over the groups.
+    """A policy with a given number of groups and a given spread of the cap over them.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ class Stats(NamedTuple):
 
 
 def no_stats(arms: int) -> Stats:
-    """Statistics before the first decision."""
+    """Return the statistics before the first decision."""
     return Stats(
         pulls=np.zeros(arms, np.int64),
         observed=np.zeros(arms),
@@ -125,9 +127,6 @@ class TPUCBFRG(AssumedSpreadPolicy):
 
     def stats(self, params: Params) -> Stats:
         return no_stats(len(params.cap))
-
-
-# TP-UCB-FR (Romano et al., 2022): TP-UCB-FR-G with the even spread.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""UCB1 (Auer et al., 2002) on totals that are known at once: an idealised learner, no delay."""
+"""UCB1 (Auer et al., 2002) on totals without delay, and DelayedUCB1 on totals of closed decisions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, python_function
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy
+from accrual.policies.base import Feedback, Functions, Moment, Policy
 from accrual.policies.scalars import in_turn
 
 
@@ -27,7 +28,7 @@ class Stats(NamedTuple):
 
 @njit
 def decided(params: Params, stats: Stats, arm: int) -> None:
-    if stats.closed[arm] == 0:  # here rather than in `index`, which is asked for every arm in every round
+    if stats.closed[arm] == 0:  # here and not in `index`, which is called for every arm in every round
         stats.mean[arm] = in_turn(stats.pulls[arm])
 
 
@@ -92,15 +93,11 @@ class UCB1(Policy):
         )
 
 
-# DelayedUCB1 (Joulani et al., 2013): UCB1 on the decisions whose window has closed.
-
-
 @dataclass(frozen=True)
 class DelayedUCB1(UCB1):
-    """UCB1 that waits for the whole reward and ignores pieces until then.
+    """UCB1 that waits for the whole reward (Joulani et al., 2013) and ignores pieces until then.
 
-    While an arm has no closed decision nothing is known of it; such arms come first, the one with the
-    fewest decisions before the others.
+    Arms without a closed decision come first, the one with the fewest decisions before the others.
 
     Examples
     --------

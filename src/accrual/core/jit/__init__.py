@@ -1,10 +1,12 @@
-"""All that knows numba's compiler.
+"""All that knows numba's compiler: kernels, the functions within them, tuples of arrays, and the disk cache.
 
-`njit` and `njit_noinline` compile the functions that kernels call, `kernel` compiles a loop and keeps it on
-disk, and `native_tuple` passes many arrays to a kernel as one argument.
+`kernel` compiles a loop; `njit` and `njit_noinline` compile what a loop calls; `native_tuple` prepares a
+tuple of arrays for many calls. Where numba's internals have changed, plain `numba.njit` takes their place.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from accrual.core.jit.compiler import (
     fingerprint,
@@ -14,12 +16,21 @@ from accrual.core.jit.compiler import (
     njit,
     njit_noinline,
     python_function,
-    save_compiled,
-    source_hash,
 )
-from accrual.core.jit.native_tuples import native_tuple
+from accrual.core.jit.disk_cache import cache_by_source
+from accrual.core.jit.source_files import source_hash
+
+try:
+    from accrual.core.jit.native_tuples import native_tuple
+except (ImportError, AttributeError, TypeError):  # numba has other internals, see `accrual.core.jit.compiler`
+
+    def native_tuple(value: Any) -> Any:
+        """Return the tuple as it is. Kernels read its fields by name too; each call takes longer."""
+        return value
+
 
 __all__ = [
+    "cache_by_source",
     "fingerprint",
     "kernel",
     "machine_code",
@@ -28,6 +39,5 @@ __all__ = [
     "njit",
     "njit_noinline",
     "python_function",
-    "save_compiled",
     "source_hash",
 ]

@@ -2,8 +2,8 @@
 
 Every policy in every run is a chain; chains whose policies share their functions are played by
 one kernel. Rounds are played span by span, so that memory does not grow with the horizon, a launch
-stays short, and Ctrl-C takes effect soon. Three things change no result: the spans, how runs are
-shared out over several passes where memory is short, and how chains are shared out over blocks.
+stays short, and Ctrl-C takes effect soon. Three things change no result: the spans, the passes into
+which runs are divided where memory is short, and how chains are divided over blocks.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.progress import Progress
 from accrual.engine.cuda import feed as feeds
@@ -28,9 +28,6 @@ from accrual.engine.law_kernels import LawArrays, PackedLaws
 from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
 # A chain that learns from groups is played by a team of threads where they share out all of its work but the
@@ -39,7 +36,7 @@ _WIDE_MOST = 2048
 # where a survey has steps, up to so many, for beyond a thread for each chain is quicker: none is idle;
 _TEAMS_MOST = 20_000
 _TABLE_MOST = 2048  # and in any case only if there are at most so many arms.
-# Arms up to which groups are learned from side by side: each thread that adds up looks at all groups.
+# The most arms for which threads share the groups of a round: each thread that adds up reads all groups.
 _SIDE_BY_SIDE_MOST = 128
 _TEAM_LEAST = 4  # threads that play a chain, at least, where a survey has steps
 _THREADS = 320  # on each processor, up to which more of them for each chain pay
@@ -49,19 +46,19 @@ _SPAN_LEAST, _SPAN_MOST = 128, 8192
 _FEED = 2e9  # bytes of feed at which longer spans stop paying
 _SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the next longer or shorter
 _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
-_NAP = 2e-3  # seconds between two looks at whether a span is over; another is under way then
+_NAP = 2e-3  # seconds between two checks of whether a span is over; the next span runs meanwhile
 _DRAW_NEAR = 48 * 1024  # bytes: drawing is done in shared memory if half a usual block fits in so much
 _SAID = 200  # characters of what a library says of itself
 _SHARE = 0.5  # of the GPU's free memory that one simulation takes at most
 
-# Threads take turns: to wake the driver, from asking how much memory is free until it is taken, and
-# to launch for the first time, for each would compile the same kernels.
+# Only one thread at a time may start the driver, find and allocate free memory, or launch a kernel for the
+# first time (otherwise each thread would compile the same kernels).
 _turn = threading.Lock()
 
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
     """Play on the GPU; what is returned is described in `accrual.engine.fast_loop.play`."""
-    problem, laws, plans, rounds, horizon, seed, runs = task
+    problem, laws, plans, rounds, horizon, seed, runs, _ = task
     kinds = _alike(plans)
     with _turn:
         _ready()
@@ -88,7 +85,7 @@ def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
 
 @functools.cache
 def _ready() -> None:
-    """Say in one line what is missing, where a kernel cannot be compiled and run."""
+    """Raise an `InputError` that says what is missing, if no kernel can be compiled and run."""
     try:
         found = cuda.is_available()
         if found:
@@ -106,7 +103,7 @@ def _ready() -> None:
 
 
 class _Sizes(NamedTuple):
-    """What fits the GPU."""
+    """How much is played at a time, so that it fits the GPU."""
 
     span: int  # rounds of a launch at most
     runs: int  # at a time, at most
@@ -117,7 +114,7 @@ class _Sizes(NamedTuple):
 def _sizes(
     problem: Problem, laws: PackedLaws, plans: Sequence[PolicyPlan], rounds: Ints, runs: int
 ) -> _Sizes:
-    """Decide how to play so many runs: all at a time, or as many as fit, in shorter spans."""
+    """Decide how many runs to play at a time, and in which spans, so that they fit the GPU."""
     feedback = {plan.policy.feedback for plan in plans}
     changes = parts.AHEAD * (problem.groups // parts.AHEAD + 1) if "pieces" in feedback else 0
     paid = problem.groups + 1 if "groups" in feedback else 2
@@ -158,7 +155,7 @@ def _to_gpu(array: Any, stream: Any) -> Any:
 
 
 class GpuRunFeeds:
-    """Draws the feed of all runs, span after span."""
+    """The feed of all runs, span after span."""
 
     def __init__(self, problem: Problem, laws: PackedLaws, sizes: _Sizes, key: tuple[int, range]) -> None:
         self.problem, self.sizes = problem, sizes
@@ -258,7 +255,7 @@ class Team:
         return tuple(_to_gpu(np.stack(fields), self.stream) for fields in zip(*tuples, strict=True))
 
     def _started(self, first: Sequence[Any], grid: tuple[int, int]) -> Any:
-        """Give every chain its policy's first statistics, a tuple of arrays blocks x things x lanes."""
+        """Return the first statistics of every chain, a tuple of arrays blocks x items x lanes."""
         return type(first[0])(*(self._filled(fields, grid) for fields in zip(*first, strict=True)))
 
     def _filled(self, fields: Sequence[Any], grid: tuple[int, int]) -> Any:
@@ -274,7 +271,7 @@ class Team:
         return parts.GpuCheckpoints(self._marks, self._regret, int(np.searchsorted(self._rounds, span.start)))
 
     def results(self) -> tuple[Floats, Ints]:
-        """Regret and decisions of each arm, policies x runs x checkpoints or arms."""
+        """Return regret and decisions of each arm, policies x runs x checkpoints or arms."""
         shape = (self.policies, self._runs, -1)
         regret = self._regret.copy_to_host(stream=self.stream)
         return regret.T.reshape(shape), self.of_chains(self.stats.pulls).reshape(shape)
@@ -287,7 +284,7 @@ class Team:
 
 
 def finish(source: Any, teams: Sequence[Any], horizon: int, progress: Progress) -> None:
-    """Play to the horizon; while one span is under way, the next is asked for."""
+    """Play to the horizon; while one span runs, the next one is queued."""
     under_way: list[tuple[int, Any]] = []
     start, length = 1, min(_SPAN_LEAST, source.sizes.span)
     chains = sum(team.chains for team in teams)
@@ -315,7 +312,7 @@ def finish(source: Any, teams: Sequence[Any], horizon: int, progress: Progress) 
 
 
 def _wait(event: Any) -> None:
-    """Wait in a way that lets other threads, and Ctrl-C, through."""
+    """Wait for the event, but let other threads and Ctrl-C through."""
     query = getattr(event, "query", lambda: True)  # in the simulator everything is over at once
     while not query():
         time.sleep(_NAP)

@@ -1,4 +1,4 @@
-"""The CUDA engine's smaller kernels: they draw the feed, and fill memory."""
+"""The CUDA kernels that draw the feed and fill memory."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Sizes(NamedTuple):
 
 @functools.cache
 def draw_kernel(draw_law: Any, near: bool) -> Any:
-    """Make the kernel that draws the feed of a span, in which a thread takes one decision after another.
+    """Make the kernel that draws the feed of a span. A thread draws one decision after another.
 
-    What it draws lies in shared memory if that is `near` enough, otherwise in `scratch`: uniforms, and
-    what they pay, which with one law takes their place.
+    The uniforms and the pay lie in shared memory if `near`, otherwise in `scratch`. With one law, the pay
+    overwrites the uniforms.
     """
 
     @functools.partial(device_kernel, registers=_REGISTERS)
@@ -88,7 +88,7 @@ def draw_kernel(draw_law: Any, near: bool) -> Any:
 
 @functools.cache
 def fill_kernel() -> Any:
-    """Make the kernel that gives every chain its policy's first statistics."""
+    """Make the kernel that copies its policy's first statistics to every chain."""
 
     @device_kernel
     def fill(first: Any, out: Any, runs: int, chains: int) -> None:

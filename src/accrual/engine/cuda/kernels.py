@@ -1,8 +1,8 @@
-"""The CUDA engine's kernels: one thread plays one policy in one run, another kernel draws the feed.
+"""The CUDA kernels that play: one thread, or a team of threads, plays one policy in one run.
 
-They call the functions that the CPU engine calls, in the same order, so that in numba's simulator
-they give the same numbers to the bit. What differs is where things lie: a chain's neighbours in
-memory are the same thing of the next chain or run, so that threads side by side read side by side.
+They call the functions that the CPU engine calls, in the same order, so in numba's simulator they give the
+same numbers to the bit. Only the layout of memory differs: an item's neighbour in memory is the same item of
+the next chain or run, so that neighbouring threads read neighbouring memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from accrual.engine.cuda.parts import (
     ask,
     back,
     group_reader,
-    leave_from,
     pick_from,
     put_into,
 )
@@ -47,14 +46,12 @@ _FLOAT = np.dtype(np.float64)
 _TEAM_REGISTERS, _CHAIN_REGISTERS = 104, None
 
 
-# A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
-# at places known when compiling. So tuples are put together one field at a time, by closures.
-
-
 def enter_into(fields: tuple[Any, ...]) -> Function:
-    """Make ``enter(arrays, starts, block, lane)``, which gives a chain's statistics.
+    """Make ``enter(arrays, starts, block, lane)``, which returns a chain's statistics.
 
-    Those that are kept in shared memory are copied there."""
+    It copies those of `fields` that have a dtype to shared memory. Closures build the tuple one field at a
+    time, because compiled code can index a tuple only with constants.
+    """
     last = len(fields) - 1
     dtype = fields[last]
 
@@ -83,6 +80,29 @@ def enter_into(fields: tuple[Any, ...]) -> Function:
         return before(arrays, starts, block, lane) + enter(arrays, starts, block, lane)
 
     return enters
+
+
+def leave_from(fields: tuple[Any, ...]) -> Function:
+    """Make ``leave(arrays, stats, block, lane)``, which copies back what ``enter`` put into shared memory."""
+    last = len(fields) - 1
+    moved = fields[last] is not None
+
+    @njit
+    def leave(arrays: Any, stats: Any, block: int, lane: int) -> None:
+        if moved:
+            for i in range(arrays[last].shape[1]):
+                arrays[last][block, i, lane] = stats[last][i]
+
+    if last == 0:
+        return leave
+    before = leave_from(fields[:last])
+
+    @njit
+    def leaves(arrays: Any, stats: Any, block: int, lane: int) -> None:
+        before(arrays, stats, block, lane)
+        leave(arrays, stats, block, lane)
+
+    return leaves
 
 
 @functools.cache

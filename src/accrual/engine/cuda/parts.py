@@ -1,4 +1,4 @@
-"""What the CUDA engine's kernels are given, and the functions that several of them call."""
+"""The tuples that the CUDA engine passes to its kernels, and functions that several kernels call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AHEAD = 8  # columns of the feed that are read at a time
 
 
 class GpuProblem(NamedTuple):
-    """What a chain needs to know of a problem."""
+    """A problem, packed for kernels."""
 
     caps: Any
     gaps: Any
@@ -25,7 +25,7 @@ class GpuProblem(NamedTuple):
 
 
 class GpuLearningTimes(NamedTuple):
-    """`engine.cpu.LearningTimes`, for every policy."""
+    """`accrual.engine.fast_loop.LearningTimes`, for every policy."""
 
     lag: Any  # policies
     ages: Any  # policies x groups
@@ -34,7 +34,7 @@ class GpuLearningTimes(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """Where things begin in shared memory, each counted in things of its own size."""
+    """Where each array begins in shared memory, counted in its own items."""
 
     table: int  # how many numbers each chain's table has; the tables come first
     rate: int
@@ -44,7 +44,7 @@ class Starts(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What chains remember of their pending decisions, blocks x things x lanes, flat."""
+    """The pending decisions of all chains: flat arrays, blocks x items x lanes."""
 
     arms: Any  # the arm of each decision of the window, and of the one before; a ring
     rate: Any  # 4 x arms: what each arm's pending decisions pay per round, in four parts
@@ -52,7 +52,7 @@ class Work(NamedTuple):
 
 
 class GpuFeed(NamedTuple):
-    """`environment.feed.Feed` for all runs, as rings of `rows` rounds; the arrays are flat.
+    """`accrual.engine.feed.Feed` for all runs, as rings of `rows` rounds; the arrays are flat.
 
     ``changes`` is rows x laws x `columns` x runs: what changes in round t (row t % rows) from the
     decision made j groups earlier. The columns are `AHEAD` by `AHEAD`, the last ones empty, and twice
@@ -96,7 +96,7 @@ class KernelSpec(NamedTuple):
     params: type
     param_count: int
     stats: type
-    fields: tuple[Any, ...]  # of each statistic kept near: its dtype; of any other: None
+    fields: tuple[Any, ...]  # for each statistic its dtype if it is in shared memory, otherwise None
     one_law: bool
     near: bool  # the rates in shared memory
     ring_near: bool  # the arms too
@@ -104,12 +104,12 @@ class KernelSpec(NamedTuple):
     sums: tuple[int, ...]  # which statistics they are, if a round's groups are learned from side by side
 
 
-# A device function may return a tuple of arrays but no array, and a tuple can only be taken apart
-# at places known when compiling. So tuples are put together one field at a time, by closures.
+# A device function may return a tuple of arrays but no array, and compiled code can index a tuple only with
+# constants. So closures build tuples one field at a time.
 
 
 def pick_from(count: int) -> Function:
-    """Make ``pick(arrays, policy)``, which gives the row of `policy` of each of `count` arrays."""
+    """Make ``pick(arrays, policy)``, which returns the row of `policy` of each of `count` arrays."""
     last = count - 1
 
     @njit
@@ -190,7 +190,7 @@ def adder_of(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
 
 @njit
 def back(place: Any, by: Any, size: Any) -> Any:
-    """Give the place that lies `by` before `place` in a ring."""
+    """Return the place that lies `by` before `place` in a ring."""
     return place - by if place >= by else place + size - by
 
 
@@ -208,7 +208,7 @@ def ask(changes: Any, c: Any, runs: Any) -> Any:
 
 @njit
 def add_four(rate: Any, at: Any, arms: Any, ring: Any, slot: Any, due: Any) -> Any:
-    """Four changes to the rates of who made the decision of `slot`, and one, two and three groups earlier.
+    """Add four changes to the rates of the arms of `slot`, and of one, two and three groups earlier.
 
     One for each part of the rates, so that none waits for another. Returns the slot four groups earlier.
     """
@@ -231,7 +231,7 @@ def add_four(rate: Any, at: Any, arms: Any, ring: Any, slot: Any, due: Any) -> A
 
 @functools.cache
 def group_reader(one_law: bool) -> Function:
-    """Make ``group(...)``, which finds who finishes a group in this round: arm, and pay at its edges.
+    """Make ``group(...)``, which finds the decision that finishes a group now: its arm, and pay at the edges.
 
     The arm is -1 where no such decision was made. Reading it needs nothing that `finished` writes,
     so the next group's numbers are on their way while one is learned from.
@@ -271,26 +271,3 @@ def group_reader(one_law: bool) -> Function:
         return np.int64(a), problem.caps[a] * before, problem.caps[a] * after
 
     return group
-
-
-def leave_from(fields: tuple[Any, ...]) -> Function:
-    """Make ``leave(arrays, stats, block, lane)``, which copies back what ``enter`` put into shared memory."""
-    last = len(fields) - 1
-    moved = fields[last] is not None
-
-    @njit
-    def leave(arrays: Any, stats: Any, block: int, lane: int) -> None:
-        if moved:
-            for i in range(arrays[last].shape[1]):
-                arrays[last][block, i, lane] = stats[last][i]
-
-    if last == 0:
-        return leave
-    before = leave_from(fields[:last])
-
-    @njit
-    def leaves(arrays: Any, stats: Any, block: int, lane: int) -> None:
-        before(arrays, stats, block, lane)
-        leave(arrays, stats, block, lane)
-
-    return leaves

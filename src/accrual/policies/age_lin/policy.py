@@ -1,4 +1,4 @@
-"""AgeLinTS: the right arm for this context, learned from every piece."""
+"""AgeLinTS itself: its index, its settings, and where its statistics start."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.core.random import normal
 from accrual.policies.age_lin.refresh import KAPPA, MOST, refresh
 from accrual.policies.age_lin.sums import (
-    KEPT,
+    LEARNING_FIELDS,
     NOISE,
     READY,
     Params,
@@ -23,7 +24,7 @@ from accrual.policies.age_lin.sums import (
     finished,
     survey,
 )
-from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment
+from accrual.policies.base import Feedback, Functions, Moment
 from accrual.policies.contexts import WIDTH_MOST, ContextualPolicy, normal_draw
 from accrual.policies.scalars import in_turn
 from accrual.problems.spreads import SpreadLike, as_spread
@@ -89,7 +90,7 @@ class AgeLinTS(ContextualPolicy):
         amended=amended,
         refresh=refresh,
     )
-    kept: ClassVar[tuple[str, ...]] = KEPT
+    learning_fields: ClassVar[tuple[str, ...]] = LEARNING_FIELDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", whole("buckets", self.buckets, 1, BUCKETS_MOST))
@@ -131,7 +132,7 @@ class AgeLinTS(ContextualPolicy):
             earlier=np.zeros((arms, buckets, width)),
             growth=np.zeros((arms, buckets)),
             square=np.zeros((arms, buckets)),
-            asked=np.zeros((arms, width, width)),
+            all_gram=np.zeros((arms, width, width)),
             nonzero=np.zeros(width),
             spread=params.prior.copy(),
             kappa=np.full(width, KAPPA if buckets > 1 else MOST),  # one bucket has no speed of its own
@@ -152,9 +153,8 @@ class AgeLinTS(ContextualPolicy):
     def grow(self, stats: Stats, params: Params) -> Stats:
         grown: Stats = super().grow(stats, params)
         if stats.shared[READY]:
-            grown.due[0] = (
-                0  # a new arm's estimate is what the others have in common: made before it is asked
-            )
+            # A refresh comes first, so that a new arm starts from what arms have in common.
+            grown.due[0] = 0
         return grown
 
     def terms(self, params: Params, stats: Stats, arm: int, moment: Moment) -> dict[str, float]:

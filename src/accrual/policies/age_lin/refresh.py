@@ -1,29 +1,53 @@
-"""How `AgeLinTS` learns anew what it believes, from the sums that `accrual.policies.age_lin.sums` keeps.
+"""How `AgeLinTS` computes its estimates from the sums of `accrual.policies.age_lin.sums`.
 
-The steps are those of docs/contexts.md, each done once, from the values of the refresh before. Within a
-refresh all coefficients refer to centred features: x less the mean of all contexts so far. The sums are of
-x as it is; a centred sum follows from them exactly, because x has a constant. What is used to choose
-(`estimate`, `root`) is turned back to x as it is, so that contexts need no centring anywhere else.
+A refresh takes the steps of docs/contexts.md, each once, and starts from the values of the refresh before.
+Within a refresh all coefficients refer to centred features: x less the mean of all contexts so far. The sums
+are of x as it is; centred sums follow from them exactly, because the first number of x is 1. At the end
+`estimate` and `root`, which choices use, are converted back to x as it is.
 """
 
 from __future__ import annotations
 
+from accrual.core.arrays import Floats
 from accrual.core.dense import dot, invert, take_root, times, times_lower
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY, Params, Stats
-from accrual.policies.base import Floats
 
-# The first steps of an `AgeLinTS` refresh: what all arms share (see `accrual.policies.age_lin.refresh`).
-
-# Rows of `Stats.pooled`: what arms have in a bucket together; and how its news is weighed (`weigh_news`).
+# Rows of `Stats.pooled`, for each bucket: sums over all arms, and what `_weigh_news` computes.
 SEEN, PAID, GROWTH, SQUARE, CARRIED, SHARE, VARIANCE, WORTH = range(8)
-_SPEED = 10.0  # decisions that no effect of contexts on the speed of pay is worth
-_OWN_LEAST = 0.1  # the least share of the noise that is taken for each bucket's own
+_SPEED = 10.0  # weight, in decisions, of the prior that contexts do not change the speed of pay
+_OWN_LEAST = 0.1  # the least share of the noise that is counted as each bucket's own
 _CONSTANT = 1e-9  # a feature that varies less than this, in its own size, is taken for a constant
+_PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
+KAPPA, KAPPA_LEAST = 50.0, 0.5
+# How many times the constant's prior weight a feature's prior has, until the data say otherwise: so useless
+# features fade. It grows with the decisions per number of a context, because at first all must be tried.
+_SHY_MOST, _SHY_AFTER = 200.0, 8.0
+WEIGHT_LEAST, MOST = 0.05, 1e5
+
+
+@njit_noinline
+def refresh(params: Params, stats: Stats) -> None:
+    """Learn the spread, the noise, the prior over arms, and every arm's coefficients."""
+    made = stats.pulls.sum()
+    stats.due[0] = max(made // _PACE, _LEAST_PACE)
+    _pool(stats)
+    if stats.pooled[0, 0] < 2.0:
+        return
+    _centre(stats)
+    _pool_spread(params, stats)
+    _learn_noise(stats)
+    ratio = _weigh_news(stats)
+    if len(stats.spread) > 1:
+        _learn_speed(stats)
+    _summarise_arms(stats)
+    _learn_prior(stats)
+    _estimate(stats, ratio)
+    stats.shared[READY] = 1.0
 
 
 @njit
-def uncentred(coefficients: Floats, middle: Floats, out: Floats) -> None:
+def _uncentred(coefficients: Floats, middle: Floats, out: Floats) -> None:
     """Write coefficients for contexts as they are into `out`, from those for centred contexts."""
     for j in range(len(out)):
         out[j] = coefficients[j]
@@ -31,8 +55,8 @@ def uncentred(coefficients: Floats, middle: Floats, out: Floats) -> None:
 
 
 @njit_noinline
-def pool(stats: Stats) -> None:
-    """Add the arms' sums up, bucket by bucket."""
+def _pool(stats: Stats) -> None:
+    """Add up the arms' sums, bucket by bucket."""
     arms, buckets, _ = stats.response.shape
     for g in range(buckets):
         for row in range(4):
@@ -45,20 +69,20 @@ def pool(stats: Stats) -> None:
 
 
 @njit_noinline
-def centre(stats: Stats) -> None:
-    """Learn the features' means and sizes; let what was learned refer to the new means."""
+def _centre(stats: Stats) -> None:
+    """Learn the features' means and sizes, and make earlier coefficients refer to the new means."""
     arms, buckets, width = stats.response.shape
     moved = stats.vectors[0]
     moved[0] = 0.0
     stats.unit[0] = 1.0
     made = 0.0
     for a in range(arms):
-        made += stats.asked[a, 0, 0]
+        made += stats.all_gram[a, 0, 0]
     for j in range(1, width):
         total = square = 0.0
         for a in range(arms):
-            total += stats.asked[a, j, 0]
-            square += stats.asked[a, j, j]
+            total += stats.all_gram[a, j, 0]
+            square += stats.all_gram[a, j, j]
         mean = total / made
         moved[j] = mean - stats.centre[j]
         stats.centre[j] = mean
@@ -76,7 +100,7 @@ def centre(stats: Stats) -> None:
 
 
 @njit_noinline
-def pool_spread(params: Params, stats: Stats) -> None:
+def _pool_spread(params: Params, stats: Stats) -> None:
     """Learn the pooled spread from what was paid, and what the arms' last estimates would have paid."""
     arms, buckets, width = stats.response.shape
     seen, paid = stats.pooled[SEEN], stats.pooled[PAID]
@@ -92,7 +116,7 @@ def pool_spread(params: Params, stats: Stats) -> None:
     for g in range(buckets):
         expected = 0.0
         for a in range(arms):
-            uncentred(stats.total[a], stats.centre, plain)
+            _uncentred(stats.total[a], stats.centre, plain)
             for j in range(width):
                 expected += stats.gram[a, g, j, 0] * plain[j]
         bottom = max(expected, 0.1 * average * seen[g])
@@ -103,7 +127,7 @@ def pool_spread(params: Params, stats: Stats) -> None:
 
 
 @njit_noinline
-def learn_noise(stats: Stats) -> None:
+def _learn_noise(stats: Stats) -> None:
     """Learn the variance of a total within an arm and context."""
     arms, buckets, _ = stats.response.shape
     seen, paid, growth = stats.pooled[SEEN], stats.pooled[PAID], stats.pooled[GROWTH]
@@ -120,9 +144,9 @@ def learn_noise(stats: Stats) -> None:
         product = stats.vectors[0]
         fit = made = 0.0
         for a in range(arms):
-            times_lower(stats.asked[a], stats.estimate[a], product)
+            times_lower(stats.all_gram[a], stats.estimate[a], product)
             fit += dot(stats.estimate[a], product)
-            made += stats.asked[a, 0, 0]
+            made += stats.all_gram[a, 0, 0]
         freedom = min(stats.shared[FREEDOM], 0.5 * counted)
         left = max(second - fit / made, 0.05 * second)
         size = second
@@ -132,8 +156,8 @@ def learn_noise(stats: Stats) -> None:
 
 
 @njit_noinline
-def weigh_news(stats: Stats) -> float:
-    """Say how much each bucket tells that the buckets before it did not; return the noise within buckets.
+def _weigh_news(stats: Stats) -> float:
+    """Compute how much each bucket tells that earlier buckets did not; return the noise within buckets.
 
     A decision has a pace of its own: one that paid much so far will pay much later. So the noise in buckets g
     and h has the covariance (1 - own) p_g p_h, and own p_g more where g is h, in units of the noise of a
@@ -172,8 +196,8 @@ def weigh_news(stats: Stats) -> float:
 
 
 @njit_noinline
-def learn_speed(stats: Stats) -> None:
-    """Learn what contexts do to the speed of pay, the same in all arms: in each bucket, a regression."""
+def _learn_speed(stats: Stats) -> None:
+    """Learn how contexts change the speed of pay in all arms alike, by a regression in each bucket."""
     arms, buckets, width = stats.response.shape
     matrix, middle = stats.matrices[0], stats.centre
     plain, product, side = stats.vectors[0], stats.vectors[1], stats.vectors[2]
@@ -187,7 +211,7 @@ def learn_speed(stats: Stats) -> None:
                 matrix[i, j] = 0.0
         for a in range(arms):
             gram = stats.gram[a, g]
-            uncentred(stats.total[a], middle, plain)
+            _uncentred(stats.total[a], middle, plain)
             times_lower(gram, plain, product)
             for i in range(width):
                 news = stats.response[a, g, i] - carried * stats.earlier[a, g, i]
@@ -208,37 +232,9 @@ def learn_speed(stats: Stats) -> None:
         times(matrix, side, stats.speed[g])
 
 
-_PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
-KAPPA, KAPPA_LEAST = 50.0, 0.5
-# How many times more a feature's prior is worth than the constant's, until the data say otherwise: so that
-# useless features fade. It grows with the decisions for each number of a context: at first all must be tried.
-_SHY_MOST, _SHY_AFTER = 200.0, 8.0
-WEIGHT_LEAST, MOST = 0.05, 1e5
-
-
 @njit_noinline
-def refresh(params: Params, stats: Stats) -> None:
-    """Learn the spread, the noise, the prior over arms, and every arm's coefficients."""
-    made = stats.pulls.sum()
-    stats.due[0] = max(made // _PACE, _LEAST_PACE)
-    pool(stats)
-    if stats.pooled[0, 0] < 2.0:
-        return
-    centre(stats)
-    pool_spread(params, stats)
-    learn_noise(stats)
-    ratio = weigh_news(stats)
-    if len(stats.spread) > 1:
-        learn_speed(stats)
-    _look_at_arms(stats)
-    _learn_prior(stats)
-    _estimate(stats, ratio)
-    stats.shared[READY] = 1.0
-
-
-@njit_noinline
-def _look_at_arms(stats: Stats) -> None:
-    """Make of each arm's buckets what they say of its coefficients: a matrix `within`, a vector `news`."""
+def _summarise_arms(stats: Stats) -> None:
+    """Summarise what each arm's buckets say of its coefficients: a matrix `within` and a vector `news`."""
     arms, buckets, width = stats.response.shape
     scale, middle = stats.vectors[0], stats.centre
     plain, product = stats.vectors[1], stats.vectors[2]
@@ -267,8 +263,8 @@ def _look_at_arms(stats: Stats) -> None:
                     inverse[j, i] = value
                 inverse[i, i] += scale[i]
             invert(inverse)
-            # What is left to the arm, once what contexts do in all arms is taken off.
-            uncentred(stats.speed[g], middle, plain)
+            # What is left to the arm, once the effect of contexts in all arms is subtracted.
+            _uncentred(stats.speed[g], middle, plain)
             times_lower(gram, plain, product)
             carried = stats.pooled[CARRIED, g]
             for j in range(width):
@@ -289,7 +285,7 @@ def _look_at_arms(stats: Stats) -> None:
 
 @njit_noinline
 def _learn_prior(stats: Stats) -> None:
-    """Learn what arms have in common: the mean of their coefficients, and how far they stray from it.
+    """Learn what arms have in common: the mean of their coefficients, and how far they differ from it.
 
     Afterwards `total` has each arm's coefficients, `within` their covariance over the noise.
     """
@@ -434,7 +430,7 @@ def _combine(stats: Stats, a: int, average: Floats, covariance: Floats) -> None:
 
 @njit
 def _turn_back(stats: Stats, a: int, covariance: Floats) -> None:
-    """Let an arm's estimate and covariance refer to contexts as they are, not centred."""
+    """Make an arm's estimate and covariance refer to contexts as they are, not centred."""
     width = len(covariance)
     middle, side = stats.centre, stats.vectors[6]
     estimate = stats.estimate[a]

@@ -1,4 +1,4 @@
-"""What `AgeLinTS` keeps of its decisions, and how they enter: see docs/contexts.md for the model.
+"""The statistics of `AgeLinTS`, and how decisions enter them: docs/contexts.md has the model.
 
 A context is a vector x of `width` numbers, the first of which is 1. Everything is in units of the arm's cap.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import add_outer, dot, length
 from accrual.core.jit import njit
-from accrual.policies.base import Floats, Ints, Moment
+from accrual.policies.base import Moment
 
 READY, NOISE, FREEDOM = range(3)
 # READY: 1 once an estimate has been made. NOISE: the variance of a total within an arm and context.
@@ -34,13 +35,13 @@ class Stats(NamedTuple):
     deviation: Floats  # ... how uncertain it is
     scratch: Floats  # width: for `survey`, which must not allocate
     shared: Floats  # what follows is in the constants above
-    # From here on, fields that only `decided`, `finished`, `amended` and `refresh` touch: see `KEPT`.
+    # Only `decided`, `finished`, `amended` and `refresh` touch the fields below (`LEARNING_FIELDS`).
     gram: Floats  # arms x buckets x width x width: sum of x x' over decisions that have finished the bucket
     response: Floats  # arms x buckets x width: sum of x times what they paid in it
     earlier: Floats  # arms x buckets x width: sum of x times what they had paid before it
     growth: Floats  # arms x buckets: by how much it raised their squared cumulative reward
     square: Floats  # arms x buckets: the squares of what they paid in it
-    asked: Floats  # arms x width x width: sum of x x' over all decisions
+    all_gram: Floats  # arms x width x width: sum of x x' over all decisions
     nonzero: Floats  # width: decisions in which the feature was not 0
     spread: Floats  # buckets: the pooled spread
     kappa: Floats  # width: how many decisions the pooled spread is worth, by feature
@@ -62,15 +63,15 @@ class Stats(NamedTuple):
 # In a gram matrix of contexts whose first number is 1 the first column is the sum of x, and its first
 # entry the number of decisions; only the lower triangle is kept. So there is no separate count or sum.
 
-KEPT = (
-    "gram", "response", "earlier", "growth", "square", "asked", "nonzero", "spread", "kappa", "weight",
+LEARNING_FIELDS = (
+    "gram", "response", "earlier", "growth", "square", "all_gram", "nonzero", "spread", "kappa", "weight",
     "total", "speed", "centre", "unit", "inverse", "own", "within", "news", "matrices", "vectors", "pooled",
 )  # fmt: skip
 
 
 @njit
 def decided(params: Params, stats: Stats, arm: int, x: Floats) -> None:
-    add_outer(stats.asked[arm], x)
+    add_outer(stats.all_gram[arm], x)
     for j in range(params.width):
         if x[j] != 0.0:
             stats.nonzero[j] += 1.0

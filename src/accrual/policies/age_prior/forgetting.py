@@ -1,9 +1,9 @@
 """How `AgePrior` forgets: a decision counts half after `half_life` later ones, in every bucket alike.
 
-A decision has the weight of its own time, never of when its pieces arrive: early buckets would else be
-younger than late ones, and the spread would lean. Sums stand as of the last refresh, so that a later
-decision counts a little more than 1, by a 32nd of a doubling at most; a refresh then brings all of them
-down together.
+The weight of a decision depends on when the decision was made, never on when its pieces arrive: otherwise
+early buckets would weigh more than late ones, and the spread would be biased. All weights are relative to the
+last refresh, so a later decision counts a little more than 1, by at most a 32nd of a doubling. The next
+refresh scales all of them down together.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit
 from accrual.policies.age_cells import amend_cell
 from accrual.policies.age_prior.learning import refresh as learn
 from accrual.policies.age_prior.model import Params, Stats
-from accrual.policies.base import Floats, Ints
 
 PARTS = 32.0  # of a half-life: the most decisions between two refreshes
 _NOTHING = 1e-9  # of a decision: what is left of a cell below this is forgotten
@@ -27,7 +27,7 @@ MADE, REFRESHED = range(2)
 
 
 class Times(NamedTuple):
-    """What a policy that forgets keeps beyond `Stats`."""
+    """The statistics of a policy that forgets, beyond `Stats`."""
 
     clock: Floats  # decisions made; those of them before the last refresh
     finishing: Ints  # buckets: the number of the decision that finishes it
@@ -39,7 +39,7 @@ ForgettingStats = _make("ForgettingStats", (*Stats._fields, *Times._fields), mod
 
 @njit
 def weight_of(params: Params, stats: Any, number: float) -> float:
-    """Return what the decision of this number counts, as of the last refresh."""
+    """Return the weight of the decision of this number, relative to the last refresh."""
     return math.exp(params.decay * (number - stats.clock[REFRESHED]))
 
 
@@ -82,14 +82,14 @@ def amended(
 
 @njit
 def refresh(params: Params, stats: Any) -> None:
-    """Bring all weights down to this moment, then learn what the arms share anew."""
-    kept = math.exp(params.decay * (stats.clock[REFRESHED] - stats.clock[MADE]))
+    """Scale all weights down to this moment, then learn again what the arms share."""
+    fade = math.exp(params.decay * (stats.clock[REFRESHED] - stats.clock[MADE]))
     stats.clock[REFRESHED] = stats.clock[MADE]
     arms, buckets = stats.seen.shape
     for a in range(arms):
-        stats.counted[a] *= kept
+        stats.counted[a] *= fade
         for g in range(buckets):
-            left = kept if stats.seen[a, g] * kept > _NOTHING else 0.0
+            left = fade if stats.seen[a, g] * fade > _NOTHING else 0.0
             stats.seen[a, g] *= left
             stats.paid[a, g] *= left
             stats.growth[a, g] *= left

@@ -1,4 +1,4 @@
-"""What old arms say of new ones: `AgePrior` learns from their decisions, and its prior over arms is kept."""
+"""Start `AgePrior` from older arms: learn from their decisions, and take over the prior over arms."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel
 from accrual.policies.age_prior.learning import refresh
 from accrual.policies.age_prior.model import BETWEEN, LEVEL, READY, TILT, Params, Stats
 from accrual.policies.age_prior.policy import AgePrior
-from accrual.policies.base import Floats, Ints
 
-STEPS = 100  # equal parts of the window, by which a log's old arms are told
-ARMS_MOST = 20  # as which old arms count, at most: new ones that are unlike them soon outweigh so many
+STEPS = 100  # equal parts of the window, in which the pay of a log's older arms is given
+ARMS_MOST = 20  # the most that older arms count as, so that new arms that differ soon outweigh them
 _REFRESHES = 20  # of two steps of EM each
 _PARTS = 10_000  # a share of the spread is a whole number of these, so that it can be written shortly
 
@@ -26,14 +26,14 @@ def _learn(params: Params, stats: Stats) -> None:
 
 
 def with_history(policy: AgePrior, old: Sequence[Floats]) -> AgePrior | None:
-    """Return the policy as it begins where old arms are known; None where they say nothing.
+    """Return the policy as it starts where older arms are known; None where these say nothing.
 
     Parameters
     ----------
     policy : AgePrior
     old : sequence of array
-        For each old arm what its closed decisions paid, in units of its cap: decisions x equal parts of the
-        window, of which all arms have as many, such as `STEPS`.
+        For each older arm, what its closed decisions paid, in units of its cap: decisions x equal parts of
+        the window. All arms have the same number of parts, such as `STEPS`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What `AgePrior` learns of all arms together, now and then: spread, noise, kappa, and a prior over arms."""
+"""What `AgePrior` learns from all arms together in a refresh: spread, noise, kappa and a prior over arms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_cells import (
     KAPPA_LEAST,
@@ -17,7 +18,7 @@ from accrual.policies.age_cells import (
     empty_pool,
     pool_spread,
 )
-from accrual.policies.age_prior.line import learn_line, learn_slope, strays
+from accrual.policies.age_prior.arm_features import learn_line, learn_slope, strays
 from accrual.policies.age_prior.model import (
     BETWEEN,
     GROWN,
@@ -39,7 +40,6 @@ from accrual.policies.age_prior.model import (
     estimate,
     expected_level,
 )
-from accrual.policies.base import Floats
 
 _REACHED = 10.0  # decisions that must have finished a bucket before it counts
 _NOISE_LEAST, _NOISE_MOST = 0.1, 10.0
@@ -52,7 +52,7 @@ _EM = 2
 
 @njit_noinline
 def refresh(params: Params, stats: Stats) -> None:
-    """Learn what the arms share anew, then estimate every arm."""
+    """Learn again what the arms share, and estimate every arm."""
     while refresh_stage(params, stats):
         for a in range(len(stats.pulls)):
             estimate(params, stats, a)
@@ -66,7 +66,7 @@ def refresh_stage(params: Params, stats: Stats) -> bool:
     sh[STAGE] = 0.0
     if stage == 0.0:
         _set_pace(params, stats)
-        reach = _look_further(params, stats)
+        reach = _extend_reach(params, stats)
         if reach == 0:
             return False
         for twin in range(2):
@@ -100,8 +100,8 @@ def _set_pace(params: Params, stats: Stats) -> None:
 
 
 @njit
-def _look_further(params: Params, stats: Stats) -> int:
-    """Let the spread reach the buckets that enough decisions have finished; return how many these are."""
+def _extend_reach(params: Params, stats: Stats) -> int:
+    """Extend the spread to the buckets that enough decisions have finished; return how many there are."""
     sh = stats.shared
     reach = int(sh[REACH])
     while reach < len(params.spread) and stats.seen[:, reach].sum() >= _REACHED:
@@ -165,12 +165,12 @@ def _pool(params: Params, stats: Stats, second: bool, reach: int) -> None:
 def _learn_kappa(stats: Stats, reach: int) -> None:
     """Learn the buckets' noise, and how many decisions the model is worth, by the method of moments.
 
-    The pay of a bucket has variance `last` times its mean; an arm's own mean strays from the model's with
+    The pay of a bucket has variance `last` times its mean; an arm's own mean differs from the model's with
     variance theta times it. Their ratio is kappa. Pearson's statistic, summed over all cells, says how
-    much more the arms stray than the noise alone would make them.
+    much more the arms differ than by the noise alone.
     """
     arms = len(stats.pulls)
-    level = stats.mean  # free here: `estimate` makes it anew
+    level = stats.mean  # free to use here: `estimate` recomputes it
     tried = 0
     for arm in range(arms):
         level[arm] = _level(stats, stats.paid, stats.spread, arm, reach)
@@ -252,7 +252,7 @@ def _learn_noise(stats: Stats) -> bool:
 
 @njit
 def _rescale(stats: Stats) -> None:
-    """Let the prior over arms grow as the pay of the ages reached has."""
+    """Scale the prior over arms by how much the pay of the reached ages has grown."""
     sh = stats.shared
     grown = sh[GROWN]
     sh[LEVEL] *= grown
@@ -265,7 +265,7 @@ def _rescale(stats: Stats) -> None:
 
 @njit
 def _maximise(params: Params, stats: Stats, usual: float) -> None:
-    """Take one step of EM: find the prior that makes levels and tilts, those of older arms too, likeliest."""
+    """Take one step of EM: find the likeliest prior for the levels and tilts of all arms, old and new."""
     arms = len(stats.pulls)
     sh = stats.shared
     older, part = params.history[3], sh[PART]

@@ -9,11 +9,11 @@ p is the pooled spread and z_g, from -1 to 1, says how late the bucket is, so th
 early ages to late ones and leaves the total alone. Over arms, level, tilt and own deviations are Gaussian.
 The noise of one decision in bucket g is p_g r_g sigma^2, r_g its size relative to the average; an own
 deviation is 1 / kappa_g of that, kappa_g = kappa r_g: so the model counts as kappa_g decisions of the bucket.
-Where something is known about arms, the mean of their levels is a line in it (`accrual.policies.age_prior.line`).
+Where arms have features, the mean of their levels is linear in these: see the module `arm_features`.
 
-An arm has two estimates of its mean total. `own` makes no use of other arms but for ages that its open
-decisions have not reached: what those will pay there is filled in, and when all are closed it is the plain
-mean. `mean` is the model's, and is held within a few standard errors of `own`.
+An arm has two estimates of its mean total. `own` uses other arms only for the ages that the arm's open
+decisions have not reached, to fill in what these will pay there; when all decisions are closed it is the
+plain mean. `mean` is the model's, and is held within a few standard errors of `own`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 from accrual.policies.age_cells import amend_cell
-from accrual.policies.base import Floats, Ints
 
-_NEWS = 1.0 / 64.0  # an arm is estimated anew once its finished buckets have grown by this part
+_NEWS = 1.0 / 64.0  # an arm is estimated again once its finished buckets have grown by this part
 _WORTH = 5.0  # decisions that the usual variance of a total is worth to an arm
 
 
@@ -71,17 +71,17 @@ class Stats(NamedTuple):
     level_error: Floats  # ... its variance over the noise
     tilt: Floats  # arms: the model's tilt, and ...
     tilt_error: Floats  # ... its variance over the noise
-    information: Floats  # arms: what its pieces tell of its level, over the noise, and ...
-    told: Floats  # ... the level that they tell
-    line: Floats  # 5 x columns of what is known about arms, whose rows follow
-    line_covariance: Floats  # columns x columns: of the line's slopes
+    information: Floats  # arms: how well its pieces show its level, over the noise, and ...
+    piece_level: Floats  # ... the level that they show
+    line: Floats  # 5 x features of arms: the regression on these, whose rows are named below
+    line_covariance: Floats  # features x features: of the line's slopes
     spread: Floats  # buckets: the pooled spread (p), over the ages reached
     spread2: Floats  # buckets: its twin for the second moment
     late: Floats  # buckets: z
     noise: Floats  # buckets: r
     scratch: Floats  # 3 x buckets: for `refresh`, which must not allocate
     due: Ints  # one number: decisions until the next refresh
-    shared: Floats  # seventeen numbers, whose places and meanings follow
+    shared: Floats  # seventeen numbers, which are named below
 
 
 READY, REACH, PART, KAPPA, LEVEL, BETWEEN, TILT, SIGMA2, SCALE, SCALED, TARGET, LEAD = range(12)
@@ -134,7 +134,7 @@ def amended(
 
 @njit
 def expected_level(params: Params, stats: Stats, a: int) -> float:
-    """Return the level that the prior expects of an arm: what is known about it says how far off the mean."""
+    """Return the level that the prior expects of an arm: the mean level, moved by the arm's features."""
     line = stats.line
     level = stats.shared[LEVEL]
     for j in range(line.shape[1]):
@@ -144,7 +144,7 @@ def expected_level(params: Params, stats: Stats, a: int) -> float:
 
 @njit
 def untried(params: Params, stats: Stats, a: int) -> None:
-    """Give an arm of which no bucket has been finished the prior's estimates."""
+    """Set the estimates of an arm to the prior's, while none of its decisions has finished a bucket."""
     sh = stats.shared
     expected = expected_level(params, stats, a)
     stats.wait[a] = 1.0
@@ -158,7 +158,7 @@ def untried(params: Params, stats: Stats, a: int) -> None:
 
 @njit_noinline
 def estimate(params: Params, stats: Stats, arm: int) -> None:
-    """Estimate one arm anew, from its cells."""
+    """Estimate one arm from its cells."""
     sh = stats.shared
     a = np.uint64(arm)
     begun = stats.seen[a, 0]  # decisions that have finished the first bucket
@@ -211,7 +211,7 @@ def estimate(params: Params, stats: Stats, arm: int) -> None:
     stats.level[a], stats.level_error[a] = level, a11 * over
     stats.tilt[a], stats.tilt_error[a] = tilt, a00 * over
     stats.information[a] = h00 - h01 * h01 / a11
-    stats.told[a] = (y0 - h01 * y1 / a11) / stats.information[a]
+    stats.piece_level[a] = (y0 - h01 * y1 / a11) / stats.information[a]
     model = y0 / kappa + level * t0 + tilt * t1
     # The arm's own: what was paid, and what its open decisions are still to pay, by its own level alone.
     over = 1.0 / (h00 * a11 - h01 * h01)

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import njit, njit_noinline, python_function
 from accrual.policies.age_cells import KAPPA_START, CellPolicy, checked_buckets, spread_over_buckets
 from accrual.policies.age_prior import forgetting
+from accrual.policies.age_prior.arm_features import KAPPA_KNOWN, SLOPE_START
 from accrual.policies.age_prior.learning import refresh, refresh_stage
-from accrual.policies.age_prior.line import KAPPA_KNOWN, SLOPE_START
 from accrual.policies.age_prior.model import (
     BETWEEN,
     KAPPA,
@@ -38,12 +39,12 @@ from accrual.policies.age_prior.model import (
     finished,
     payments,
 )
-from accrual.policies.base import Floats, Functions, Moment, positive
+from accrual.policies.base import Functions, Moment, positive
 from accrual.policies.scalars import kl
 from accrual.problems.spreads import SpreadLike, as_spread
 
 _ALMOST = 1.0 - 1e-9
-_FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few are not held firmly
+_FEW = 16.0  # with K arms, n decisions of one count as n^2 / (n + _FEW / K): a few decisions count less
 _KNOWN_MOST = 1e50  # the size of a number that is known about an arm: beyond, squares are infinite
 _UNSEEN = 5.0  # how much more than by a kappa-th of the noise arms may differ at ages that none has reached
 
@@ -57,10 +58,10 @@ def _bernstein(gap: float, mean: float, variance: float) -> float:
 
 @njit
 def _cost(gap: float, mean: float, variance: float) -> float:
-    """Return what one decision says against a mean that is higher by `gap`, in nats.
+    """Return how strongly one decision speaks against a mean that is higher by `gap`, in nats.
 
-    The greater of two bounds: of a total that takes two values with this mean and variance, the lower one 0
-    if it can be, which is exact for totals of 0 or the cap; and Bernstein's.
+    It is the greater of two bounds: Bernstein's, and that of a total with this mean and variance that takes
+    two values, the lower one 0 if possible. The second bound is exact for totals of 0 or the cap.
     """
     mean = min(mean, _ALMOST)
     above = min(1.0 - mean, max(variance / max(mean, 1e-9), 1.5 * gap))
@@ -71,22 +72,23 @@ def _cost(gap: float, mean: float, variance: float) -> float:
 
 @njit_noinline
 def weigh(params: Params, stats: Stats, arm: int) -> None:
-    """Compute what it costs, in three ways, to hold that the arm is as good as the leader.
+    """Compute how strongly the data speak against the arm being as good as the leader, in three ways.
 
-    The model's estimate is off; or the arm is like no other, and its own estimate is off; or it hides
-    totals near the cap. The last two begin with what it takes to believe them.
+    It may be as good because the model's estimate is off (`cost`); because the arm is like no other and its
+    own estimate is off (`cost_alone`); or because it hides totals near the cap (`cost_hidden`). The last two
+    costs include what it takes to believe that an arm is like no other, or that it hides such totals.
     """
     sh = stats.shared
     a = np.uint64(arm)
     target = sh[TARGET] * params.inverse_cap[a]
     mean, own, variance, weight = stats.mean[a], stats.own[a], stats.variance[a], stats.weight[a]
-    # All decisions count, those in flight as well, and so does the prior.
+    # All decisions count, also those in flight, and so does the prior.
     between = sh[WIDER] * sh[BETWEEN]
     count = stats.counted[a] + min(variance / (between + sh[SIGMA2] / sh[KAPPA]), params.most)
     alone = stats.counted[a] + 1.0
     stats.log_count[a], stats.log_alone[a] = math.log(count), math.log(alone)
     stats.costed[a] = stats.counted[a]
-    # Where arms pay differently at the ages known, they will at those that no decision has reached.
+    # Where arms pay differently at known ages, they will also at ages that no decision has reached.
     unseen = _UNSEEN * sh[SIGMA2] * (1.0 - sh[PART]) / (sh[KAPPA] * variance)
     count /= 1.0 + count * unseen
     alone /= 1.0 + alone * unseen
@@ -102,7 +104,7 @@ def weigh(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
-    """Estimate the arm, if it has enough news, or if a refresh asks for it."""
+    """Estimate the arm if enough of its buckets have finished since, or during a refresh."""
     a = np.uint64(arm)
     sh = stats.shared
     if stats.news[a] >= stats.wait[a] and (sh[READY] > 0.0 or sh[STAGE] > 0.0):
@@ -111,7 +113,7 @@ def estimate_anew(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def find_leader(params: Params, stats: Stats) -> None:
-    """Find the arm with the highest estimate; where that has changed, all arms are to be weighed anew."""
+    """Find the arm with the highest estimate; if that estimate has changed, mark all arms for weighing."""
     sh = stats.shared
     if sh[READY] == 0.0:
         return
@@ -123,7 +125,7 @@ def find_leader(params: Params, stats: Stats) -> None:
         if reward > best:
             best = reward
             lead = arm
-    # At the cap itself no other arm could ever be tried; so far it is not known whether it is the cap.
+    # With a leader at its cap no other arm would ever be tried, and few decisions do not show that it is.
     closed = stats.seen[lead, int(sh[REACH]) - 1]
     target = min(best, params.cap[lead] * (1.0 - 0.5 / (closed + 1.0)))
     sh[LEAD] = lead
@@ -142,7 +144,7 @@ def weigh_anew(params: Params, stats: Stats, arm: int) -> None:
 
 @njit
 def survey(params: Params, stats: Stats, moment: Moment) -> None:
-    """Estimate the arms that have news, find the leader, and cost the others anew where that has changed."""
+    """Estimate the arms that have news, find the leader, and weigh the arms for which something changed."""
     for arm in range(len(params.cap)):
         estimate_anew(params, stats, arm)
     find_leader(params, stats)
@@ -152,10 +154,10 @@ def survey(params: Params, stats: Stats, moment: Moment) -> None:
 
 @njit
 def _worth(share: float, behind: float) -> float:
-    """Return what trying an arm may cost that has exp(-behind) of the leader's decisions.
+    """Return what a try is worth of an arm that has exp(-behind) times the leader's decisions.
 
-    IMED's is `behind` itself. With very many arms it is Brezzi and Lai's approximation to Gittins' index, for
-    which there is no time to try them all.
+    For few arms this is `behind` itself, as in IMED. For very many arms, which cannot all be tried, it is
+    Brezzi and Lai's approximation to Gittins' index.
     """
     least = (1.0 - 0.5 * share) * behind
     if behind <= 1.0:
@@ -173,7 +175,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     lead = stats.log_count[np.uint64(sh[LEAD])]
     behind, behind_alone = lead - stats.log_count[a], lead - stats.log_alone[a]
     cost, alone, hidden = stats.cost[a], stats.cost_alone[a], stats.cost_hidden[a]
-    # The leader's index is 0, and a try is never worth more than this: most arms are out of reach.
+    # The leader's index is 0, and a try is never worth more than `far`, so most arms are out of reach.
     far = max(behind, behind_alone, 0.0)
     least = min(cost, alone, hidden)
     if least > far:
@@ -191,7 +193,7 @@ _STEPS = ((True, estimate_anew), (False, find_leader), (True, weigh_anew))
 
 
 class _ByHalfLife:
-    """The functions of an `AgePrior`: of one that has a half-life, those that forget."""
+    """Selects the functions of an `AgePrior`: with a half-life, those that forget."""
 
     remembering = Functions(
         index=index,
@@ -226,8 +228,8 @@ class _ByHalfLife:
 class AgePrior(CellPolicy):
     """Learn from every piece at every age, and what arms have in common on the way.
 
-    A heuristic. docs/age_prior.md has the model and where it does badly; docs/proofs.md what is proved of it
-    in the long run.
+    A heuristic. docs/age_prior.md has the model and says where it does badly; docs/proofs.md says what is
+    proved about the long run.
 
     Parameters
     ----------
@@ -235,8 +237,8 @@ class AgePrior(CellPolicy):
         Into how many parts the window is cut, fine early and coarse late (fewer if it is short).
     surprise : float
         How hard it is to believe that an arm of small regular pay hides rare totals near its cap, in nats; a
-        sixth of the number of arms is added. 0 where caps are facts and rare large totals are likely;
-        large (such as 20) where caps were set far too high.
+        sixth of the number of arms is added. Use 0 where caps are facts and rare large totals are likely, and
+        a large number, such as 20, where caps were set far too high.
     spread : str, Spread or sequence of float
         The pooled spread before anything is known; soon outweighed.
     history : sequence of float
@@ -244,11 +246,11 @@ class AgePrior(CellPolicy):
         variance of their tilts, and how many arms that counts as. `spread` should then be theirs.
         `accrual.Fitted.prior` finds both in a log.
     about : sequence of sequence of float
-        What is known about each arm: a row of numbers for each, all of one length, from 0 to 1 at best. New
-        arms then start from what similar arms taught. For simulations: a bandit has `arm_features` instead.
+        Features of the arms: a row of numbers for each arm, all of one length, best from 0 to 1. New arms
+        then start from what similar arms showed. For simulations; a bandit has `arm_features` instead.
     half_life : float, optional
-        After how many later decisions a decision counts half. For rewards that change; none is forgotten
-        unless given, for where nothing changes it costs regret.
+        After how many later decisions a decision counts half, for rewards that change. Without it nothing is
+        forgotten: where rewards do not change, forgetting costs regret.
 
     Examples
     --------
@@ -367,7 +369,7 @@ class AgePrior(CellPolicy):
             tilt=np.zeros(arms),
             tilt_error=np.zeros(arms),
             information=np.zeros(arms),
-            told=np.zeros(arms),
+            piece_level=np.zeros(arms),
             line=np.zeros((5, columns)),
             line_covariance=np.zeros((columns, columns)),
             spread=np.zeros(buckets),

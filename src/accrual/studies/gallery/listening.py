@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accrual.core.arrays import Floats
-from accrual.engine.batch_loop import Batches, Flags, Ints
+from accrual.core.arrays import Floats, Ints
+from accrual.engine.batch_loop import Batches, Flags
 from accrual.problems.families import listeners
 from accrual.problems.gallery import LISTENING_DAYS
 from accrual.problems.laws import LeavingLaw

@@ -1,14 +1,15 @@
-"""What `AgePrior` learns from what is known about arms: a line, on which a new arm's level is expected.
+"""How `AgePrior` uses features of arms: a linear regression of the arms' levels on their features.
 
-Over arms a level is Gaussian around LEVEL + (x - middle) . slopes, x what is known about the arm. The slopes
-are Gaussian too, around nothing: `SLOPE`, how much of the levels' variance a column of x tells, is learned as
-well, and is small at first.
+Over arms a level is Gaussian around LEVEL + (x - middle) . slopes, where x has the arm's features. The slopes
+are Gaussian around 0. `SLOPE`, the share of the levels' variance that one feature explains, is learned as
+well, and is small at first. The fitted line is the level that is expected of a new arm.
 """
 
 from __future__ import annotations
 
 import math
 
+from accrual.core.arrays import Floats
 from accrual.core.dense import add_outer, dot, invert, times
 from accrual.core.jit import njit
 from accrual.policies.age_prior.model import (
@@ -23,25 +24,25 @@ from accrual.policies.age_prior.model import (
     Params,
     Stats,
 )
-from accrual.policies.base import Floats
 
-# Before arms are seen, a column is taken to tell SLOPE_START of what it leaves of the levels' variance, as if
-# so many columns had shown it.
+# The prior of SLOPE: a feature explains SLOPE_START times the variance that it leaves. This prior has the
+# weight of _COLUMNS features.
 SLOPE_START, _COLUMNS = 0.1, 2.0
 _CONSTANT = 1e-24
-# How far an arm's prior counts in an index as if the line told nothing. At 1 most of the line's gain is lost;
-# at 0.5 regret is 2.8 times as large where the best arm is far off it (benchmarks/arm_features.py --misled).
+# How far an index treats an arm's prior as if the line explained nothing. At 1 most of the line's gain is
+# lost; at 0.5 regret is 2.8 times as large where the best arm is far off the line (benchmarks/arm_features.py
+# --misled).
 _OFF_LINE = 0.75
-# Kappa until ages tell it: what is known about arms tells their levels, not how they stray at single ages.
+# Kappa at first, where arms have features: features explain levels, not how arms differ at single ages.
 KAPPA_KNOWN = 50.0
 
 
 @njit
 def learn_line(params: Params, stats: Stats, mean: float) -> None:
-    """Find the line that is likeliest, given how much arms stray from it, with `mean` for its middle."""
+    """Find the likeliest line through the arms' levels, with the level `mean` at the features' means."""
     sh, line, covariance = stats.shared, stats.line, stats.line_covariance
     arms, width = params.about.shape
-    _look_at_arms(params, line)
+    _column_moments(params, line)
     covariance[:] = 0.0
     response = line[SLOPES]
     response[:] = 0.0
@@ -51,7 +52,7 @@ def learn_line(params: Params, stats: Stats, mean: float) -> None:
             weight = math.sqrt(1.0 / (sh[BETWEEN] + sh[SIGMA2] / stats.information[a]))
             for j in range(width):
                 x[j] = weight * (params.about[a, j] - line[MIDDLE, j])
-                response[j] += weight * (stats.told[a] - mean) * x[j]
+                response[j] += weight * (stats.piece_level[a] - mean) * x[j]
             add_outer(covariance, x)
     for j in range(width):
         scale = line[VARIANCE, j] if line[VARIANCE, j] > 0.0 else 1.0
@@ -65,8 +66,8 @@ def learn_line(params: Params, stats: Stats, mean: float) -> None:
 
 
 @njit
-def _look_at_arms(params: Params, line: Floats) -> None:
-    """Find the middle and the variance of each column over arms."""
+def _column_moments(params: Params, line: Floats) -> None:
+    """Compute the mean and the variance of each feature over arms."""
     arms, width = params.about.shape
     for j in range(width):
         first = second = 0.0
@@ -74,13 +75,13 @@ def _look_at_arms(params: Params, line: Floats) -> None:
             first += params.about[a, j] / arms
         for a in range(arms):
             second += (params.about[a, j] - first) ** 2 / arms
-        # A column in which arms do not differ, but for rounding, tells nothing and is not to count.
+        # A feature in which arms differ by rounding alone explains nothing, and does not count.
         line[MIDDLE, j], line[VARIANCE, j] = first, second if second > _CONSTANT * first * first else 0.0
 
 
 @njit
 def learn_slope(stats: Stats, between: float) -> None:
-    """Learn how much of the levels' variance a column tells, and all of them."""
+    """Learn how much of the levels' variance one feature explains (SLOPE), and all together (WIDER)."""
     line = stats.line
     found = unsure = 0.0
     columns = _COLUMNS
@@ -95,10 +96,10 @@ def learn_slope(stats: Stats, between: float) -> None:
 
 @njit
 def strays(params: Params, stats: Stats, a: int, expected: float) -> tuple[float, float]:
-    """Return by how much the arm's level strays from what is `expected` of it, squared, and what that counts.
+    """Return the squared deviation of the arm's level from the `expected` one, weighted, and its weight.
 
-    An arm counts by how much of its estimate is its own. By EM, where all count alike, arms that are hardly
-    tried, of which there are many where the line is good, would hold the variance where it was.
+    An arm's weight is the share of its estimate that is its own. In plain EM all arms have the same weight.
+    Where the line is good, many arms are hardly tried, and these would keep the variance where it was.
     """
     sh, line = stats.shared, stats.line
     share = stats.information[a] / (stats.information[a] + sh[SIGMA2] / sh[BETWEEN])
@@ -106,5 +107,5 @@ def strays(params: Params, stats: Stats, a: int, expected: float) -> tuple[float
     for j in range(line.shape[1]):
         x[j] = params.about[a, j] - line[MIDDLE, j]
     times(stats.line_covariance, x, image)
-    off = stats.told[a] - expected
+    off = stats.piece_level[a] - expected
     return share * share * (off * off + dot(x, image)), share

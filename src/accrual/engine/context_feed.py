@@ -1,7 +1,8 @@
-"""Contexts and pay of a `ContextualProblem`, drawn from (seed, run, round) alone.
+"""The contexts of a span of rounds and what decisions would pay in them: drawn once, read by every policy.
 
-Of each round a first block of uniforms is the context's, the next two are for how much a decision pays, and
-the rest for when: so all policies of a comparison meet the same visitors and the same luck.
+The draws depend on (seed, run, round) alone, so all policies of a comparison see the same contexts and the
+same noise. Of a round's uniforms, the first are for the context, the next two for how much a decision pays,
+and the rest for the ages of its pieces.
 """
 
 from __future__ import annotations
@@ -10,15 +11,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.dense import dot
 from accrual.core.jit import kernel, njit
 from accrual.core.random import REWARDS, uniforms
 from accrual.problems.contexts import PIECE, PIECES_MOST, ContextualProblem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _WIDE = math.sqrt(12.0)  # so that a uniform has variance 1
 
@@ -37,40 +35,40 @@ class ContextualWorld(NamedTuple):
     window: int
 
 
-class Visits(NamedTuple):
-    """A span's rounds: row `window` + i is the span's round i, the rows before are those before it."""
+class ContextualFeed(NamedTuple):
+    """One span's draws, for kernels."""
 
-    x: Floats  # rounds x width
-    means: Floats  # rounds of the span x arms
-    best: Floats  # rounds of the span
-    luck: Floats  # rounds of the span x (2 + pieces): uniforms
+    x: Floats  # rounds x width: contexts, first those of the window before the span, then the span's
+    means: Floats  # rounds of the span x arms: the true mean total of each arm
+    best: Floats  # rounds of the span: the largest of these means
+    pay_draws: Floats  # rounds of the span x (2 + pieces): uniforms, for how much is paid and when
 
 
 def pack(problem: ContextualProblem) -> ContextualWorld:
     """Pack a problem for kernels."""
     levels = [np.cumsum(chances) for chances in problem.contexts.levels]
     return ContextualWorld(
-        np.array(problem.effects),
-        np.array(problem.speeds),
-        problem.contexts.numbers,
-        np.array(problem.contexts.flags, np.float64),
-        np.concatenate(levels) if levels else np.zeros(0),
-        np.array([len(ends) for ends in levels], np.int64),
-        problem.link == "logistic",
-        problem.pay == "once",
-        problem.window,
+        effects=np.array(problem.effects),
+        speeds=np.array(problem.speeds),
+        numbers=problem.contexts.numbers,
+        flags=np.array(problem.contexts.flags, np.float64),
+        level_ends=np.concatenate(levels) if levels else np.zeros(0),
+        level_counts=np.array([len(ends) for ends in levels], np.int64),
+        logistic=problem.link == "logistic",
+        once=problem.pay == "once",
+        window=problem.window,
     )
 
 
 def uniforms_of_a_round(world: ContextualWorld) -> tuple[int, int]:
-    """Return how many uniforms a round has for its context, and how many for its pay; they come in pairs."""
+    """Return how many uniforms a round needs for its context and for its pay; both numbers are even."""
     features = world.numbers + len(world.flags) + len(world.level_counts)
     return features + features % 2, 2 + (2 if world.once else PIECES_MOST)
 
 
 @njit
 def draw_context(world: ContextualWorld, u: Floats, x: Floats) -> None:
-    """Make a context of uniforms, one for each feature."""
+    """Write a context into `x`, made from one uniform for each feature."""
     x[0] = 1.0
     for j in range(world.numbers):
         x[1 + j] = _WIDE * (u[j] - 0.5)
@@ -93,7 +91,7 @@ def draw_context(world: ContextualWorld, u: Floats, x: Floats) -> None:
 
 @njit
 def mean_of(world: ContextualWorld, arm: int, x: Floats) -> float:
-    """Return the true mean total of an arm."""
+    """Return the true mean total of an arm in context `x`."""
     value = dot(world.effects[arm], x)
     if world.logistic:
         return 1.0 / (1.0 + math.exp(-value))
@@ -102,15 +100,15 @@ def mean_of(world: ContextualWorld, arm: int, x: Floats) -> float:
 
 
 @njit
-def count_pieces(world: ContextualWorld, mean: float, luck: Floats) -> int:
+def count_pieces(world: ContextualWorld, mean: float, pay_draws: Floats) -> int:
     """Return how many pieces a decision pays."""
     if world.once:
-        return 1 if luck[0] < mean else 0
-    rate = mean / PIECE * 2.0 * luck[1]
+        return 1 if pay_draws[0] < mean else 0
+    rate = mean / PIECE * 2.0 * pay_draws[1]
     chance = math.exp(-rate)
     below = chance
     count = 0
-    while luck[0] > below and count < PIECES_MOST:
+    while pay_draws[0] > below and count < PIECES_MOST:
         count += 1
         chance *= rate / count
         below += chance
@@ -119,57 +117,59 @@ def count_pieces(world: ContextualWorld, mean: float, luck: Floats) -> int:
 
 @njit
 def power_of(world: ContextualWorld, arm: int, x: Floats) -> float:
-    """Return the exponent that makes an age of a uniform."""
+    """Return the exponent with which `age_of` turns a uniform into an age."""
     return math.exp(-dot(world.speeds[arm], x))
 
 
 @njit
 def age_of(window: int, power: float, u: float) -> int:
-    """Return the age of a piece."""
+    """Return the age of a piece, made from a uniform."""
     if u <= 0.0:
         return 0
     return min(int(window * math.exp(power * math.log(u))), window - 1)
 
 
-class ContextualSource:
-    """Draws the visits of one run, span after span."""
+class ContextualRunFeed:
+    """The draws of one run, span after span."""
 
     def __init__(self, world: ContextualWorld, key: tuple[int, int], span: int) -> None:
         arms, width = world.effects.shape
-        _, luck = uniforms_of_a_round(world)
+        _, pay_draws = uniforms_of_a_round(world)
         self.span = span
         self._world, self._key = world, key
-        self._visits = Visits(
+        self._feed = ContextualFeed(
             np.zeros((world.window + span, width)),
             np.zeros((span, arms)),
             np.zeros(span),
-            np.zeros((span, luck)),
+            np.zeros((span, pay_draws)),
         )
         self._next, self._last = 1, 0
 
-    def read(self, length: int) -> Visits:
-        """Return the next `length` rounds (at most `span`), until the next call."""
-        x, window = self._visits.x, self._world.window
+    def read(self, length: int) -> ContextualFeed:
+        """Draw the next `length` rounds (at most `span`); the next call overwrites them."""
+        x, window = self._feed.x, self._world.window
         x[:window] = x[self._last : self._last + window].copy()
-        _fill(self._world, self._key, self._next, length, self._visits)
+        _fill(self._world, self._key, self._next, length, self._feed)
         self._next += length
         self._last = length
-        return self._visits
+        return self._feed
 
 
 @kernel
-def _fill(world: ContextualWorld, key: tuple[int, int], start: int, length: int, visits: Visits) -> None:
+def _fill(
+    world: ContextualWorld, key: tuple[int, int], start: int, length: int, feed: ContextualFeed
+) -> None:
     features = world.numbers + len(world.flags) + len(world.level_counts)
     features += features % 2
-    u = np.empty(features + visits.luck.shape[1])
+    u = np.empty(features + feed.pay_draws.shape[1])
     for i in range(length):
         uniforms(key[0], key[1], start + i, REWARDS, u)
-        x = visits.x[world.window + i]
+        x = feed.x[world.window + i]
         draw_context(world, u, x)
-        visits.luck[i] = u[features:]
+        feed.pay_draws[i] = u[features:]
         best = -np.inf
         for a in range(len(world.effects)):
             mean = mean_of(world, a, x)
-            visits.means[i, a] = mean
+            feed.means[i, a] = mean
             best = max(best, mean)
-        visits.best[i] = best
+        feed.best[i] = best

@@ -1,0 +1,98 @@
+"""Subclasses of numba's private classes: quick compiling, and a disk cache whose key is the source.
+
+A release of numba may change these classes. Where importing this module fails, `accrual.core.jit.compiler`
+uses numba's plain `njit` instead: it compiles more slowly, keeps nothing on disk, and gives the same results.
+`pyproject.toml` bounds the versions of numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import compiler
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.registry import CPUDispatcher
+
+from accrual.core.jit.disk_cache import cache_by_source
+
+
+class KernelPart(CPUDispatcher):
+    """A compiled function for kernels, compiled no further than a kernel needs.
+
+    numba makes two wrappers for every compiled function, for calls from Python and from C, and machine code.
+    A function within a kernel needs none of them: its code is linked into the kernel. For the live side of an
+    Age policy, whose functions pass about a hundred arrays to each other, they took three fifths of the time
+    until the first decision. A call from Python compiles the function once more, with the wrapper for Python.
+    """
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        self._compiler = _PartCompiler(
+            py_func, self.targetdescr, targetoptions, self.locals, compiler.Compiler
+        )
+        self._for_python = CPUDispatcher(py_func, locals, targetoptions)
+
+    def add_overload(self, cres: Any) -> None:
+        # Only kernels use this code. numba's own method would also register it for calls from Python.
+        self.overloads[tuple(cres.signature.args)] = cres
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        return self._for_python(*args, **kws)
+
+
+class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        try:
+            return self._compile_part(args, return_type)
+        except (AttributeError, TypeError):  # numba's internals have changed: compile in numba's own way
+            return super()._compile_core(args, return_type)
+
+    def _compile_part(self, args: Any, return_type: Any) -> Any:
+        flags: Any = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        target = self.targetdescr.target_context
+        result = compiler.compile_extra(
+            self.targetdescr.typing_context,
+            target,
+            self.py_func,
+            args=args,
+            return_type=return_type,
+            flags=flags,
+            locals=self.locals,
+            library=_PartLibrary(target.codegen(), self.py_func.__qualname__),
+            pipeline_class=self.pipeline_class,
+        )
+        # numba finds the code to link by its entry point. Nothing calls this one, so any object will do.
+        result = result._replace(entry_point=object())
+        target.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code to link into a kernel, of which no machine code is made."""
+
+    def _optimize_final_module(self) -> None:
+        # A kernel optimises all that is linked into it. Parts are linked into each other, so optimising here
+        # too would optimise the innermost code once for every part around it.
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+def kernel_cache(function: Callable[..., Any], source: str) -> Any:
+    """Make the disk cache of a kernel."""
+    return cache_by_source(FunctionCache, IndexDataCacheFile, function, source)
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+KernelPart(_nothing, targetoptions={"nopython": True})  # a changed constructor must fail here, at the import
