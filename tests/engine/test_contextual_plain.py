@@ -51,7 +51,7 @@ def play(learner: PlainLinUCB, horizon: int, key: tuple[int, int]) -> float:
         x = draws.x[window + i].copy()
         arm = learner.choose(x)
         regret += float(draws.best[i] - draws.means[i, arm])
-        closing.append((x, arm, PIECE * count_pieces(world, draws.means[i, arm], draws.luck[i])))
+        closing.append((x, arm, PIECE * count_pieces(world, draws.means[i, arm], draws.pay_draws[i])))
         if i >= window - 1:  # the window's first round is the decision's own
             learner.learn(*closing[i - window + 1])
     return regret
