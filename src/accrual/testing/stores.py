@@ -77,8 +77,8 @@ class BanditsOfStoreSuite:
         """At the time at which the bandit was made."""
         bandit = store.create("plays", {}, [JAZZ, ROCK], rounds=False, now=5.5).number
         assert event_tuples(store.read(bandit, 0, 100)) == [
-            (1, Kind.ADD_ARM, 5.5, -1, 0, 1.0, 80.0),
-            (2, Kind.ADD_ARM, 5.5, -1, 1, 2.0, 60.0),
+            (1, Kind.ADD_ARM, 5.5, -1, 0, 1.0, 80.0, 0),
+            (2, Kind.ADD_ARM, 5.5, -1, 1, 2.0, 60.0, 0),
         ]
         assert [tuple(arm) for arm in store.arms(bandit)] == [
             ("jazz", 1.0, 80.0, False, None), ("rock", 2.0, 60.0, False, None)
@@ -87,11 +87,11 @@ class BanditsOfStoreSuite:
     def test_a_history_comes_after_the_first_arms(self, store: Store) -> None:
         """Each part at its own time, as if it had been appended."""
         pieces = Requests([NewPiece(0, 0.5, age=3.0), NewPiece(1, 0.5, age=81.0)], 8.0, skew=100.0)
-        history = [Requests([decide(0, 0)], 5.5), pieces]
+        history = [Requests([decide(0, 0)._replace(seen=1)], 5.5), pieces]
         bandit = store.create("plays", {}, [JAZZ], rounds=False, now=5.5, history=history).number
         assert event_tuples(store.read(bandit, 1, 100)) == [
-            (2, Kind.DECISION, 5.5, 0, 0, 0.0, 80.0), (3, Kind.DECISION, 5.5, 1, 0, 0.0, 80.0),
-            (4, Kind.PIECE, 8.0, 0, -1, 0.5, 3.0), (5, Kind.PIECE, 8.0, 1, -1, 0.5, 81.0),
+            (2, Kind.DECISION, 5.5, 0, 0, 0.0, 80.0, 1), (3, Kind.DECISION, 5.5, 1, 0, 0.0, 80.0, 1),
+            (4, Kind.PIECE, 8.0, 0, -1, 0.5, 3.0, 0), (5, Kind.PIECE, 8.0, 1, -1, 0.5, 81.0, 0),
         ]  # fmt: skip
         (after,) = store.append(bandit, [decide(0)], 9.0)
         assert (after.seq, after.number, after.at) == (6, 2, 9.0)
@@ -262,7 +262,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             ("soul", 3.0, 40.0, False, None),
         ]  # fmt: skip
         assert event_tuples(store.read(bandit, 2, 10)) == [
-            (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0)
+            (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0, 0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0, 0)
         ]  # fmt: skip
 
     def test_what_is_known_about_arms_is_kept_with_them(self, tmp_path: Path) -> None:
