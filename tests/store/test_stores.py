@@ -11,10 +11,10 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import NewDecisions, NewPiece, StoreClosed, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.postgres import pool
+from accrual.store.postgres.background_loop import BackgroundLoop
 from accrual.store.postgres.store import PostgresStore
 from accrual.store.sqlite.store import SQLiteStore
 from accrual.testing import StoreSuite

@@ -49,6 +49,24 @@ def one_line(error: BaseException) -> str:
 
 NUMBERS_END = 2**63  # ids and positions are below it
 
+
+def digest(bandit: int, seq: int, body: bytes) -> bytes:
+    """Return the digest of bytes that follow from a bandit's events up to a position."""
+    return hashlib.blake2b(struct.pack("<qq", bandit, seq) + body, digest_size=16).digest()
+
+
+def checked_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, bytes]:
+    """Return the position and the body of a stored snapshot (seq, body, digest), if its digest is right."""
+    seq, body, was = row
+    try:
+        same = digest(bandit, seq, form.encode() + bytes(body)) == bytes(was)
+    except (struct.error, TypeError, ValueError):
+        same = False
+    if not same:
+        raise StoreDamaged(f"damaged: the snapshot at {seq!r}; it is not used")
+    return int(seq), bytes(body)
+
+
 # What a caller may ask to have stored.
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from accrual.core.errors import need, unknown
 from accrual.core.features import Features
 from accrual.core.files import replacing
-from accrual.store.admin.readers import TableReader, open_reader
+from accrual.store.backends import TableReader, open_reader
 from accrual.store.events import EXPORTED, TABLES, BanditTableRow, column_types, select_all
 
 # Of tables whose rows hold numbers for features: the column that holds them.

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, need
 from accrual.store.address import parse
-from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import StoreError, one_line
-from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
+from accrual.store.postgres.background_loop import BackgroundLoop
+from accrual.store.schema import READ_VERSION, VERSION_TABLE, check_version
 
 # Which bandits have new events: one worker tells the others by PostgreSQL's notifications.
 #
@@ -193,8 +193,7 @@ class PostgresPool:
             raise InputError(f"cannot open {self.address}: {one_line(error)}") from None
         try:
             async with self._pool.acquire() as connection:
-                known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
-                check(await connection.fetchval(VERSION_SQL) if known else None, self.address)
+                check_version(await version_of(connection), self.address)
         except BaseException:
             self._pool.terminate()
             raise
@@ -222,9 +221,7 @@ class PostgresPool:
             try:
                 return await self.once(job)
             except StoreError:
-                await asyncio.sleep(
-                    _RETRY_PAUSE
-                )  # meanwhile the driver finds out which other connections were lost
+                await asyncio.sleep(_RETRY_PAUSE)  # the driver finds out which other connections were lost
         return await self.once(job)
 
     def rows(self, query: str, *values: Any) -> list[Any]:
@@ -244,6 +241,13 @@ class PostgresPool:
             await asyncio.wait_for(self._pool.close(), 5)
         except Exception:  # the server may not answer
             self._pool.terminate()
+
+
+async def version_of(connection: Any) -> str | None:
+    """Return the schema version of a database; None where there are no tables of accrual."""
+    if await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE) is None:
+        return None
+    return await connection.fetchval(READ_VERSION)  # type: ignore[no-any-return]
 
 
 async def _begin(connection: Any) -> None:

@@ -1,8 +1,7 @@
-"""Bandits in PostgreSQL, for many workers at once.
+"""A store in PostgreSQL, for many workers at once.
 
-The driver is asynchronous and lives in a thread of its own; any number of threads may use one store.
-An append is one call of a function of the schema: one round trip, one
-transaction.
+The driver is asynchronous and runs in a thread of its own; any number of threads may use one store. An append
+is one call of a function of the schema: one round trip, one transaction.
 """
 
 from __future__ import annotations
@@ -26,13 +25,14 @@ from accrual.store.base import (
     StoredArm,
     StoreRequest,
     amended,
+    checked_snapshot,
+    digest,
     may_be_erased,
 )
-from accrual.store.checksums import checked_snapshot, digest
 from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Events, quoted
-from accrual.store.migrate import VERSION_TABLE
 from accrual.store.postgres.arrays import append_query, column, decode, encode, event_query
 from accrual.store.postgres.pool import PostgresPool
+from accrual.store.schema import VERSION_TABLE
 
 _CLOCK = 60.0  # seconds for which the server's time is known
 

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.checksums import checked_row, columns_of, damaged, digest
+from accrual.store.base import digest
 from accrual.store.events import ChangeRow, DecisionRow, Kind, PieceRow
+from accrual.store.sqlite.checksums import checked_row, columns_of, damaged
 
 BATCH, PIECE, CLOSING, OF_ARM = range(4)  # what a key is of: decisions, a piece, a closing, an arm's change
 

@@ -1,5 +1,5 @@
 -- The schema of a PostgreSQL database: all tables, and the function that appends to a log.
--- `accrual.store.event_schema` says what each column holds. A key is compared byte by byte, hence COLLATE "C".
+-- `accrual.store.events` says what each column holds. A key is compared byte by byte, hence COLLATE "C".
 
 CREATE TABLE accrual_version (
     version_num TEXT PRIMARY KEY

@@ -1,4 +1,4 @@
-"""Locks on files, for as long as a process lives: the operating system lets go of them."""
+"""Locks on SQLite files. The operating system releases them when a process ends."""
 
 from __future__ import annotations
 
