@@ -273,7 +273,7 @@ def test_a_damaged_log_is_refused_if_transactions_would_be_lost(tmp_path):
         wrong = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
         (tmp_path / "s.db-wal").write_bytes(wrong)
         with pytest.raises(
-            StoreDamaged, match=r"s\.db-wal, and there are transactions behind it; accrual db recover"
+            StoreDamaged, match=r"s\.db-wal, and there are transactions after it; accrual db recover"
         ):
             SQLiteStore(str(tmp_path / "s.db"))
     (tmp_path / "s.db-wal").write_bytes(wrong)

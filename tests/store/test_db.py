@@ -23,7 +23,7 @@ from accrual.store.backends import make_tables, open_reader, open_store, schema_
 from accrual.store.base import AddArm, CloseDecision, NewDecisions, NewPiece, RetireArm, digest
 from accrual.store.events import TABLES, select_all
 from accrual.store.schema import VERSION
-from accrual.store.sqlite.checksums import fill
+from accrual.store.sqlite import checksums
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -172,7 +172,7 @@ def test_verify_finds_each_kind_of_damage(url, tmp_path):
                 connection.executescript(statement)
                 with open_reader(f"sqlite:///{place}") as reader:
                     assert verify(reader)
-                fill(connection)  # as if it had been stored so
+                checksums.fill(connection)  # as if it had been stored so
                 connection.commit()
             with open_reader(f"sqlite:///{place}") as reader:
                 found = verify(reader)

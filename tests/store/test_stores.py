@@ -59,7 +59,7 @@ def after(seconds, store, bandit):
 
 
 def test_another_worker_is_told(pair, monkeypatch):
-    monkeypatch.setattr(pool, "_LOOK", 60.0)  # so nobody finds out by looking
+    monkeypatch.setattr(pool, "_POLL", 60.0)  # so that only a notification helps
     one, two, bandit = pair
     timer = after(0.5, one, bandit)
     assert two.wait({bandit: 1}, timeout=30.0)

@@ -74,7 +74,7 @@ class DecisionRow(NamedTuple):
     part: int  # its place in that batch
     salt: int  # of the random draws by which it was chosen
     propensity: float | None  # the probability with which its arm was chosen; NULL if there was no floor
-    context: bytes | None  # whom it was for: a number for each feature, each in 8 bytes, little-endian
+    context: bytes | None  # a number for each feature, each in 8 bytes, little-endian
 
 
 class PieceRow(NamedTuple):
@@ -123,7 +123,7 @@ class KeyTableRow(NamedTuple):
     ends: float | None
 
 
-# All tables but those that SQLite alone has, which follow from these; in the order in which they are copied.
+# All tables, in the order in which they are copied, but for those of SQLite alone, which follow from these.
 TABLES: dict[str, type[Any]] = {
     "bandit": BanditTableRow,
     "head": HeadRow,
@@ -137,7 +137,7 @@ TABLES: dict[str, type[Any]] = {
 
 
 class Events(NamedTuple):
-    """A stretch of a bandit's log, in order, in columns."""
+    """A part of a bandit's log, in order, in columns."""
 
     seq: Ints
     kind: Ints
@@ -152,10 +152,10 @@ class Events(NamedTuple):
 
 Event = tuple[int, int, float, int, int, float, float, float, int]  # a value for each column of `Events`
 
-# What a column holds in an event that has no such thing.
+# What a column of `Events` holds in an event of a kind that does not have it.
 NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0, "seen": 0}
 
-# How SQLite's blocks keep events: without gaps, in one byte order.
+# The form of events in SQLite's blocks: without gaps, little-endian.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
@@ -198,8 +198,8 @@ def event_column(kind: Kind, name: str) -> str:
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row. Pieces of guardrails have their own file, so that no one takes them for
-# reward.
+# the column of the arm's own row. Pieces of guardrails have their own file, so that they are not read as
+# pieces of the reward.
 _PIECE = {
     "decision": "decision",
     "value": "value",

@@ -40,18 +40,34 @@ from accrual.store.events import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
 from accrual.testing.acceptance import CASES, JAZZ, ROCK, Append, Case, decide
 
-# The part of the suite for stores that is about bandits: made, found, changed and erased.
-
 
 def event_tuples(events: Events) -> list[Any]:
-    """Return events as tuples, without the propensities, which few tests are about."""
+    """Return events as tuples, without the propensities, which only few tests need."""
     columns = events._asdict()
     columns.pop("propensity")
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
-class BanditsOfStoreSuite:
-    """What any store must do with bandits; a part of `StoreSuite`, which has the store."""
+class StoreSuite(ABC):
+    """What any store must do, wherever it stores events."""
+
+    durable = True  # whether what was stored is there when the store is opened again
+
+    @abstractmethod
+    def open_store(self, place: Path) -> Store:
+        """Open the store at `place`, a folder that is empty when a test begins.
+
+        With the same place again, open the same store again.
+        """
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        """A new store."""
+        store = self.open_store(tmp_path)
+        yield store
+        store.close()
+
+    # Bandits: made, found, changed and erased.
 
     def test_bandits_are_found_by_name(self, store: Store) -> None:
         """With their configuration, in the order in which they were made."""
@@ -142,26 +158,6 @@ class BanditsOfStoreSuite:
             assert paid == Answer(Status.STORED, 3, 1.0)
         assert store.append(one, [NewPiece(1, 0.5)], 0.0) == [Answer(Status.UNKNOWN)]
         assert event_tuples(store.read(one, 0, 10)) == event_tuples(store.read(two, 0, 10))
-
-
-class StoreSuite(BanditsOfStoreSuite, ABC):
-    """What any store must do, whatever it keeps things in."""
-
-    durable = True  # whether what was stored is there when the store is opened again
-
-    @abstractmethod
-    def open_store(self, place: Path) -> Store:
-        """The store at `place`, an empty folder when a test begins.
-
-        The same place again must be the same store, opened again.
-        """
-
-    @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[Store]:
-        """A new store."""
-        store = self.open_store(tmp_path)
-        yield store
-        store.close()
 
     # Decisions.
 

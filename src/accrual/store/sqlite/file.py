@@ -180,7 +180,7 @@ class SQLiteFile:
     readonly : bool
         Read what another process may be writing.
     forget : callable
-        Called when a transaction fails: what the caller remembered of it may not have come to pass.
+        Called when a transaction fails: what the caller remembers of it may not be stored.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class SQLiteFile:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Close the file if the block fails, and say that it cannot be opened."""
+        """Close the file if the block fails, and raise an error that says that it cannot be opened."""
         try:
             yield
         except SQLITE_ERRORS as error:
@@ -269,7 +269,7 @@ class SQLiteFile:
             self.writer = _connect_durably(self.address)
 
     def _check_process(self) -> None:
-        """Complain in a forked process: connections and the lock belong to the process that made them."""
+        """Refuse a forked process: connections and the lock belong to the process that made them."""
         if os.getpid() != self._process:
             raise InputError(f"{self.address} was opened before a fork; open it again in the new process")
 
@@ -291,7 +291,7 @@ class SQLiteFile:
                 raise StoreDamaged(f"{self.address}: {one_line(error)}") from None
 
     def close(self) -> None:
-        """Close the connections, and let other processes write to the file."""
+        """Close the connections and release the lock."""
         if os.getpid() != self._process:
             return  # it is another process's
         with self._writing, self._reading:
@@ -310,7 +310,7 @@ class SQLiteFile:
 
 
 def _connect_durably(address: Address) -> sqlite3.Connection:
-    """Return a connection that syncs what it commits. A backup, for one, has no write-ahead log yet."""
+    """Return a connection that syncs what it commits. (A backup, for example, has no write-ahead log yet.)"""
     connection = connect_sqlite(address, "rw")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -322,9 +322,9 @@ def _connect_durably(address: Address) -> sqlite3.Connection:
 def _rewrite_wal(address: Address) -> None:
     """Write the write-ahead log again, as it is.
 
-    After a sync that failed, the system may show what was written and yet never put it on the disk.
-    SQLite would take it for committed and write on behind it. While this writes, no other process may:
-    SQLite's own lock sees to that, and `Turn`.
+    After a sync that failed, the system may show what was written and yet never write it to the disk. SQLite
+    would take that for committed and append to it. SQLite's own lock and `Turn` keep other processes from
+    writing meanwhile.
     """
     wal = f"{os.path.realpath(address.place)}-wal"
     if not os.path.exists(wal):
@@ -348,7 +348,7 @@ def _rewrite_wal(address: Address) -> None:
 
 
 def _failure(what: str, error: Exception) -> StoreError:
-    """Return the error to raise for one of SQLite's: the file is out of reach for now, or damaged."""
+    """Return the error to raise for an error of SQLite: the file cannot be reached now, or is damaged."""
     text = one_line(error)
     broken = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError) or text.startswith(
         ("Could not decode", "no such")

@@ -1,4 +1,4 @@
-"""What can be saved of a damaged SQLite file: every bandit's log up to the first event that is damaged."""
+"""Save what is sound in a damaged SQLite file: the log of every bandit up to its first damaged event."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
 
 
 def _first_arms(bandit: BanditTableRow) -> dict[int, ArmRow]:
-    """Return a bandit's first arms by their numbers: its configuration has them too."""
+    """Return the first arms of a bandit by number, from its configuration, which has them too."""
     arms = {}
     for number, (name, cap, window, *about) in enumerate(json.loads(bandit.config).get("arms", ())):
         known = bytes.fromhex(about[0]) if about else None

@@ -36,7 +36,7 @@ _HEAD = f"SELECT {columns_of('head')} FROM head WHERE bandit = ?"
 
 
 class TableLookup(LogLookup):
-    """Finds in the tables what is not in memory.
+    """Finds requests' decisions, keys and arms in the tables where they are not in memory.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class TableLookup(LogLookup):
         self._new: list[int] = []  # hashes of pieces' keys that were not found, in the order of the pieces
 
     def begin(self) -> None:
-        """Forget all of earlier appends but decisions."""
+        """Forget what earlier appends found, except decisions."""
         self._new.clear()
         self.pieces.clear()
         self.batches.clear()
@@ -109,7 +109,7 @@ class TableLookup(LogLookup):
                 return Answer(
                     Status.STORED, first.seq, first.at, id_, arms, propensities=chances, contexts=contexts
                 )
-            decision_row(self._connection, self._bandit, id_)  # it is of another key; or damaged
+            decision_row(self._connection, self._bandit, id_)  # the decision has another key, or is damaged
         return None
 
     def find_change(self, kind: Kind, subject: int) -> Answer | None:
@@ -148,7 +148,7 @@ def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count:
 
 
 def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:
-    """Return all arms that there have been."""
+    """Return all arms that have been added."""
     head = head_row(connection, bandit)
     retired = {subject for (subject,) in connection.execute(_RETIRED, (bandit,))}
     arms: list[StoredArm] = []

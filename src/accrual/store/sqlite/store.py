@@ -58,7 +58,7 @@ from accrual.store.sqlite.rows import (
     head_row,
 )
 
-_DECISIONS_MOST = 80_000  # remembered; others are looked up
+_DECISIONS_MOST = 80_000  # that are remembered; others are looked up
 _POLL = 0.01
 
 _SAVE = """
@@ -85,7 +85,7 @@ _BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
 
 
 class _WriterLog:
-    """What the writer remembers of a bandit's log. Forgotten whenever a transaction fails."""
+    """What the writer remembers of a bandit's log, until a transaction fails."""
 
     def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
         row = connection.execute(_BANDIT, [bandit]).fetchone()
@@ -131,7 +131,7 @@ class SQLiteStore:
 
     def __init__(self, path: str, readonly: bool = False) -> None:
         self._logs: dict[int, _WriterLog] = {}
-        self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
+        self._ends: dict[int, tuple[Any, ...]] = {}  # by bandit: the head rows that this writer may find
         self._file = SQLiteFile(path, readonly, self._logs.clear)
         if self._file.writer is not None:
             with self._file.opening():
@@ -186,7 +186,7 @@ class SQLiteStore:
             seal_list(connection, "bandit")
             self._logs.pop(bandit, None)
             self._ends.pop(bandit, None)
-        self._file.checkpoint()  # the write-ahead log still has it
+        self._file.checkpoint()  # the write-ahead log still has the events
         return True
 
     def append(
@@ -206,7 +206,7 @@ class SQLiteStore:
         end = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
         if end not in self._ends.get(bandit, (None,)):
             raise StoreError(
-                "another process has written to it, which only one may do; stop both, then start one again"
+                "another process has written to it, and only one may; stop both, then start one again"
             )
         log = self._log(connection, bandit)
         lookup = log.lookup
@@ -226,7 +226,7 @@ class SQLiteStore:
         log.head = head
         new_end = (*head, _HEAD_SUM(head))
         connection.execute(_SET_HEAD, (*new_end, bandit))
-        self._ends[bandit] = (end, new_end)  # whether it comes to pass is not known yet
+        self._ends[bandit] = (end, new_end)  # the transaction may still fail
         log.tail += events_of_rows(rows.decision, rows.piece, rows.change, lookup.arms)
         if len(log.tail) >= BLOCK:
             add_block(connection, bandit, head.seq, log.tail)
@@ -273,7 +273,7 @@ class SQLiteStore:
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
         with self._file.transaction() as connection:
-            for given in (body, b""):  # the second changes nothing, but has the statement let go of the first
+            for given in (body, b""):  # the second changes nothing, but frees the memory of the first
                 connection.execute(_SAVE, [bandit, form, seq, given, sum_])
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
