@@ -31,7 +31,7 @@ ADDED = ChangeRow(bandit=1, seq=10, kind=Kind.ADD_ARM, subject=0, at=4.0)
 CLOSED = ChangeRow(bandit=1, seq=12, kind=Kind.CLOSE, subject=4, at=6.0)
 RETIRED = ChangeRow(bandit=1, seq=13, kind=Kind.RETIRE_ARM, subject=0, at=7.0)
 ARM = StoredArm("jazz", 1.5, 60.0, False)
-ROWS = {
+ROWS: dict[Kind, Any] = {
     Kind.DECISION: DECISION, Kind.ADD_ARM: ADDED, Kind.PIECE: PIECE, Kind.CLOSE: CLOSED,
     Kind.RETIRE_ARM: RETIRED,
 }  # fmt: skip

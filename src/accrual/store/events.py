@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.core.arrays import Floats, Ints
+
 
 
 class Kind(IntEnum):
@@ -147,7 +147,7 @@ class Events(NamedTuple):
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
-    seen: Ints  # of a decision, the position up to which whoever chose had read the log; 0 for other kinds
+    seen: Ints  # of a decision, the position up to which its chooser had read the log; 0 for other kinds
 
 
 Event = tuple[int, int, float, int, int, float, float, float, int]  # a value for each column of `Events`
@@ -200,7 +200,7 @@ def event_column(kind: Kind, name: str) -> str:
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
 # the column of the arm's own row. Pieces of guardrails have their own file, so that they are not read as
 # pieces of the reward.
-_PIECE = {
+_EXPORTED_PIECE = {
     "decision": "decision",
     "value": "value",
     "age": "age",
@@ -213,9 +213,9 @@ EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
         "decision",
         {"id": "id", "arm": "arm.name", "at": "at", "window": "window", "propensity": "propensity"},
     ),
-    "pieces.parquet": ("piece", _PIECE),
+    "pieces.parquet": ("piece", _EXPORTED_PIECE),
     "arms.parquet": ("arm", {"number": "number", "name": "name", "cap": "cap", "window": "window"}),
-    "guardrails.parquet": ("piece", {**_PIECE, "stream": "stream"}),
+    "guardrails.parquet": ("piece", {**_EXPORTED_PIECE, "stream": "stream"}),
 }
 
 
