@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from operator import itemgetter
+from itertools import starmap
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -275,6 +276,8 @@ def retire_arm_event(seq: int, at: float, arm: int) -> Event:
     return (seq, _RETIRE_ARM, at, -1, arm, 0.0, 0.0, 0.0, 0)
 
 
+_decision_fields = attrgetter("seq", "at", "id", "arm", "salt", "window", "propensity", "seen")
+_piece_fields = attrgetter("seq", "at", "decision", "stream", "value", "age")
 seq_of: Callable[[Event], int] = itemgetter(Events._fields.index("seq"))
 
 
@@ -286,10 +289,8 @@ def events_of_rows(
 ) -> list[Event]:
     """Return the events of rows, in the order of the log; `arms` are all arms, each with cap and window."""
     events = [
-        piece_event(row.seq, row.at, row.decision, row.stream, row.value, row.age) for row in pieces
-    ] + [
-        decision_event(row.seq, row.at, row.id, row.arm, row.salt, row.window, row.propensity, row.seen)
-        for row in decisions
+        *starmap(piece_event, map(_piece_fields, pieces)),
+        *starmap(decision_event, map(_decision_fields, decisions)),
     ]
     for row in changes:
         if row.kind == _CLOSE:
