@@ -20,7 +20,6 @@ import numpy.typing as npt
 from accrual.core.arrays import Floats, Ints
 
 
-
 class Kind(IntEnum):
     """What an event is."""
 
