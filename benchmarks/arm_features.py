@@ -1,16 +1,16 @@
 """What features of arms are worth to new arms: AgePrior with and without them, on one stream of arms.
 
-Arms come and go: 20 are in play, now and then a new one takes the place of the oldest. What an arm pays on
-average is a level, of which a share R² follows from three features of the arm, by a line that nobody knows.
-The rest is its own. A decision pays
+Arms come and go: 20 are in play, and now and then a new one replaces the oldest. What an arm pays on average
+is a level. A share R² of the level's variance follows from three features of the arm, by a line that the
+policies do not know; the rest is the arm's own. A decision pays
 
 end      0 or 1, at the end of a window of 100 rounds
-once     0 or 1, at an age within the window that is drawn, early ones more likely
+once     0 or 1, at a random age within the window, more likely an early one
 pieces   eight times 0 or 1/8, each at such an age
 
-Both policies see the same draws. `--runs 4` is quick; `--seed 0` gives runs by which constants were chosen.
-`--misled` plays another kind of problem: fifty arms that stay, on a line but for the best one, of which the
-line says that it is middling.
+Both policies get the same draws. `--runs 4` is quick; `--seed 0` gives the runs on which constants were
+chosen. `--misled` plays another kind of problem: fifty arms that stay, all on a line except the best one, for
+which the line predicts a middling level.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`make bench`: the library against a plain C++ loop, and the other promises about speed and memory.
 
-Ends with exit code 1 when a figure is over its limit.
+The exit code is 1 if a number is over its limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often a comparison's and a replay's 95 % intervals hold the truth, and how often the test cries wolf.
+"""How often the 95 % intervals of `compare` and `replay` contain the truth, and how often the test is wrong.
 
 Logs of known problems are compared, and what AgePrior and DelayedUCB1 lose per 1,000 decisions on the
 true problem is found by simulation. Run with `make coverage`; `--logs 20` is quick.

@@ -1,11 +1,10 @@
-"""How often the interval of what choosing by context is worth holds the truth, on simulated logs.
+"""How often the interval of what choosing by context is worth contains the truth, on simulated logs.
 
 Each log has three arms, contexts of two flags and a number, uneven propensities that depend on the context,
 and a fifth of its decisions open at the end. The truth is what the models that were fitted to the log would
-truly gain, over the log's visitors. With `--live` the decisions are a live bandit's own: AgeLinTS with a
-floor learns from pieces while it chooses, and it is judged by the propensities that it gave: in the order of
-time, as the service does, and in an order that chance made, as `accrual fit` does. Part of
-`make coverage`; `--logs 50` is quick.
+truly gain, over the log's contexts. With `--live` the decisions are those of a live bandit: AgeLinTS with a
+floor learns from pieces while it chooses, and is judged by its own propensities, in the order of time as the
+service does, and in a random order as `accrual fit` does. Part of `make coverage`; `--logs 50` is quick.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What learning from contexts, and from pieces, is worth; and what a contextual decision costs.
 
-``make contexts``: four problems with contexts, T = 20,000, 40 runs (20 of the big one), on seeds that no
-constant was chosen by: regret of AgeLinTS beside the same learner without delay, the same learner waiting,
-LinTS and LinUCB waiting, two habits, and a policy without contexts. Then ten problems of each of the four
-kinds, problems without contexts, problems whose contexts are useless, what alpha does, few decisions, and the
-cost of a decision. Exits 1 where a claim does not hold.
-``python benchmarks/contexts.py kinds`` (or ``costs``, ``without``, ``alphas``, ``few``, ``worth``) measures
-one of these; ``picture`` draws the picture of docs/contexts.md.
+``make contexts`` plays four problems with contexts, T = 20,000, 40 runs (20 of the big one), on seeds on
+which no constant was chosen. It compares the regret of AgeLinTS with the same policy without delay, the same
+policy waiting, LinTS and LinUCB waiting, two habits, and a policy without contexts. Then come ten problems of
+each of the four kinds, problems without contexts, problems whose contexts are useless, the effect of alpha,
+few decisions, and the cost of a decision. The exit code is 1 if a claim does not hold. ``python
+benchmarks/contexts.py kinds`` (or ``costs``, ``without``, ``alphas``, ``few``, ``worth``) measures one of
+these; ``picture`` draws the picture of docs/contexts.md.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import accrual as ac
 from accrual.core.jit.compiler import kernel
 from accrual.policies.base import Floats, Moment
 from accrual.problems.contexts import Contexts, ContextualProblem
-from accrual.studies.gallery.contextual_problems import BESIDE, NO_CONTEXT, PROBLEMS, generate
-from accrual.studies.gallery.gallery import usual_rows
-from accrual.studies.gallery.habits_lin import EarlyLinTS
+from accrual.problems.gallery import ENTRIES, generate
+from accrual.studies.gallery import BESIDE, NO_CONTEXT, usual_rows
+from accrual.studies.gallery.habits import EarlyLinTS
 
 MEASURED = ("ctx-same", "ctx-cross", "ctx-sparse", "ctx-big")
 KINDS: dict[str, Callable[[int], ContextualProblem]] = {
@@ -45,7 +45,8 @@ def worth(runs: int) -> bool:
     """Print the regret of all policies on the four problems; whether the claims hold."""
     held = True
     for name in MEASURED:
-        problem = PROBLEMS[name]
+        problem = ENTRIES[name].problem
+        assert isinstance(problem, ContextualProblem)
         rows = usual_rows(problem)
         count = max(2, runs // 2) if name == "ctx-big" else runs
         policies = {f"{row}: {v}": policy for row, variants in rows.items() for v, policy in variants.items()}
@@ -249,7 +250,7 @@ def picture(path: str) -> None:
         "an attribution window of a tenth": EarlyLinTS(),
         "no context": ac.AgeTS(),
     }
-    ac.simulate(PROBLEMS["ctx-same"], policies, HORIZON, 10, SEED, checkpoints=100).plot(path)
+    ac.simulate(ENTRIES["ctx-same"].problem, policies, HORIZON, 10, SEED, checkpoints=100).plot(path)
 
 
 def measure(part: str = "") -> bool:

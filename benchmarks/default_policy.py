@@ -2,12 +2,13 @@
 
     python benchmarks/default_policy.py held-out --jobs 16 --out out/default
 
-Two sets. On `development` the constants of AgePrior were chosen; nothing was chosen on `held-out`. They have
-no seed in common, and no problem but the gallery's older ones, which everybody has seen: of the newer
-kinds (`accrual.problems.families`) each set has numbers of its own.
+There are two sets of problems. The constants of AgePrior were chosen on `development`; nothing was chosen on
+`held-out`. The sets have no seed in common, and no problem except the gallery's older ones, which are widely
+known. Of the newer kinds (`accrual.problems.families`) each set has its own numbers. The script checks this
+before it plays.
 
-Writes default_policy.json (every figure), .csv (the same) and .md (the table); needs no more than numpy,
-scipy and numba. Then, where matplotlib is, from the same folder a picture:
+It writes default_policy.json (every number), .csv (the same) and .md (the table), and needs only numpy, scipy
+and numba. With matplotlib, it draws a picture from the same folder:
 
     python benchmarks/default_policy.py picture --out out/default
 """
@@ -39,11 +40,11 @@ from accrual.policies.base import Policy
 from accrual.policies.imed import IMED
 from accrual.policies.thompson import ThompsonSampling
 from accrual.problems import families as kinds
+from accrual.problems.gallery import ENTRIES
+from accrual.problems.paper import CONFIGS, SCENARIOS, setting2
 from accrual.problems.problem import Problem
-from accrual.studies.gallery.gallery import ENTRIES
 from accrual.studies.gallery.habits import EarlyReward, PiecesAsPulls
 from accrual.studies.gallery.listening import gaussian_filter, listening, listening_new
-from accrual.studies.paper.problems import CONFIGS, SCENARIOS, setting2
 
 RUNS, MANY_RUNS, MANY_ARMS = 100, 20, 50
 FLOOR = ("no delay: IMED", "no delay: TS")
@@ -99,6 +100,15 @@ def held_out() -> dict[str, Case]:
         for s in SCENARIOS:
             cases[f"setting2-{c}-{s}"] = Case(setting2(c, s), 100_000, FRESH_SEED + 100 + c)
     return cases
+
+
+def check_apart() -> None:
+    """Stop if the two sets have a seed in common, or a problem other than the gallery's older ones."""
+    first, last = development(), held_out()
+    assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
+    assert SERVICE_SEED["development"] != SERVICE_SEED["held-out"]
+    for name in set(first) & set(last) - set(OLDER):
+        assert not np.array_equal(first[name].problem.group_means, last[name].problem.group_means), name
 
 
 SETS = {"development": development, "held-out": held_out}
@@ -231,7 +241,7 @@ def verdicts(rows: list[dict[str, Any]], policy: str = "AgePrior") -> str:
 
 def picture(out: Path) -> None:
     """Draw what default_policy.json holds: the problems of the gallery, means and worst runs."""
-    from accrual.studies.gallery.page import GalleryLine, draw
+    from accrual.studies.gallery import GalleryLine, draw
 
     rows = json.loads((out / "default_policy.json").read_text())
     shown = [row for row in rows if row["policy"] not in FLOOR and not row["problem"].startswith("setting2")]
@@ -258,6 +268,7 @@ def main() -> None:
     if given.set == "picture":
         picture(given.out)
         return
+    check_apart()
     begin = time.time()
     todo = tasks(given.set, given.runs, given.only)
     # Machine code is kept on disk: made once here, it is found by every process.

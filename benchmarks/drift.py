@@ -1,4 +1,4 @@
-"""What forgetting gains where means change, and costs where they do not; and how the alarm does.
+"""What forgetting gains if means change and costs if they do not, and how well the alarm works.
 
     python benchmarks/drift.py forgetting
     python benchmarks/drift.py alarm
@@ -6,7 +6,7 @@
 Ten arms whose decisions pay 1 or nothing, at one time within a window of 100 rounds; their chances to pay
 are uniform from 0.05 to 0.5. `redealt`: all chances are drawn anew every 5,000 of 40,000 rounds. `halfway`:
 once, after 20,000. `still`: never. Regret is against the best arm of each decision's own round. "Restarted"
-is AgePrior that is told of every change and begins again.
+is AgePrior that begins again at every change, which it is told.
 
 The alarm: ten arms, a window of 20 rounds, AgeIMED; the best arm changes halfway.
 """

@@ -1,8 +1,8 @@
-"""How often the 95 % intervals of a fit hold the truth, and how often its tests cry wolf.
+"""How often the 95 % intervals of a fit contain the truth, and how often its tests are false alarms.
 
-Logs of known problems, with 30 % of the decisions still open at the end: 500 of each, by default.
-A case passes if its intervals cover in 92 to 98 %. Beside each stands the control, which counts what
-open decisions have not paid yet as zero. Run with `make coverage`; `--quick` takes a minute.
+Logs of known problems, with 30 % of the decisions still open at the end: 500 of each, by default. A case
+passes if its intervals contain the truth in 92 to 98 % of the logs. Each case has a control, which counts
+what open decisions have not paid yet as zero. Run with `make coverage`; `--quick` takes a minute.
 """
 
 from __future__ import annotations

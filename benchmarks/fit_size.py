@@ -1,8 +1,8 @@
 """How long a fit takes and how much memory, up to 50 million pieces of 5 million decisions.
 
-Logs are made with DuckDB in a temporary folder: pieces in no order, ten to a decision, spread over
-about two weeks of two months. Each fit is a process of its own, `accrual fit`; measured are its time
-from beginning to end and its greatest memory. Run with `make bench-fit`; `--most 5e6` for less.
+Logs are made with DuckDB in a temporary folder: pieces in no order, ten to a decision, spread over about two
+weeks of two months. Each fit is a process of its own, `accrual fit`, of which the time from beginning to end
+and the greatest memory are measured. Run with `make bench-fit`; `--most 5e6` for less.
 """
 
 from __future__ import annotations

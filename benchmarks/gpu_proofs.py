@@ -1,4 +1,4 @@
-"""What `--device cuda` promises beside speed, seen on a GPU: ``python -P benchmarks/gpu_proofs.py``.
+"""What `--device cuda` promises besides speed, checked on a GPU: ``python -P benchmarks/gpu_proofs.py``.
 
 `accrual paper --check` on the GPU; the same stopped with Ctrl-C and started again; work that does
 not fit the memory it may use, in several passes; a replayed log; and what a missing toolkit says.

@@ -1,10 +1,11 @@
-"""What a prior over arms from old ones is worth to AgePrior, on listening services.
+"""What a prior learned from old arms is worth to AgePrior, on listening services.
 
     python benchmarks/history.py --jobs 2
 
 Each seed is a service of its own, with its own 200 old arms of 200 closed decisions each. AgePrior is played
-with and without them, and the Gaussian filter with them. Seeds 1001 to 1020 were used for nothing else.
-Prints regret per decision, mean and standard error over the services, and the ratio to the filter's mean.
+with and without the old arms, and the Gaussian filter with them. Seeds 1001 to 1020 were used for nothing
+else. The script prints regret per decision, mean and standard error over the services, and the ratio to the
+filter's mean.
 """
 
 from __future__ import annotations

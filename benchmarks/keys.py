@@ -1,7 +1,7 @@
-"""Batches of pieces with random keys beside keys that grow, to a SQLite file: `make bench-keys`.
+"""Batches of pieces with random keys and with rising keys, written to a SQLite file: `make bench-keys`.
 
-Wall time depends on the disk and on what else runs on the machine, so the time of the processor is shown
-too. The kinds of keys take turns.
+Wall time depends on the disk and on other work on the machine, so processor time is shown too. The two kinds
+of keys take turns.
 """
 
 from __future__ import annotations

@@ -3,14 +3,13 @@
     python benchmarks/live.py                       # all of it, with a store of 1 million events
     python benchmarks/live.py store --events 10000000
 
-`ledger` and `bandit`: ten arms and a window of 100. Every round makes one decision, which finishes as
-many groups as a decision has, and then sends four pieces of decisions up to a window old: most out of
-order. Medians of single calls. `store`: durable pieces through a bandit on SQLite, beside sqlite3
-itself with the same rows in the same tables, in turns in one run; then how long a store takes to open,
-with its snapshot and without. `floor`: a decision with a floor and
-without, and a state with its verdict. `contexts`: what `decide` adds to the compiled loop where decisions
-have contexts, and how fast a log with contexts is folded. Run it on a quiet machine; ratios stand noise
-better than times.
+`ledger` and `bandit`: ten arms and a window of 100. Every round makes one decision, which finishes as many
+groups as a decision has, and then sends four pieces of decisions up to a window old, most of them out of
+order. Times are medians of single calls. `store`: durable pieces through a bandit on SQLite, beside sqlite3
+itself with the same rows in the same tables, in turns in one run; then how long a store takes to open, with
+its snapshot and without. `floor`: a decision with a floor and without, and a state with its verdict.
+`contexts`: what `decide` adds to the compiled loop if decisions have contexts, and how fast a log with
+contexts is folded. Run it on a quiet machine; ratios suffer less from noise than times.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kill `accrual paper` at twenty random moments, let it finish, and compare every byte.
 
-``make paper-kills``. The whole paper at a reduced size runs once in peace and once with SIGKILL
-after random times, which fall into start-up, simulation and the drawing of the report alike. At
-the end both folders must hold the same files with the same SHA-256.
+``make paper-kills``. The whole paper at a reduced size runs once undisturbed, and once with SIGKILLs at
+random times, which fall into start-up, simulation and the drawing of the report. At the end both folders must
+hold the same files with the same SHA-256.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`make bench-peers`, second part: contexts and pieces, here and in other libraries.
 
-Everybody meets the same visitors with the same luck (draws are by seed, run and round), and is fed as the
-libraries' documentation says, which knows one reward for a decision: the total, when the window has closed;
-or each piece as it arrives, as a reward of its own.
+All policies get the same contexts and the same luck, because draws depend on seed, run and round alone. The
+other libraries' documentation knows one reward for a decision. So they get the total when the window has
+closed, or each piece as it arrives, as a reward of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from accrual.engine.context_draws import (
     power_of,
 )
 from accrual.problems.contexts import PIECE, PIECES_MOST, ContextualProblem
-from accrual.studies.gallery.contextual_problems import PROBLEMS
+from accrual.problems.gallery import ENTRIES
 
 NAMES = ("ctx-same", "ctx-cross", "ctx-sparse")
 HORIZON, RUNS, SEED = 20_000, 5, 17
@@ -103,7 +103,7 @@ def pieces_of(world: ContextualWorld, visits: Visits, length: int, counts: Ints,
 def play(
     peer: Peer, problem: ContextualProblem, horizon: int, key: tuple[int, int], each_piece: bool
 ) -> float:
-    """Play one run, (seed, number), as `accrual.simulate` plays it; the regret."""
+    """Play one run, (seed, number), as `accrual.simulate` plays it; return the regret."""
     world, window, arms = pack(problem), problem.window, len(problem.caps)
     source = ContextualSource(world, key, max(512, window))
     counts = np.zeros((source.span, arms), np.int64)
@@ -124,8 +124,8 @@ def play(
                     arriving[now + age].append((x, arm, chance, size))
             else:
                 arriving[now + window - 1].append((x, arm, chance, float(counts[i, arm] * size)))
-            for told in arriving[now]:
-                peer.learn(*told)
+            for observation in arriving[now]:
+                peer.learn(*observation)
             arriving[now] = []
     return regret
 
@@ -138,7 +138,8 @@ def main(runs: int) -> int:
         print(error, file=sys.stderr)
         return 2
     for name in NAMES:
-        problem = PROBLEMS[name]
+        problem = ENTRIES[name].problem
+        assert isinstance(problem, ContextualProblem)
         arms = len(problem.caps)
         peers: dict[str, Callable[[int], Peer]] = {
             f"{_version('river')}, LinUCBDisjoint": partial(River, river, arms),

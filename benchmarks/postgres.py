@@ -1,4 +1,4 @@
-"""How fast PostgreSQL takes and gives events, beside the bare driver.
+"""How fast events are written to and read from PostgreSQL, compared with the bare driver.
 
     python benchmarks/postgres.py                           # starts a server of its own
     python benchmarks/postgres.py postgresql://...          # an empty database
@@ -6,8 +6,8 @@
 Pieces in batches of 1 to 1,000, each batch one durable transaction: through the store, and by asyncpg
 alone into a table with the same columns and indexes, in turns in one run. `executemany` is how a batch
 is usually inserted; `unnest` is the fastest single statement there is for it. Then how fast the log is
-read back, and how long it takes another worker to hear of an event. Run it on a quiet machine; ratios
-stand noise better than times.
+read back, and how long it takes until another worker sees an event. Run it on a quiet machine; ratios suffer
+less from noise than times.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``make ray-kills``. A cluster of three nodes on this machine (and a head that computes nothing) runs
 the paper at a reduced size. Twenty times a node chosen at random is killed (SIGKILL to all its
 processes) and replaced. Then, in a new folder, the head is killed; the next start, on a new
-cluster, must go on from the files that are there. Both folders must hold the same files with the
+cluster, must continue from the files that are there. Both folders must hold the same files with the
 same SHA-256 as a run in one process without Ray. Ctrl-C must leave no process and nothing half-written.
 As a control, cells of another seed are compared in the same way and must all differ.
 """

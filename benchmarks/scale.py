@@ -1,8 +1,8 @@
 """How the cost of a simulation grows with arms, window, groups, horizon, runs and policies.
 
-``make scale``. Every figure is processor time on one core, compilation left out, and a ratio to the
-base measured just before and after it, so that other work on the machine matters little. With
-``--ray``, what Ray adds to a cell.
+``make scale``. Every number is processor time on one core, without compilation, divided by that of the base,
+which is measured just before and after it, so that other work on the machine matters little. ``--ray``
+measures what Ray adds to a cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Services to measure, each in a process of its own, on a core of its own where there is a choice."""
+"""Services to measure, each in its own process and, if the machine has enough, on its own core."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The service under load, beside a bare Starlette echo in the same run.
+"""The service under load, compared with a bare Starlette echo in the same run.
 
-Server and load generator have a core each, where the machine has two. Every request has a key of its own
-and is durable when answered.
+On a machine with two cores, the server and the load generator have a core each. Every request has a key of
+its own and is durable when answered.
 """
 
 from __future__ import annotations

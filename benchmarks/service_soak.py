@@ -1,10 +1,10 @@
 """The service at a steady load for a long time: memory, errors, and whether the state is the log's.
 
-A third of the requests are decisions, the rest single pieces of the last fifty thousand decisions.
-First the rate is found that the service can do, then 70 % of that is kept up. Memory is compared
-between one fifth of the time, when whatever is kept in memory has been filled, and the end; a run too
-short for that only shows it. Two bytes for each key that came meanwhile are what docs/store.md says that
-keys take, for as long as the bandit lives; the limit is on what is beyond that.
+A third of the requests are decisions, the rest single pieces of the last fifty thousand decisions. First the
+script finds the highest rate of the service, then it sends 70 % of that rate. It compares memory after one
+fifth of the time, when all caches are full, with memory at the end; a run that is too short for that only
+shows both. docs/store.md says that keys take two bytes each for as long as the bandit lives; the limit is on
+the memory beyond that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Verdicts: false winners, power, the coverage of `state()`'s interval, and plans beside trials.
+"""Verdicts: false winners, power, the coverage of the interval of `state()`, and plans compared with trials.
 
 Run with `make verdicts`; `--runs 100` is quick. A part (false, control, power, limit, coverage, fresh, plan,
-drift, guardrails, adding, by_hand, swap, picture) may be named and is then run alone.
+drift, guardrails, adding, by_hand, swap, picture) may be named to run it alone.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 import accrual as ac
-from accrual.core.jit.compiler import njit
-from accrual.problems.laws import Floats, Law
+from accrual.core.arrays import Floats
+from accrual.core.jit import njit
+from accrual.problems.laws import Law
 
 
 class TipParams(NamedTuple):

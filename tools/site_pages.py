@@ -36,7 +36,6 @@ LANGUAGES = {
     ".yml": "yaml",
     ".json": "json",
 }
-CALLABLE = {"accrual.fit": "accrual.logs.fit.fit"}  # a package that can be called, and what it calls
 NAMES = re.compile(r"^<!-- the public names of (\S+) from (.+) -->$", re.M)
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
@@ -91,7 +90,7 @@ def _reference(match: re.Match[str]) -> str:
         value = getattr(module, name)
         place = getattr(value, "__module__", None) or value.__name__  # of a module, its own name
         if place.startswith(places):
-            path = CALLABLE.get(place) or (place if isinstance(value, ModuleType) else f"{place}.{name}")
+            path = place if isinstance(value, ModuleType) else f"{place}.{name}"
             lines.append(f"::: {path}\n    options:\n      heading: {match[1]}.{name}\n")
     return "\n".join(lines)
 

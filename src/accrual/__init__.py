@@ -12,6 +12,7 @@ from accrual.core.version import VERSION
 
 __version__ = VERSION
 
+# Type checkers read these imports; Python reads the table below. A test compares the two.
 if TYPE_CHECKING:
     from accrual import bounds as bounds
     from accrual.core.errors import InputError as InputError
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from accrual.engine.result import Result as Result
     from accrual.engine.simulate import log_rounds as log_rounds
     from accrual.engine.simulate import simulate as simulate
-    from accrual.problems.contexts import Contexts as Contexts
-    from accrual.problems.contexts import ContextualProblem as ContextualProblem
-
-    pass
-    pass
     from accrual.evaluate.evaluate import compare as compare
     from accrual.evaluate.evaluate import compare_by_context as compare_by_context
     from accrual.evaluate.evaluate import replay as replay
@@ -39,6 +35,9 @@ if TYPE_CHECKING:
     from accrual.policies.clusters import Cluster as Cluster
     from accrual.policies.clusters import ClusteredTPUCBFRG as ClusteredTPUCBFRG
     from accrual.policies.clusters import find_clusters as find_clusters
+    from accrual.problems import spreads as spread
+    from accrual.problems.contexts import Contexts as Contexts
+    from accrual.problems.contexts import ContextualProblem as ContextualProblem
     from accrual.problems.laws import BernoulliLaw as BernoulliLaw
     from accrual.problems.laws import BetaLaw as BetaLaw
     from accrual.problems.laws import EmpiricalLaw as EmpiricalLaw
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
     from accrual.problems.laws import UniformLaw as UniformLaw
     from accrual.problems.problem import ChangingProblem as ChangingProblem
     from accrual.problems.problem import Problem as Problem
+    from accrual.studies import gallery as gallery
+    from accrual.studies import paper as paper
 
 _WHERE = {
     "Contexts": "accrual.problems.contexts",
@@ -83,7 +84,7 @@ _WHERE = {
 }
 _MODULES = {
     "bounds": "accrual.bounds",
-    "gallery": "accrual.studies.gallery.gallery",
+    "gallery": "accrual.studies.gallery",
     "paper": "accrual.studies.paper",
     "spread": "accrual.problems.spreads",
 }

@@ -13,7 +13,7 @@ EDIT = """
 import json
 from pathlib import Path
 import accrual as ac
-from accrual.core import source_files
+from accrual.core.jit import compiler
 from accrual.core.jit.compiler import fingerprint
 from accrual.engine.fast_loop import loop
 from accrual.engine.feed import fill_kernel
@@ -28,7 +28,7 @@ def fingerprints(edited=None):
     if edited is not None:
         with open(Path(ac.__file__).parent / edited, "a") as file:
             file.write("# a comment\\n")
-    source_files.source_hash.cache_clear()
+    compiler.source_hash.cache_clear()
     found = {
         "play": fingerprint(loop(policy.functions, policy.feedback, False)),
         "draw": fingerprint(fill_kernel(pack(ac.paper.setting1()).draw)),
@@ -38,7 +38,7 @@ def fingerprints(edited=None):
     return found
 
 edits = [None, "engine/result.py", "engine/simulate.py", "cli/app.py", "runs/cells.py",
-         "laws.py", "policies/age.py", "live/ledger.py"]
+         "problems/laws.py", "policies/age.py", "live/ledger.py"]
 print(json.dumps([fingerprints(edited) for edited in edits]))
 """
 

@@ -8,8 +8,8 @@ import pytest
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.engine.context_draws import ContextualSource, age_of, count_pieces, pack, power_of
-from accrual.studies.gallery.contextual_problems import generate
-from accrual.studies.gallery.habits_lin import EarlyLinTS, PiecesLinTS
+from accrual.problems.gallery import generate
+from accrual.studies.gallery.habits import EarlyLinTS, PiecesLinTS
 
 PROBLEM = ac.ContextualProblem(
     ac.Contexts(numbers=2, flags=[0.2], levels=[[0.5, 0.3, 0.2]]),

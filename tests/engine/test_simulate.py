@@ -10,7 +10,7 @@ import pytest
 import accrual as ac
 from accrual.engine.recording import record
 from accrual.runs.cells import on_device
-from accrual.studies.gallery.gallery import cut_entry
+from accrual.studies.gallery import cut_entry
 
 
 def test_setting_1_at_a_fifth_of_the_runs():

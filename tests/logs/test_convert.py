@@ -12,8 +12,7 @@ from accrual.cli.app import run
 from accrual.logs.convert import AmountRanges, convert, read, tables
 from accrual.logs.fit import fit_log
 from accrual.logs.log import open_log
-from accrual.studies.paper import spotify
-from accrual.studies.paper import spotify as spotify_sample
+from accrual.studies.paper import music_sessions, spotify
 
 SALES = """Customer ID,InvoiceDate,amount,country
 b,2024-03-01 10:00:00,7,FR
@@ -148,14 +147,14 @@ def test_bad_words_are_one_line_and_leave_nothing(sales, tmp_path, capsys, words
 
 def test_the_log_of_sessions_is_the_spotify_setting(tmp_path, capsys):
     sample = tmp_path / "sample.csv.gz"
-    spotify_sample.write(sample, sessions=400)
+    music_sessions.write_sample(sample, sessions=400)
     assert run(["convert", "sessions", str(sample), "-o", str(tmp_path / "log")]) == 0
     assert "--window 80 --groups 20 --end 480" in capsys.readouterr().out
     with open_log(
         tmp_path / "log" / "decisions.parquet", tmp_path / "log" / "pieces.parquet", end=480
     ) as log:
         fitted = fit_log(log, window=80, groups=20, cap=80)
-    setting, problem = spotify.load(sample), fitted.to_problem(80, 20)
+    setting, problem = spotify(sample), fitted.to_problem(80, 20)
     assert fitted.open == 0
     assert set(problem.arms) == set(setting.arms)
     for name in setting.arms:

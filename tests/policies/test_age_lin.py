@@ -18,7 +18,7 @@ from accrual.engine.context_loop import ContextualChain, ContextualPlan
 from accrual.engine.fast_loop import Checkpoints
 from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY
 from accrual.policies.catalog import make
-from accrual.studies.gallery.contextual_problems import generate
+from accrual.problems.gallery import generate
 
 
 def played(policy, problem, rounds, key=(5, 0)):

@@ -15,7 +15,7 @@ from accrual.engine.batch_loop import Batches, play_batches
 from accrual.live.ledger import Ledger
 from accrual.policies import totals
 from accrual.policies.base import Functions
-from accrual.studies.gallery.contextual_problems import generate
+from accrual.problems.gallery import generate
 from accrual.testing.plain_python import in_plain_python
 
 

@@ -7,7 +7,7 @@ import pytest
 from numba import config
 
 import accrual as ac
-from accrual.studies.gallery.contextual_problems import generate
+from accrual.problems.gallery import generate
 from accrual.testing.plain_python import in_plain_python
 
 

@@ -7,7 +7,7 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
 from accrual.core.jit.compiler import kernel
 from accrual.problems.laws import OCTAVES, SIDE, U_ERROR, BetaLaw, invert
-from accrual.studies.paper.problems import CONFIGS, SCENARIOS, setting2
+from accrual.problems.paper import CONFIGS, SCENARIOS, setting2
 
 Floats = npt.NDArray[np.float64]
 

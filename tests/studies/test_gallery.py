@@ -1,9 +1,7 @@
 """The gallery: its problems are what they claim, and its table says what the runs did."""
 
 import csv
-import importlib
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,11 @@ from accrual.cli import app
 from accrual.engine.context_draws import ContextualSource, pack
 from accrual.engine.result import Result
 from accrual.studies.gallery.listening import listening
-from accrual.studies.gallery.page import draw, lines
+from accrual.studies.gallery.table import draw, lines
 
 ENTRIES = ac.gallery.ENTRIES
 PLAIN = {id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.Problem)}
-VISITED = {
+WITH_CONTEXTS = {
     id: entry.problem for id, entry in ENTRIES.items() if isinstance(entry.problem, ac.ContextualProblem)
 }
 
@@ -119,36 +117,24 @@ def test_jackpots_are_best_by_rare_large_totals():
 
 
 def test_contexts_do_what_the_entries_say():
-    speeds = {id: np.asarray(problem.speeds) for id, problem in VISITED.items()}
+    speeds = {id: np.asarray(problem.speeds) for id, problem in WITH_CONTEXTS.items()}
     assert not speeds["ctx-same"].any()
     assert np.ptp(speeds["ctx-context"], axis=0).max() == 0
     assert not speeds["ctx-arm"][:, 1:].any()
     for id in ("ctx-context", "ctx-cross", "ctx-logistic", "ctx-visitors"):
         assert np.abs(speeds[id][:, 1:]).max() > 0.1
     assert np.ptp(speeds["ctx-cross"][:, 1:], axis=0).min() > 0
-    assert np.count_nonzero(np.asarray(VISITED["ctx-sparse"].effects)[0]) == 1 + 3
-    assert VISITED["ctx-logistic"].link == "logistic"
-    assert np.asarray(VISITED["ctx-big"].effects).shape == (50, 30)
-    assert np.asarray(VISITED["ctx-arms"].effects).shape == (50, 4)
+    assert np.count_nonzero(np.asarray(WITH_CONTEXTS["ctx-sparse"].effects)[0]) == 1 + 3
+    assert WITH_CONTEXTS["ctx-logistic"].link == "logistic"
+    assert np.asarray(WITH_CONTEXTS["ctx-big"].effects).shape == (50, 30)
+    assert np.asarray(WITH_CONTEXTS["ctx-arms"].effects).shape == (50, 4)
 
 
-@pytest.mark.parametrize("id", VISITED)
+@pytest.mark.parametrize("id", WITH_CONTEXTS)
 def test_the_best_arm_depends_on_the_context_unless_contexts_are_useless(id):
-    problem = VISITED[id]
-    visits = ContextualSource(pack(problem), (1, 0), 512).read(512)
-    assert (len(set(visits.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
-
-
-def test_development_and_final_problems_have_nothing_in_common(monkeypatch):
-    """But for the gallery's older problems, and those with other seeds."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-    bench: Any = importlib.import_module("default_policy")
-    first, last = bench.development(), bench.held_out()
-    assert not {case.seed for case in first.values()} & {case.seed for case in last.values()}
-    assert bench.SERVICE_SEED["development"] != bench.SERVICE_SEED["held-out"]
-    for name in set(first) & set(last) - set(bench.OLDER):
-        ours, theirs = first[name].problem, last[name].problem
-        assert not np.array_equal(ours.group_means, theirs.group_means), name
+    problem = WITH_CONTEXTS[id]
+    drawn = ContextualSource(pack(problem), (1, 0), 512).read(512)
+    assert (len(set(drawn.means.argmax(axis=1))) > 1) == (id != "ctx-useless")
 
 
 def result(**regret: list[float]) -> Result:

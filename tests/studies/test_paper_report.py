@@ -18,8 +18,8 @@ from accrual.core import pictures
 from accrual.runs import rows
 from accrual.studies.paper import checks, runner
 from accrual.studies.paper import checks as words
-from accrual.studies.paper.data import Data, LearnerRows, SettingRows, load
 from accrual.studies.paper.page import CORRECTIONS, READINGS, build
+from accrual.studies.paper.results import LearnerRows, PaperResults, SettingRows, load
 from accrual.studies.paper.runner import PaperOptions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -44,8 +44,8 @@ def setting(id: str, *learners: LearnerRows, data: str | None = None) -> Setting
     return SettingRows(id, id, data, 100, 20, (1.0,), {one.label: one for one in learners}, ())
 
 
-def data(*settings: SettingRows) -> Data:
-    return Data({"runs": 2, "horizon": 100_000}, {one.id: one for one in settings}, {})
+def data(*settings: SettingRows) -> PaperResults:
+    return PaperResults({"runs": 2, "horizon": 100_000}, {one.id: one for one in settings}, {})
 
 
 def test_agreement_by_hand():

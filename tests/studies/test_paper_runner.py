@@ -96,7 +96,7 @@ def test_logged_sessions_are_in_the_name_too():
 def test_a_second_run_computes_nothing_and_changes_nothing(done):
     before = files(done)
     summary = reproduction.run(PaperOptions(done, ONLY, **SMALL))
-    assert (summary.kept, summary.policy_rounds) == (summary.cells, 0)
+    assert (summary.reused, summary.policy_rounds) == (summary.cells, 0)
     assert files(done) == before
 
 
@@ -109,14 +109,14 @@ def test_threads_and_restarts_leave_the_same_bytes(done, tmp_path):
 def test_more_runs_keep_the_cells_that_are_there(tmp_path):
     first = reproduction.run(PaperOptions(tmp_path, ["audit/last"], runs=10, horizon=200))
     second = reproduction.run(PaperOptions(tmp_path, ["audit/last"], runs=25, horizon=200))
-    assert (first.cells, second.cells, second.kept) == (1, 3, 1)
+    assert (first.cells, second.cells, second.reused) == (1, 3, 1)
 
 
 def test_fresh_computes_again(tmp_path):
     options = PaperOptions(tmp_path, ["audit/last"], runs=2, horizon=200)
     reproduction.run(options)
     before = files(tmp_path)
-    assert reproduction.run(dataclasses.replace(options, fresh=True)).kept == 0
+    assert reproduction.run(dataclasses.replace(options, fresh=True)).reused == 0
     assert files(tmp_path) == before
 
 
@@ -208,7 +208,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_done(tmp_path, capsys, monkey
     assert "2 of 4 cells are done and kept" in said
     assert len(files(tmp_path / rows.CELLS)) == 2
     monkeypatch.setattr(os, "fsync", real)
-    assert reproduction.run(PaperOptions(tmp_path, ["audit"], runs=20, horizon=200)).kept == 2
+    assert reproduction.run(PaperOptions(tmp_path, ["audit"], runs=20, horizon=200)).reused == 2
 
 
 def test_a_limit_on_file_sizes_is_one_line(tmp_path):
@@ -254,7 +254,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(place, capsys):
 
 def test_two_at_once_in_one_folder_are_refused(tmp_path):
     with (
-        runner.alone(tmp_path),
+        runner.locked_folder(tmp_path),
         pytest.raises(ac.InputError, match="another accrual is at work"),
     ):
         reproduction.run(PaperOptions(tmp_path, ["audit/last"], **SMALL))

@@ -98,7 +98,7 @@ def counted(policy: audit.GroupKLUCB, seen: Any, paid: Any) -> tuple[audit.Param
 @pytest.mark.parametrize(("seen", "paid"), [(7, 3), (40, 1), (5, 0), (5, 5), (2000, 700)])
 def test_the_audits_index_is_kl_ucbs_where_there_is_one_group(seen, paid):
     params, stats = counted(audit.GroupKLUCB(20, "last"), [seen] * 20, [paid] * 20)
-    assert stats.seen[0].tolist() == [0] * 19 + [seen]
+    assert stats.counts[0].tolist() == [0] * 19 + [seen]
     for log in (1.0, 5.0, 12.0):
         expected = 3 * kl_upper(paid / seen, log / seen)
         assert audit.index(params, stats, 0, Moment(4, log, 0, 0)) == pytest.approx(expected, rel=1e-6)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import accrual as ac
-from accrual.studies.paper import spotify
-from accrual.studies.paper import spotify as spotify_sample
+from accrual.studies.paper import music_sessions
+from accrual.studies.paper.music_sessions import spotify
 
 SAMPLE_300 = "579c3ef1f5f5228c9851d1563949735691df95d9817de3aa23e8a98e2283684a"
 HEAD = "session_id,session_position,session_length,skip_1,skip_2,skip_3,not_skipped,context_type"
@@ -43,7 +43,7 @@ GOOD = [
 
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
 def test_quarters_by_hand(tmp_path, name):
-    problem = spotify.load(write(tmp_path / name, GOOD))
+    problem = spotify(write(tmp_path / name, GOOD))
     # radio: s1 hears 4 and 2 quarters (its fourth song none), s3 nothing; charts: s2 hears 1 and 3.
     assert problem.arms == ("radio", "charts")
     assert (problem.window, problem.groups, problem.caps) == (80, 20, (80.0, 80.0))
@@ -56,27 +56,27 @@ def test_a_folder_is_the_files_in_it(tmp_path):
     write(tmp_path / "a.csv", GOOD[:3])
     write(tmp_path / "b.csv.gz", GOOD[3:])
     (tmp_path / "notes.txt").write_text("not data")
-    whole = spotify.load(tmp_path)
+    whole = spotify(tmp_path)
     (tmp_path / "single").mkdir()
-    single = spotify.load(write(tmp_path / "single" / "all.csv", GOOD))
+    single = spotify(write(tmp_path / "single" / "all.csv", GOOD))
     assert whole.arms == single.arms
     assert whole.means == pytest.approx(single.means)
 
 
 def test_the_six_most_played_values_of_a_column_are_the_arms(tmp_path):
     lines = [row(f"s{n}-{k}", 1, 1, f"c{n}") for n in range(8) for k in range(n + 1)]
-    assert spotify.load(write(tmp_path / "log.csv", lines)).arms == ("c7", "c6", "c5", "c4", "c3", "c2")
+    assert spotify(write(tmp_path / "log.csv", lines)).arms == ("c7", "c6", "c5", "c4", "c3", "c2")
 
 
 def test_missing_columns_are_named(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("session_id,session_position\na,1\n")
     with pytest.raises(ac.InputError, match=r"log\.csv: column 'session_length' is missing"):
-        spotify.load(path)
+        spotify(path)
     with pytest.raises(
         ac.InputError, match=r"log\.csv: unknown column 'context'; did you mean 'context_type'"
     ):
-        spotify.load(write(path, GOOD), column="context")
+        spotify(write(path, GOOD), column="context")
 
 
 @pytest.mark.parametrize(
@@ -109,43 +109,43 @@ def test_missing_columns_are_named(tmp_path):
 )
 def test_garbage_rows_are_named_by_file_row_and_column(tmp_path, line, message):
     with pytest.raises(ac.InputError, match=message) as caught:
-        spotify.load(write(tmp_path / "log.csv", [*GOOD, line]))
+        spotify(write(tmp_path / "log.csv", [*GOOD, line]))
     assert "log.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_files_that_are_none(tmp_path):
     with pytest.raises(ac.InputError, match="there is no file or folder"):
-        spotify.load(tmp_path / "none.csv")
+        spotify(tmp_path / "none.csv")
     with pytest.raises(ac.InputError, match=r"holds no \.csv"):
-        spotify.load(tmp_path)
+        spotify(tmp_path)
     with pytest.raises(ac.InputError, match="header and no rows"):
-        spotify.load(write(tmp_path / "log.csv", []))
+        spotify(write(tmp_path / "log.csv", []))
     broken = tmp_path / "broken.csv.gz"
     broken.write_bytes(gzip.compress(b"x" * 100_000)[:60])
     with pytest.raises(ac.InputError, match=r"broken\.csv\.gz"):
-        spotify.load(broken)
+        spotify(broken)
     (tmp_path / "noise.csv").write_bytes(bytes(range(256)) * 20)
     with pytest.raises(ac.InputError, match=r"noise\.csv"):
-        spotify.load(tmp_path / "noise.csv")
+        spotify(tmp_path / "noise.csv")
     with pytest.raises(ac.InputError, match="at least two different values"):
-        spotify.load(write(tmp_path / "log.csv", GOOD[3:5]))
+        spotify(write(tmp_path / "log.csv", GOOD[3:5]))
 
 
 def test_the_sample_is_the_same_every_time_and_says_what_it_is(tmp_path):
-    spotify_sample.write(tmp_path / "a.csv.gz", sessions=300)
-    spotify_sample.write(tmp_path / "b.csv.gz", sessions=300)
+    music_sessions.write_sample(tmp_path / "a.csv.gz", sessions=300)
+    music_sessions.write_sample(tmp_path / "b.csv.gz", sessions=300)
     assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
     text = gzip.decompress((tmp_path / "a.csv.gz").read_bytes())
     lines = text.decode().splitlines()
-    assert lines[0].split(",") == list(spotify_sample.COLUMNS)
+    assert lines[0].split(",") == list(music_sessions.COLUMNS)
     assert all(line.startswith("synthetic-") and ",t_synthetic-" in line for line in lines[1:])
     assert hashlib.sha256(text).hexdigest() == SAMPLE_300
 
 
 def test_in_the_sample_listening_decays_and_contexts_differ():
     problem = ac.paper.spotify()
-    assert set(problem.arms) == {context.name for context in spotify_sample.CONTEXTS}
+    assert set(problem.arms) == {kind.name for kind in music_sessions.KINDS}
     # No session has fewer than ten songs: within those, the drop is in listening, not in length.
     played = problem.group_means[:, :10]
     assert (played[:, :3].sum(axis=1) > played[:, 7:].sum(axis=1)).all()

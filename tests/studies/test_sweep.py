@@ -13,10 +13,10 @@ import pytest
 import accrual as ac
 from accrual.cli import app
 from accrual.engine.result import Result
+from accrual.problems.gallery import generate
 from accrual.runs.cells import gather_results
 from accrual.runs.runner import Local, run_cells
 from accrual.studies import sweep
-from accrual.studies.gallery.contextual_problems import generate
 from accrual.studies.sweep import best, draw, lines
 
 HEAD = 'problem = "setting1"\nhorizon = 300\nruns = 3\n'

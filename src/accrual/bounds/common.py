@@ -8,28 +8,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, divides, whole
 from accrual.problems.problem import Problem
 
-Array = npt.NDArray[np.float64]
 Curve = Any  # a float for one horizon, an array for an array of them
 OfLog = Callable[[Any], Any]  # a bound as a function of ln T
 
 ROUNDING = 1e-12  # relative differences below this are none
 
 
-def behind(problem: Problem) -> tuple[Array, Array]:
-    """Gaps and caps of the arms that are worse than the best by more than rounding."""
+def behind(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the gaps and caps of the arms that are worse than the best arm by more than rounding."""
     worse = problem.gaps > ROUNDING * problem.means.max()
     return problem.gaps[worse], np.array(problem.caps)[worse]
 
 
 def phi(problem: Problem, alpha: int) -> int:
-    """Give the rounds in a group, after checking that there is a whole number of them."""
+    """Return the rounds in a group; refuse an `alpha` that does not divide the window."""
     return divides("alpha", whole("alpha", alpha, 1), problem.window)
 
 
-def horizons(horizon: npt.ArrayLike) -> Array:
+def horizons(horizon: npt.ArrayLike) -> Floats:
     try:
         rounds = np.asarray(horizon, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,16 +7,17 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from accrual.bounds.common import ROUNDING, Array, Curve, behind, curve, phi
+from accrual.bounds.common import ROUNDING, Curve, behind, curve, phi
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, whole
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import Spread, SpreadLike, Uniform, as_spread
 
-_OVER = 1e-9  # so much more than its cap may a group's mean be, by rounding alone
+_OVER = 1e-9  # by rounding alone, a group's mean may exceed its cap by this share
 
 
 def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the lower bound for groups that pay with one common chance.
+    """Return the lower bound for groups that pay with one common chance.
 
     The class: group k of arm i pays ``spread(k) * R`` with chance p_i and otherwise nothing, the
     same p_i for all its groups, all groups independent. The policies: those uniformly efficient on
@@ -33,7 +34,7 @@ def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLi
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> problem = Problem(caps=[10, 10], window=6, groups=3, laws=[BernoulliLaw(0.5), BernoulliLaw(0.4)])
     >>> round(lower(problem, 1000, alpha=3, spread=[0.5, 0.3, 0.2]), 2)
     114.35
@@ -41,13 +42,13 @@ def lower(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLi
     343.06
     """
     phi(problem, alpha)
-    telling = int(np.count_nonzero(as_spread(spread).pmf(alpha)))
-    slope = _lai_robbins(problem) / telling
+    paying = int(np.count_nonzero(as_spread(spread).pmf(alpha)))
+    slope = _lai_robbins(problem) / paying
     return curve(horizon, lambda log: slope * log)
 
 
 def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the lower bound for groups that each pay with a chance of their own.
+    """Return the lower bound for groups that each pay with a chance of their own.
 
     The class: group k of arm i pays ``spread(k) * R`` with chance p_ik and otherwise nothing; the
     shares are known, every p_ik may be anything from 0 to 1, and all groups are independent. The
@@ -56,8 +57,8 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
 
         gap_i / min { sum_k kl(p_ik, q_k) : R sum_k spread(k) q_k >= mu* }
 
-    The minimum is over the ways in which arm i could be the best arm, and says how much a decision
-    tells against the one that is hardest to rule out. R is the greatest cap of all arms and p_ik is
+    The minimum is over the ways in which arm i could be the best arm. It is what a decision says against the
+    way that is hardest to rule out. R is the greatest cap of all arms and p_ik is
     the mean that the problem pays in group k of arm i, divided by ``spread(k) * R``. Laws other than
     scaled Bernoulli ones inside the same group caps do not change the minimum, so the bound also
     holds for policies uniformly efficient on all of them.
@@ -84,7 +85,7 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> laws = [BernoulliLaw(0.5, "very_begin"), BernoulliLaw(0.35, "very_begin")]
     >>> problem = Problem(caps=[1, 1], window=20, groups=20, laws=laws)
     >>> round(lower_free_chances(problem, math.e, 20, "very_begin"), 3)  # per unit of ln T
@@ -97,13 +98,13 @@ def lower_free_chances(problem: Problem, horizon: npt.ArrayLike, alpha: int, spr
     most = max(problem.caps)
     if problem.means.max() >= most:  # one unpaid group tells an arm from one that always pays
         gaps, chances = gaps[:0], chances[:0]
-    told = [_divergence(p, shares, gap / most) for p, gap in zip(chances, gaps, strict=True)]
-    slope = float((gaps / np.array(told)).sum())
+    divergences = [_divergence(p, shares, gap / most) for p, gap in zip(chances, gaps, strict=True)]
+    slope = float((gaps / np.array(divergences)).sum())
     return curve(horizon, lambda log: slope * log)
 
 
 def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
-    """Give the lower bound for alpha-smooth rewards (Romano et al., 2022): `lower` with the even spread.
+    """Return the lower bound for alpha-smooth rewards (Romano et al., 2022): `lower` with the even spread.
 
     For problems in which the groups of an arm pay with one common chance it holds for both classes:
     with equal shares `lower_free_chances` is the same there.
@@ -113,7 +114,7 @@ def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> problem = Problem(caps=[10, 10], window=6, groups=3, laws=[BernoulliLaw(0.5), BernoulliLaw(0.4)])
     >>> round(lower_smooth(problem, 1000, alpha=3), 2)
     114.35
@@ -122,7 +123,7 @@ def lower_smooth(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
 
 
 def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the paper's Theorem 1 as printed: `lower_smooth` times `theorem1_factor`.
+    """Return the paper's Theorem 1 as printed: `lower_smooth` times `theorem1_factor`.
 
     For policies uniformly efficient on one of the two classes it is a lower bound where it does not
     exceed that class's own bound, `lower` or `lower_free_chances`. Where it exceeds it, it is none:
@@ -136,7 +137,7 @@ def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: 
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> problem = Problem(caps=[10, 10], window=6, groups=3, laws=[BernoulliLaw(0.5), BernoulliLaw(0.4)])
     >>> round(lower_printed(problem, 1000, alpha=3, spread=[0, 0, 1]), 2)
     514.59
@@ -146,7 +147,7 @@ def lower_printed(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: 
 
 
 def theorem1_factor(alpha: int, spread: SpreadLike) -> float:
-    """Theorem 1's factor c = (2 E[Y] / (alpha + 1)) * alpha * IC; 1 for the even spread.
+    """Return Theorem 1's factor c = (2 E[Y] / (alpha + 1)) * alpha * IC; 1 for the even spread.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def theorem1_factor(alpha: int, spread: SpreadLike) -> float:
 
 
 def _lai_robbins(problem: Problem) -> float:
-    """Sum gap_i / KL_i, by which ln T is multiplied if a decision tells one observation."""
+    """Return the sum of gap_i / KL_i: the factor of ln T if a decision brings one observation."""
     gap, _ = behind(problem)
     most = max(problem.caps)
     best = min(float(problem.means.max()) / most, 1.0)
@@ -169,8 +170,8 @@ def _lai_robbins(problem: Problem) -> float:
     return float((gap / _kl(means, best)).sum())
 
 
-def _kl(p: Array, q: float) -> Array:
-    """KL of Bernoulli(p) from Bernoulli(q), for 0 <= p < q < 1.
+def _kl(p: Floats, q: float) -> Floats:
+    """Return the KL divergence of Bernoulli(p) from Bernoulli(q), for 0 <= p < q < 1.
 
     By log1p of the distance: p ln(p / q) + ... would lose all digits where p is close to q.
     """
@@ -180,8 +181,8 @@ def _kl(p: Array, q: float) -> Array:
     return np.asarray(first - (1.0 - p) * np.log1p(-distance / (1.0 - p)))
 
 
-def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Array, Array]:
-    """Chances of the worse arms, arms x groups, and the groups' shares; groups without one are left out."""
+def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Floats, Floats]:
+    """Return the chances of the worse arms, arms x groups, and the shares, for groups that have a share."""
     phi(problem, alpha)
     most = max(problem.caps)
     shares = spread.pmf(alpha)
@@ -200,8 +201,8 @@ def _chances(problem: Problem, alpha: int, spread: Spread) -> tuple[Array, Array
     return chances, shares[some]
 
 
-def _paid(problem: Problem, alpha: int) -> Array:
-    """Give the mean that each arm pays in each of `alpha` groups, arms x groups."""
+def _paid(problem: Problem, alpha: int) -> Floats:
+    """Return the mean that each arm pays in each of `alpha` groups, arms x groups."""
     means = problem.group_means
     pieces = math.lcm(problem.groups, alpha) // problem.groups  # of each of the problem's groups
     fine = np.zeros((*means.shape, pieces))
@@ -212,8 +213,8 @@ def _paid(problem: Problem, alpha: int) -> Array:
     return np.asarray(fine.reshape(len(means), alpha, -1).sum(axis=2))
 
 
-def _divergence(p: Array, shares: Array, rise: float) -> float:
-    """Give the least sum of kl(p_k, q_k) over q with sum_k shares_k (q_k - p_k) >= rise, or infinity.
+def _divergence(p: Floats, shares: Floats, rise: float) -> float:
+    """Return the least sum of kl(p_k, q_k) over q with sum_k shares_k (q_k - p_k) >= rise, or infinity.
 
     The minimum has (q_k - p_k) / (q_k (1 - q_k)) = price * shares_k with one price for all k: a
     quadratic equation for each q_k. The weighted sum of the q_k grows with the price, so the price is
@@ -241,8 +242,8 @@ def _divergence(p: Array, shares: Array, rise: float) -> float:
     return float((unpaid - np.where(some, p * np.log1p(step / np.where(some, p, 1.0)), 0.0)).sum())
 
 
-def _raised(p: Array, pull: Array) -> Array:
-    """Give q - p for the q in [p, 1] with (q - p) / (q (1 - q)) = pull, without loss of digits."""
+def _raised(p: Floats, pull: Floats) -> Floats:
+    """Return q - p for the q in [p, 1] with (q - p) / (q (1 - q)) = pull, without loss of digits."""
     with np.errstate(divide="ignore", over="ignore"):
         linear = 1.0 / pull - (1.0 - 2.0 * p)
         root = np.sqrt(linear * linear + 4.0 * p * (1.0 - p))

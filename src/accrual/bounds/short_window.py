@@ -9,7 +9,7 @@ from accrual.core.errors import InputError
 
 
 def truncation_loss(means: npt.ArrayLike, tail: npt.ArrayLike, least: npt.ArrayLike = 0.0) -> float:
-    """Give the most that a decision can lose because reward after the window is never seen.
+    """Return the most that a decision can lose because reward after the window is never seen.
 
     The arm with the largest mean *inside* the window is taken to be the best. If arm i has mean
     m_i there, and a share of its reward between `least` and `tail` comes later, this arm j loses at

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accrual.bounds.common import ROUNDING, Array, Curve, OfLog, behind, curve, horizons, phi
+from accrual.bounds.common import ROUNDING, Curve, OfLog, behind, curve, horizons, phi
+from accrual.core.arrays import Floats
 from accrual.core.errors import whole
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import SpreadLike, Uniform, as_spread
@@ -19,7 +20,7 @@ _LOG_MOST = 700.0  # ln of a horizon that is still a floating-point number
 
 
 def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread: SpreadLike) -> Curve:
-    """Give the paper's Theorem 2: an upper bound on the regret of TP-UCB-FR-G.
+    """Return the paper's Theorem 2: an upper bound on the regret of TP-UCB-FR-G.
 
     It holds where the policy's spread is the truth: the `alpha` groups of a decision are
     independent and group k pays at most ``spread(k) * cap``. A spread that promises smaller groups
@@ -51,7 +52,7 @@ def upper_tpucbfrg(problem: Problem, horizon: npt.ArrayLike, alpha: int, spread:
 
 
 def upper_tpucbfr(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve:
-    """Give the upper bound of TP-UCB-FR (Romano et al., 2022): Theorem 2 with the even spread.
+    """Return the upper bound of TP-UCB-FR (Romano et al., 2022): Theorem 2 with the even spread.
 
     It holds for alpha-smooth rewards: `alpha` independent groups, each with the same cap.
 
@@ -65,7 +66,7 @@ def upper_tpucbfr(problem: Problem, horizon: npt.ArrayLike, alpha: int) -> Curve
 
 
 def upper_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
-    """Give the upper bound of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002, Theorem 1), with caps.
+    """Return the upper bound of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002, Theorem 1), with caps.
 
     Totals of arm i lie in [0, R_i] and its bonus is R_i sqrt(2 ln t / n). Hoeffding's inequality
     gives t^-4 for either arm being off by its own bonus, whatever the caps; so a suboptimal arm is
@@ -84,7 +85,7 @@ def upper_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
 
 
 def upper_delayed_ucb1(problem: Problem, horizon: npt.ArrayLike) -> Curve:
-    """Give the upper bound of DelayedUCB1 (Joulani, György and Szepesvári, 2013): UCB1's, plus delay.
+    """Return the upper bound of DelayedUCB1 (Joulani, György and Szepesvári, 2013): UCB1's, plus delay.
 
     What is added is each arm's gap times the most of its decisions that may be pending at once.
     Every decision is pending for ``window - 1`` choices after its own: its last piece comes in the
@@ -135,7 +136,7 @@ def upper_ageucb(
     gap, cap = behind(problem)
     ratio = cap / gap
 
-    def bound(log: Any) -> Array:
+    def bound(log: Any) -> Floats:
         x = 3.0 * coincidence * ratio**2 * np.asarray(log)[..., None]
         by_finished = 2.0 * x + problem.window
         by_all = x + np.sqrt(x * (x + 2.0 * owed * ratio)) + owed * ratio + 1.0
@@ -145,7 +146,7 @@ def upper_ageucb(
 
 
 def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLike, second: SpreadLike) -> Any:
-    """Tell whether Theorem 2 with the spread `first` is below Theorem 2 with `second`.
+    """Return whether Theorem 2 with the spread `first` is below Theorem 2 with `second`.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def beats(problem: Problem, horizon: npt.ArrayLike, alpha: int, first: SpreadLik
 
 
 def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLike) -> float:
-    """Give the horizon from which the bound with `first` stays below the one with `second`.
+    """Return the horizon from which the bound with `first` stays below the one with `second`.
 
     As functions of the horizon the two cross at most once, so there is one such horizon or none:
     1 if `first` is below from the start, infinity if it does not end up below. (If it starts below
@@ -192,7 +193,7 @@ def beats_from(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLi
 
 
 def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
-    """Tell whether `first` beats `second` on every problem and at every horizon beyond 1.
+    """Return whether `first` beats `second` on every problem and at every horizon beyond 1.
 
     Theorem 2 grows with E[Y] and with the coincidence, so it is enough, and needed, that neither
     is larger for `first` and one is smaller. The even spread has the least coincidence of all:
@@ -216,7 +217,7 @@ def dominates(alpha: int, first: SpreadLike, second: SpreadLike) -> bool:
 
 
 def _theorem2(problem: Problem, alpha: int, spread: SpreadLike) -> OfLog:
-    """Theorem 2 as a function of ln T."""
+    """Return Theorem 2's bound as a function of ln T."""
     law = as_spread(spread)
     owed = phi(problem, alpha) * law.mean(alpha)
     coincidence = law.coincidence(alpha)
@@ -224,7 +225,7 @@ def _theorem2(problem: Problem, alpha: int, spread: SpreadLike) -> OfLog:
     scale = 4.0 * cap * (cap / gap)
     once = float((2.0 * owed * cap + _REST * gap).sum())
 
-    def bound(log: Any) -> Array:
+    def bound(log: Any) -> Floats:
         # The theorem's x (1 + sqrt(1 + y / x)), with x multiplied in: no ln T in a denominator.
         x = coincidence * np.asarray(log)[..., None]
         return np.asarray((scale * (x + np.sqrt(x * (x + gap * owed / cap)))).sum(axis=-1) + once)
@@ -233,6 +234,6 @@ def _theorem2(problem: Problem, alpha: int, spread: SpreadLike) -> OfLog:
 
 
 def _difference(problem: Problem, alpha: int, first: SpreadLike, second: SpreadLike) -> OfLog:
-    """Theorem 2 with `first` less that with `second`, of ln T; negative only beyond rounding."""
+    """Return Theorem 2 with `first` less that with `second`, of ln T; negative only beyond rounding."""
     one, other = _theorem2(problem, alpha, first), _theorem2(problem, alpha, second)
     return lambda log: one(log) - (1.0 - ROUNDING) * other(log)

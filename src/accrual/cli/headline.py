@@ -35,8 +35,8 @@ def headline(
 
     from accrual import bounds
     from accrual.engine.simulate import simulate
+    from accrual.problems.paper import setting1
     from accrual.studies.bench import compared
-    from accrual.studies.paper import setting1
 
     problem = setting1()
     policies = compared(ALPHA)

@@ -1,1 +1,4 @@
-"""The ground floor: compilation, counter-based random numbers and errors."""
+"""What every room may use: errors, durations, groups of ages, random numbers, files, progress and pictures.
+
+`jit` holds all that knows numba's compiler.
+"""

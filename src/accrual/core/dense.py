@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
-
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit, njit_noinline
-
-Floats = npt.NDArray[np.float64]
 
 _LEAST = 1e-300
 
@@ -45,7 +41,7 @@ def invert(matrix: Floats) -> None:
 
 @njit_noinline
 def take_root(matrix: Floats, root: Floats) -> None:
-    """Write the lower Cholesky factor of `matrix` into `root`; `matrix` is used up."""
+    """Write the lower Cholesky factor of `matrix` into `root`; `matrix` is overwritten."""
     width = len(matrix)
     for k in range(width):
         row = matrix[k]

@@ -1,4 +1,4 @@
-"""Lengths of time: read from text such as ``60d`` and written with their unit, in one way everywhere."""
+"""Lengths of time: read from text such as ``60d``, and written with their unit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse_duration(
     given : str or timedelta
         A number and a unit: s, m (minutes), h, d, w or y (365 days).
     name : str
-        What an error calls it.
+        The name that errors use for it.
     least : float, optional
         The shortest that is accepted, in seconds; anything above 0 unless given.
     most : float, optional
@@ -82,7 +82,7 @@ def parse_length(given: float | str | timedelta, timestamps: bool) -> float:
 
 
 def unit_seconds(unit: str) -> float:
-    """Give the seconds in a unit by its letter.
+    """Return the seconds in a unit by its letter.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def unit_seconds(unit: str) -> float:
 
 
 def suiting(seconds: float) -> tuple[float, str, str]:
-    """Give the unit in which a person reads a length: its seconds, its letter, its name.
+    """Return the unit in which people read a length of time: its seconds, its letter and its name.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def exact_duration(seconds: float) -> str:
 
 
 def show_duration(seconds: float, like: float | None = None) -> str:
-    """Write a length of time with its unit: that which suits it, or suits the length `like`.
+    """Write a length of time in the unit that suits it, or in the unit that suits the length `like`.
 
     Examples
     --------

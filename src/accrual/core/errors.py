@@ -1,4 +1,4 @@
-"""Errors that say in one line what was wrong and what would be right."""
+"""Errors that say in one line what is wrong and what would be right."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """Raised where the caller gave something wrong; the message says what would be right."""
+    """Raised for wrong input; the message says what would be right."""
 
 
 class MissingExtra(ImportError):
-    """Raised where an optional dependency is not installed; the message names the install command."""
+    """Raised if an optional dependency is not installed; the message names the install command."""
 
 
 def unknown(what: str, given: object, options: Iterable[str]) -> InputError:
-    """Make the error for a name that is not among `options`, with the nearest one suggested.
+    """Return the error for a name that is not among `options`; it suggests the nearest one.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def only(what: str, given: Iterable[str], options: Iterable[str]) -> None:
 
 
 def need(module: str, extra: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it."""
+    """Import an optional module, or raise `MissingExtra` that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -63,7 +63,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Give `value` as an int within [least, most], or raise an `InputError` that names it."""
+    """Return `value` as an int within [least, most], or raise an `InputError` that names it."""
     limit = f"from {least} to {most}" if most is not None else f"of at least {least}"
     try:
         number = int(value)
@@ -76,7 +76,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def divides(name: str, value: int, window: int) -> int:
-    """Give `window // value`, or raise an `InputError` that names the divisors nearby.
+    """Return `window // value`, or raise an `InputError` that names the divisors nearby.
 
     Examples
     --------

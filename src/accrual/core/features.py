@@ -1,11 +1,11 @@
-"""Features: what may be known of whom a decision is for, and the numbers that a policy sees of it.
+"""Features: what a context may hold, how a context is stored, and the numbers that a policy gets.
 
 A feature is one of a few levels (a list of text), yes or no (`bool`), or a number within a range (a pair).
-What is stored of a context is one number per feature: the level's place in the list, 0 or 1, or the number
-itself. What the policy sees follows from these alone, so that a log can be read again at any time:
+A stored context is one number per feature: the level's place in the list, 0 or 1, or the number itself. What
+the policy gets follows from the stored numbers alone, so that a log can be read again at any time:
 
 =====================  =============================  ================================================
-given                  stored                         the policy sees
+given                  stored                         the policy gets
 =====================  =============================  ================================================
 a level                its place in the list          1 for this level, 0 for the others
 another text           -1; counted as unknown         0 for every level
@@ -26,26 +26,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, unknown
 from accrual.core.jit import kernel, njit
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 FEATURES_MOST, LEVELS_MOST, WIDTH_MOST, TEXT_MOST = 50, 100, 101, 200
 VALUE_MOST = 1e50
-UNKNOWN, MISSING, BEYOND = range(3)  # what is counted, of each feature
+UNKNOWN, MISSING, BEYOND = range(3)  # what is counted for each feature
 ODDITIES = ("unknown", "missing", "out of range")
 CONSTANT = "always"
 
 
 class Encoding(NamedTuple):
-    """How stored numbers become what a policy sees, for compiled code; all arrays are of the features."""
+    """How compiled code turns a stored context into what a policy gets: arrays with an entry per feature."""
 
-    first: Ints  # the place of its first number
-    levels: Ints  # how many levels it has, 0 for a number or a yes or no
+    first: Ints  # the place of its first number in what the policy gets
+    levels: Ints  # how many levels it has; 0 for a number, and for yes or no
     low: Floats
     scale: Floats
 
@@ -80,7 +77,7 @@ class Features:
             if isinstance(kind, list)
         }
         self.columns: tuple[str, ...] = (CONSTANT, *self._columns())
-        """What the numbers that a policy sees are, by name."""
+        """The names of the numbers that a policy gets."""
         if self.width > WIDTH_MOST:
             raise InputError(
                 f"levels and other features are {self.width - 1}, more than {WIDTH_MOST - 1}; leave out the "
@@ -107,7 +104,7 @@ class Features:
 
     @property
     def width(self) -> int:
-        """How many numbers a policy sees of a context, the constant included."""
+        """How many numbers a policy gets for a context, including the constant."""
         return len(self.columns)
 
     def written(self) -> dict[str, Any]:
@@ -129,7 +126,7 @@ class Features:
         return cls({name: bool if kind == "bool" else _unlisted(kind) for name, kind in written.items()})
 
     def stored(self, context: Mapping[str, Any] | None) -> tuple[float, ...]:
-        """Return what is stored of a context; an error if it cannot be one."""
+        """Return the stored form of a context; refuse one that is not valid."""
         if context is None:
             context = {}
         if not isinstance(context, Mapping):
@@ -165,7 +162,7 @@ class Features:
         return self._places[name].get(value, -1.0)
 
     def read_back(self, stored: Sequence[float]) -> dict[str, Any]:
-        """Return a stored context for people: None for missing, and for a level that is unknown."""
+        """Return a stored context as it was given, with None for a missing value or an unknown level."""
         back: dict[str, Any] = {}
         for (name, kind), number in zip(self.kinds.items(), stored, strict=True):
             if math.isnan(number) or (isinstance(kind, list) and not 0 <= number < len(kind)):
@@ -177,11 +174,11 @@ class Features:
         return back
 
     def read_back_bytes(self, stored: bytes) -> dict[str, Any]:
-        """Return for people a context as a store keeps it: 8 bytes for each number, little-endian."""
+        """Do what `read_back` does for a context as a store keeps it: 8 bytes per number, little-endian."""
         return self.read_back(struct.unpack(f"<{len(self)}d", stored))
 
     def seen(self, stored: Sequence[float] | Floats) -> Floats:
-        """Return what a policy sees of a stored context."""
+        """Return the numbers that a policy gets for a stored context."""
         x = np.zeros(self.width)
         encode(self.encoding, np.array(stored, np.float64), x)
         return x
@@ -193,7 +190,7 @@ _HINT = "for example {'country': ['de', 'us'], 'new': bool, 'visits': (0, 50)}"
 def _name(name: Any) -> str:
     if isinstance(name, str) and 0 < len(name) <= TEXT_MOST and "\0" not in name:
         try:
-            name.encode()  # half a character (a lone surrogate) cannot be, and no database takes it
+            name.encode()  # fails for half a character (a lone surrogate), which no database takes
             return name
         except UnicodeEncodeError:
             pass
@@ -201,13 +198,13 @@ def _name(name: Any) -> str:
 
 
 def _unlisted(kind: Any) -> Any:
-    """Return a range that was written as a list of two numbers as a pair again."""
+    """Return a pair for a range, which was written as a list of two numbers."""
     numbers = isinstance(kind, list) and len(kind) == 2 and not any(isinstance(end, str) for end in kind)
     return tuple(kind) if numbers else kind
 
 
 def _kind(name: str, kind: Any) -> Any:
-    """Return what a feature may be, checked: a list of text, `bool`, or a pair of numbers."""
+    """Check what a feature may be: a list of text, `bool`, or a pair of numbers."""
     if kind is bool:
         return bool
     if isinstance(kind, tuple) and len(kind) == 2 and not any(isinstance(end, str) for end in kind):
@@ -227,14 +224,14 @@ def _kind(name: str, kind: Any) -> Any:
 
 @njit
 def encode(encoding: Encoding, stored: Floats, x: Floats) -> None:
-    """Write what a policy sees of a stored context into `x`."""
+    """Write into `x` the numbers that a policy gets for a stored context."""
     x[0] = 1.0
     for f in range(len(encoding.first)):
         place, count, value = encoding.first[f], encoding.levels[f], stored[f]
         if count > 0:
             for j in range(count):
                 x[place + j] = 0.0
-            if 0.0 <= value < count:  # beyond only in a damaged database
+            if 0.0 <= value < count:  # other places only occur in a damaged database
                 x[place + int(value)] = 1.0
         elif math.isnan(value):
             x[place] = 0.5
@@ -243,10 +240,10 @@ def encode(encoding: Encoding, stored: Floats, x: Floats) -> None:
 
 
 @kernel
-def encode_all(encoding: Encoding, stored: Floats, seen: Floats) -> None:
-    """Write what a policy sees of stored contexts into `seen`, a row for each."""
+def encode_all(encoding: Encoding, stored: Floats, encoded: Floats) -> None:
+    """Write into `encoded` the numbers that a policy gets for stored contexts, a row for each."""
     for i in range(len(stored)):
-        encode(encoding, stored[i], seen[i])
+        encode(encoding, stored[i], encoded[i])
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Output files appear whole or not at all."""
+"""Write files that appear whole or not at all, and lock files against other processes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from typing import Any
 
 from accrual.core.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # such as on Windows, where files are not locked: start each program only once there
+    fcntl = None  # type: ignore[assignment]
+
 # Text that spreadsheets take for a formula, also behind spaces, behind controls and in full-width letters.
 _FORMULA = re.compile(r"[\s\x00-\x1f\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], private: bool = False) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` if the block ends without an error.
+    """Yield a path to write to; if the block ends without an error, that file replaces `path`.
 
-    It lies beside `path` (a rename is only whole within one file system) and keeps its ending
-    (which decides a picture's format). Whatever goes wrong, nothing is left of it. With `private` an empty
-    file is there already, which its owner alone may read and write.
+    The temporary file lies beside `path`, because a rename is atomic only within one file system. It keeps
+    the ending of `path`, which decides a picture's format. After an error, it is deleted. With `private`, the
+    temporary file exists already, and only its owner may read and write it.
 
     Examples
     --------
@@ -73,16 +78,10 @@ def csv_cell(value: Any) -> Any:
         return f"'{value}"
 
 
-# Lock a file against other processes; the operating system drops the lock when a process ends.
-
-try:
-    import fcntl
-except ImportError:  # such as on Windows: files are not locked there, and each program has to run once only
-    fcntl = None  # type: ignore[assignment]
-
-
 def try_lock(descriptor: int) -> bool:
-    """Lock the open file, and tell whether that worked: not if another process has locked it.
+    """Lock the open file; return False if another process has locked it.
+
+    The operating system drops the lock when the process ends.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Which group an age is in, and what it means that a decision was followed to the end of its window.
+"""Which group an age is in, and whether a decision was followed to the end of its window.
 
-The fit, the problem made of it, `compare`, `replay` and the live ledger all use these functions. An age
-counts as having reached the start of a group from a billionth of itself before it, so that an age
-computed with floating-point numbers (0.29 of 1 in 100 groups) is where it would be on paper.
+The fit, the problem that is made from it, `compare`, `replay` and the live ledger all use these functions. An
+age that falls short of the start of a group by at most a billionth of itself counts as in the group. So an
+age that was computed with floating-point numbers (0.29 of 1 in 100 groups) is in the group that it has on
+paper.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.core.arrays import Floats, Ints
+
 Bools = npt.NDArray[np.bool_]
 
 NUDGE = 1.0 + 1e-9
 
 
 def group_of(age: npt.ArrayLike, window: float, groups: int) -> Ints:
-    """Give the group of each age, from 0; `groups` stands for the window's end and everything after it.
+    """Return the group of each age, from 0; ages at the window's end or later get `groups`.
 
-    It also says how many groups are over at an age.
+    The result is also the number of groups that are over at an age.
 
     Examples
     --------
@@ -32,9 +33,9 @@ def group_of(age: npt.ArrayLike, window: float, groups: int) -> Ints:
 
 
 def group_ends(ends: npt.ArrayLike, steps: float, window: float) -> Floats:
-    """Give the ages from which on groups are over, where groups end at some of the window's equal `steps`.
+    """Return the ages at which groups are over, for groups that end at some of the window's equal `steps`.
 
-    Searching an age among them gives its group, as `group_of` does; the last is the window to the bit.
+    A search for an age among them finds its group, as `group_of` does. The last is the window to the bit.
 
     Examples
     --------
@@ -47,7 +48,7 @@ def group_ends(ends: npt.ArrayLike, steps: float, window: float) -> Floats:
 
 
 def is_within(age: npt.ArrayLike, window: npt.ArrayLike) -> Bools:
-    """Tell which ages lie within a window; at its end and after it they do not.
+    """Return which ages lie within a window; ages at its end and after it do not.
 
     Examples
     --------
@@ -58,11 +59,11 @@ def is_within(age: npt.ArrayLike, window: npt.ArrayLike) -> Bools:
 
 
 def followed_for(at: npt.ArrayLike, end: float, own_window: npt.ArrayLike = np.inf) -> Floats:
-    """Give how long the log followed each decision: to its end, or to the end of the decision's own window.
+    """Return how long each decision was followed: to the log's end, or to the end of its own window.
 
-    A decision's own window says how long it was watched, and not that nothing came afterwards. So a
-    decision whose own window is shorter than the window in question is cut short: it counts in the
-    groups that it has completed, and its total is unknown.
+    A decision's own window says how long it was watched, not that nothing came afterwards. So if its own
+    window is shorter than the window in question, the decision counts in the groups that it has completed,
+    and its total is unknown.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def followed_for(at: npt.ArrayLike, end: float, own_window: npt.ArrayLike = np.i
 
 
 def is_closed(followed: npt.ArrayLike, window: npt.ArrayLike) -> Bools:
-    """Tell which decisions were followed for a whole window, so that their totals are known.
+    """Return which decisions were followed for a whole window, so that their totals are known.
 
     Examples
     --------

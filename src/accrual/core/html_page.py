@@ -1,4 +1,4 @@
-"""Parts of every report page, which is one self-contained document with its figures inside."""
+"""The parts of report pages; a page is one self-contained file with its pictures inside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accrual.core.pictures import Picture
 
 
 def document(title: str, heading: str, opening: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """Write the whole page; a section is (id, title, body), and is left out where it has no body.
+    """Return the whole page; a section is (id, title, body), and is left out if its body is empty.
 
     Titles are text, `opening` and bodies are HTML.
     """
@@ -22,7 +22,7 @@ def document(title: str, heading: str, opening: str, sections: Sequence[tuple[st
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        # The browser itself sees to it that nothing is loaded from anywhere.
+        # With this, the browser itself loads nothing from anywhere.
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">"
         '<link rel="icon" href="data:,">'
@@ -34,18 +34,18 @@ def document(title: str, heading: str, opening: str, sections: Sequence[tuple[st
 
 
 def boxes(tiles: Iterable[tuple[str, str]]) -> str:
-    """Make boxes for the figures to see first: (what is large, what stands below it)."""
+    """Return boxes with the numbers to see first: (what is large, what stands below it)."""
     made = "".join(f'<div class="tile"><b>{big}</b><span>{small}</span></div>' for big, small in tiles)
     return f'<div class="tiles">{made}</div>'
 
 
 def table(head: str, body: str) -> str:
-    """Make an HTML table that scrolls where it is too wide."""
+    """Return an HTML table that scrolls if it is too wide."""
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def figure(picture: Picture) -> str:
-    """Give a picture with title and caption, in the cut that fits the screen."""
+    """Return a picture with title and caption, in the format that fits the screen."""
     wide, narrow = (
         f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}" for svg in (picture.svg, picture.narrow)
     )

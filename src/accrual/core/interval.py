@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from accrual.core.arrays import Floats
 from accrual.core.number_text import figure
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval, whose ends are NaN where they are not known.
+    """An estimate with its 95 % interval; the ends are NaN if they are not known.
 
     Examples
     --------
@@ -33,12 +31,12 @@ class Interval:
         return self.written("95 %")
 
     def written(self, how_sure: str) -> str:
-        """Write the estimate and its interval, which is called `how_sure`."""
+        """Write the estimate and its interval, with `how_sure` before the interval."""
         between = "" if math.isnan(self.low) else f" ({how_sure} {self.between()})"
         return figure(self.value) + between
 
     def between(self) -> str:
-        """Write the interval; a dash where it is not known."""
+        """Write the interval, or a dash if it is not known."""
         return "-" if math.isnan(self.low) else f"{figure(self.low)} to {figure(self.high)}"
 
     def more_or_less(self) -> str:
@@ -55,14 +53,13 @@ class Interval:
 
 
 class ScoreSums(NamedTuple):
-    """What the scores behind an estimate add up to.
+    """Sums of powers of the scores behind an estimate.
 
-    A score is what one decision moves the estimate by: for a plain mean of n totals it is the total's
-    distance from the mean, over n. Scores add up to 0, and their squares to the square of the estimate's
-    error.
+    A score is what one decision moves the estimate by. For a plain mean of n totals it is the total's
+    distance from the mean, divided by n. Scores add up to 0, and their squares to the square of the
+    estimate's error.
     """
 
-    # second, third, fourth: the sums of the scores' powers.
     second: float
     third: float
     fourth: float
@@ -70,14 +67,13 @@ class ScoreSums(NamedTuple):
 
 
 def score_interval(value: float, scores: ScoreSums, level: float = 0.975) -> Interval:
-    """Make the interval of an estimate from its scores: Hall's, with Student's quantiles.
+    """Return the interval of an estimate from its scores: Hall's, with Student's quantiles.
 
-    Where totals are skewed, the estimate and its error go together: a log without one of the rare large
-    totals shows a small mean and a small error. Hall's cubic transformation of Student's t takes that out
-    (P. Hall, On the removal of skewness by transformation, 1992). The quantile is Student's, with the
-    freedom that the error has: large scores that are rare leave the error less sure than the number of
-    decisions suggests. Without skewness, and with scores as even as normal ones, this is Student's
-    interval.
+    If totals are skewed, the estimate and its error are correlated: a log without one of the rare large
+    totals has a small mean and a small error. Hall's cubic transformation of Student's t corrects this (P.
+    Hall, On the removal of skewness by transformation, 1992). The degrees of freedom are those of the error:
+    rare large scores make the error less certain than the number of decisions suggests. Without skewness, and
+    with scores that vary like normal ones, this is Student's interval.
 
     Examples
     --------
@@ -97,27 +93,27 @@ def score_interval(value: float, scores: ScoreSums, level: float = 0.975) -> Int
 
 
 def _hall(x: float, skew: float) -> float:
-    """Give the t that Hall's transformation t + skew t²/3 + skew² t³/27 + skew/6 makes `x` of."""
+    """Return the t that Hall's transformation t + skew t²/3 + skew² t³/27 + skew/6 maps to `x`."""
     if abs(skew) < 1e-6:
         return x
     return 3.0 / skew * (float(np.cbrt(1.0 + skew * (x - skew / 6.0))) - 1.0)
 
 
 def mean_interval(each: Floats, level: float = 0.975, count: float | None = None) -> Interval:
-    """Give the mean of numbers with its interval; `count` of equal weight, all of them unless given."""
+    """Return the mean of numbers with its interval; they count as `count` numbers of equal weight."""
     size, value = len(each), float(each.mean())
     count = float(size) if count is None else count
     away = (each - value) / math.sqrt(size * max(size - 1.0, 1.0))
-    powers = [float((away**power).sum()) for power in (2, 3, 4)]
-    return score_interval(value, ScoreSums(powers[0], powers[1], powers[2], count), level)
+    second, third, fourth = (float((away**power).sum()) for power in (2, 3, 4))
+    return score_interval(value, ScoreSums(second, third, fourth, count), level)
 
 
 def confined(interval: Interval, least: float, most: float, size: float) -> Interval:
-    """Confine an interval to where the value can lie.
+    """Confine an interval to the values that are possible.
 
-    The estimate itself may lie beyond, as inverse propensity scores do. Where all of `size` decisions paid
-    alike, Jeffreys' prior says how many others may pay the least or the most that is possible; and so it
-    does where the whole interval lies beyond.
+    The estimate itself may lie outside, as with inverse propensity scores. If all of `size` decisions paid
+    the same, or if the whole interval lies outside, Jeffreys' prior says how many other decisions may pay the
+    least or the most that is possible.
 
     Examples
     --------
@@ -138,8 +134,8 @@ def confined(interval: Interval, least: float, most: float, size: float) -> Inte
 def of_bounded(interval: Interval, least: float, most: float, size: float) -> Interval:
     """Narrow the interval of a mean of about `size` totals that all lie between `least` and `most`.
 
-    No such totals of a given mean vary more than those that are either the least or the most. So the
-    interval need not reach beyond the one that Jeffreys' prior gives for these.
+    Of all such totals with a given mean, those that are either the least or the most vary most. So the
+    interval need not be wider than the one that Jeffreys' prior gives for them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Write figures, for tables, sentences and notebooks."""
+"""Write numbers for tables, sentences and notebooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 
 def figure(value: float, digits: int = 4, sign: str = "") -> str:
-    """Write a figure: whole from a thousand on, with `digits` digits below, a dash for none.
+    """Write a number: without decimals from a thousand on, with `digits` digits below, and NaN as a dash.
 
     Examples
     --------

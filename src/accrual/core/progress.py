@@ -1,4 +1,4 @@
-"""Show how far a computation is: a bar on a terminal, lines of text elsewhere."""
+"""Show the progress of a computation: a bar on a terminal, lines of text elsewhere."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
 
 
 class Stopped(Exception):
-    """Raised in work that was told to stop (see `stop_when_set`)."""
+    """Raised in work that has to stop (see `stop_when_set`)."""
 
 
 @contextmanager
 def no_progress_bar() -> Iterator[None]:
-    """Show no progress within the block: for callers that show the progress themselves."""
+    """Show no progress within the block, for callers that show it themselves."""
     token = _hidden.set(True)
     try:
         yield
@@ -32,9 +32,9 @@ def no_progress_bar() -> Iterator[None]:
 
 @contextmanager
 def stop_when_set(stop: threading.Event) -> Iterator[None]:
-    """Have work within the block raise `Stopped` soon after `stop` is set.
+    """Make work within the block raise `Stopped` soon after `stop` is set.
 
-    Only the main thread receives Ctrl-C, so work in another thread has to be told in this way.
+    Only the main thread receives Ctrl-C, so this is how work in another thread is stopped.
     """
     token = _stop.set(stop)
     try:
@@ -44,14 +44,14 @@ def stop_when_set(stop: threading.Event) -> Iterator[None]:
 
 
 def _in_notebook() -> bool:
-    """Tell whether this runs in a notebook, whose kernel is always IPython's."""
+    """Return whether this runs in a notebook, whose kernel is always IPython's."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 class Progress:
-    """Counts work done from any thread, and shows it.
+    """Counts the work that threads have done, and shows it.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class _Bar:
         self._bar.update(self._task, completed=done)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
 
@@ -135,7 +135,7 @@ class _Lines:
         self._tenths = 0
 
     def update(self, done: int) -> None:
-        """Print a line where another tenth is done."""
+        """Print a line if another tenth is done."""
         tenths = 10 * done // self._total
         if tenths > self._tenths:
             self._tenths = tenths

@@ -9,22 +9,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 
 Word = np.uint64
-Floats = npt.NDArray[np.float64]
 
 SEED_MOST = 2**63 - 1
 RUN_MOST = 2**31 - 1
 ROUND_MOST = 2**31 - 1
 
-# The last word of the counter keeps a policy's own dice from ever touching the rewards'.
+# The last word of the counter: with it, a policy's own draws are never those of the rewards.
 REWARDS = 0
 POLICY = 1  # and upwards: one for each attempt of a rejection sampler
-FLOOR = 2**31  # far beyond any of these attempts: the coins that a floor on traffic is made with
-ALARM = FLOOR + 1  # what breaks ties among totals, where it is watched whether they change
+FLOOR = 2**31  # far beyond any of these attempts: whether a decision is given to an arm at random
+ALARM = FLOOR + 1  # breaks ties among totals where alarms watch whether totals change
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -55,7 +54,7 @@ def philox(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[
 
 @njit
 def _unit(high: Word, low: Word) -> float:
-    """Give two 32-bit words as a double in [0, 1) with 53 random bits."""
+    """Make a double in [0, 1) with 53 random bits from two 32-bit words."""
     return float(((high << _32) | low) >> _11) * _UNIT
 
 
@@ -99,7 +98,7 @@ def normal(key: tuple[int, int], round_: int, lane: int) -> float:
 
 @njit
 def coin(seed: int, run: int, round_: int, stream: int) -> float:
-    """Return one uniform on [0, 1) of a stream that has no more of a round."""
+    """Return the one uniform on [0, 1) that a stream has for a round."""
     a, b, _, _ = philox(
         np.uint64(round_),
         np.uint64(run),
@@ -113,7 +112,7 @@ def coin(seed: int, run: int, round_: int, stream: int) -> float:
 
 @njit
 def floor_coin(seed: int, run: int, round_: int) -> float:
-    """Return one uniform on [0, 1) of the stream that a floor on traffic is made with."""
+    """Return the uniform on [0, 1) that decides whether the floor chooses the arm of a round."""
     return coin(seed, run, round_, FLOOR)
 
 
@@ -130,22 +129,21 @@ def draw(seed: int, run: int, round_: int, lanes: int, stream: int = REWARDS) ->
     return out[:lanes]
 
 
-# Beta variates from counter-based uniforms (Cheng, 1978: algorithms BB and BC).
-#
-# Rejection sampling without state: attempt number n of lane l always reads the same two uniforms,
-# so a draw is a function of its counters and its two shapes.
-
+# Beta variates from counter-based uniforms (Cheng, 1978: algorithms BB and BC), by rejection sampling without
+# state: attempt n of lane l always reads the same two uniforms, so a draw is a function of its counters and
+# its two shapes.
 _LOG4 = math.log(4.0)
 _LOG5 = 1.0 + math.log(5.0)
 _LARGEST = 700.0  # exp beyond this overflows
-SMALLEST = 1e-300  # in place of a uniform of 0, which has no logarithm
+SMALLEST = 1e-300  # instead of a uniform of 0, which has no logarithm
 
 
 @njit
 def first_shape(a: float, b: float) -> tuple[float, float]:
-    """Return two numbers of the shapes that the first attempt needs.
+    """Return the two numbers that the first attempt needs, from the shapes.
 
-    Where a shape is at most 1, `beta` goes another way: these then are such that no attempt is accepted.
+    If a shape is at most 1, `beta` uses another algorithm; with these two numbers no attempt is then
+    accepted.
     """
     low = min(a, b)
     if low <= 1.0:
@@ -163,13 +161,13 @@ def first_try(a: float, b: float, slope: float, ratio: float) -> tuple[float, fl
 
 @njit
 def quickly_accepted(a: float, b: float, gamma: float, tilt: float, w: float, z: float) -> bool:
-    """Whether `beta` accepts its first attempt without a logarithm; z is its uniforms' u * u * v."""
+    """Return whether `beta` accepts its first attempt without a logarithm; z is u * u * v of its uniforms."""
     return min(a, b) + (gamma * tilt - _LOG4) - w + _LOG5 >= 5.0 * z
 
 
 @njit
 def accepted(a: float, b: float, gamma: float, tilt: float, w: float, z: float) -> bool:
-    """Whether `beta` accepts its first attempt where it was not quickly accepted."""
+    """Return whether `beta` accepts its first attempt if it was not quickly accepted."""
     total = a + b
     fits = gamma * tilt - _LOG4 + total * math.log(total / (total - min(a, b) + w)) >= math.log(
         max(z, SMALLEST)
@@ -193,7 +191,7 @@ def beta(a: float, b: float, key: tuple[int, int], round_: int, lane: int) -> fl
 
 @njit
 def beta_from(a: float, b: float, key: tuple[int, int], round_: int, lane: int, attempt: int) -> float:
-    """Draw as `beta` does whose earlier attempts were not accepted."""
+    """Continue `beta` from this attempt, when the earlier ones were not accepted."""
     low = min(a, b)
     high = max(a, b)
     total = a + b

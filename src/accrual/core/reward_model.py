@@ -1,8 +1,8 @@
-"""What each arm pays by context: a linear model, fitted so that it can be judged by what it has not seen.
+"""A linear model of what each arm pays by context, judged by decisions that it was not fitted to.
 
-An arm's coefficients are those of all arms together and its own deviation from them, which is drawn towards
-nothing (ridge regression). By how much is found by cross-validation. Decisions are cut into folds; what the
-model says of a decision comes from a model that was fitted without the decision's fold.
+An arm's coefficients are the coefficients of all arms together plus the arm's own deviation, which ridge
+regression shrinks towards zero. Cross-validation chooses how much. Decisions are cut into folds, and what is
+predicted for a decision comes from a model that was fitted without the decision's fold.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.core.arrays import Floats, Ints
+
 Bools = npt.NDArray[np.bool_]
 Way = Literal["crossed", "forward", "in time"]
 
 FOLDS, FORWARD = 5, 10
-LEAST = 20  # decisions of an arm without which the model does not choose it
-_PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # decisions that "like all arms" is worth
+LEAST = 20  # the model chooses no arm with fewer decisions
+_PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # decisions that the prior "like all arms" is worth
 
 
 class Observed(NamedTuple):
@@ -28,7 +28,7 @@ class Observed(NamedTuple):
     Attributes
     ----------
     x : ndarray
-        Decisions x width: contexts, the first number of each is 1.
+        Decisions x width: contexts, each of which begins with 1.
     arm, reward, propensity : ndarray
         Of each decision.
     arms : int
@@ -51,18 +51,18 @@ class _Sums(NamedTuple):
 
 
 class CrossFit(NamedTuple):
-    """What models say of decisions that they were fitted without.
+    """What models predict for decisions that they were not fitted to.
 
     Attributes
     ----------
     expected : ndarray
-        Decisions x arms: what each would pay; minus infinity for an arm with too few decisions or that may
-        not be chosen, and not a number for decisions that are not judged.
+        Decisions x arms: the expected reward. It is minus infinity for an arm that has too few decisions or
+        that may not be chosen, and NaN for decisions that are not judged.
     single : ndarray
-        Of each decision, the arm of which its model expects most on average, over the contexts that it was
-        fitted to.
+        For each decision, the arm with the greatest expected reward on average over the contexts that the
+        decision's model was fitted to.
     judged : ndarray of bool
-        Which decisions there is a model for.
+        Which decisions have a model.
     """
 
     expected: Floats
@@ -71,27 +71,30 @@ class CrossFit(NamedTuple):
 
     @property
     def choice(self) -> Ints:
-        """The arm of which most is expected, decision by decision."""
+        """The arm with the greatest expected reward, for each decision."""
         return np.asarray(np.where(self.judged[:, None], self.expected, 0.0).argmax(axis=1))
 
 
-def cross_fit(seen: Observed, way: Way = "crossed", choosable: Bools | None = None) -> CrossFit:
-    """Fit models to parts of the decisions, and ask each about a fold that it was fitted without.
+def cross_fit(observed: Observed, way: Way = "crossed", choosable: Bools | None = None) -> CrossFit:
+    """Fit models to parts of the decisions, and predict with each for a fold that it was not fitted to.
 
     Parameters
     ----------
-    seen : Observed
+    observed : Observed
     way : {"crossed", "forward", "in time"}
-        Crossed, the model for a fold is fitted to all other folds. Forward, it is fitted to the folds before
-        it alone, in an order that chance made; the first two are then not judged. That is for judging
-        choices of the model itself: were folds fitted to each other, luck in one would choose what is
-        judged in another, and the other way round; the two errors would be alike, and an interval that takes
-        them for independent too short. In time, folds are stretches of decisions in the order in which they
-        are given, and each is judged by those before it. That is for decisions of a bandit that learned
-        from the earlier ones: what it chose later says something of what a decision paid, so a model must
-        not know it.
+        "crossed": the model for a fold is fitted to all other folds.
+
+        "forward": folds have a random order, and the model for a fold is fitted to the folds before it. The
+        first two folds are not judged. This is for judging choices of the model itself. If two folds were
+        fitted to each other, luck in each would choose what is judged in the other; their errors would be
+        correlated, and an interval that takes them to be independent would be too short.
+
+        "in time": folds are runs of decisions in the order in which they are given, and the model for a fold
+        is fitted to the folds before it. This is for decisions of a bandit that learned from the earlier
+        ones. What the bandit chose later depends on what a decision paid, so the model of a decision must
+        not know the later ones.
     choosable : ndarray of bool, optional
-        Which arms may be chosen; all, unless given.
+        Which arms may be chosen; all unless given.
 
     Examples
     --------
@@ -103,16 +106,18 @@ def cross_fit(seen: Observed, way: Way = "crossed", choosable: Bools | None = No
     >>> bool((found.choice == x[:, 1]).all())
     True
     """
-    crossed, count = way == "crossed", len(seen.arm)
+    crossed, count = way == "crossed", len(observed.arm)
     folds, begin = (FOLDS, 0) if crossed else (FORWARD, 2)
     fold = np.arange(count) * folds // max(count, 1)
     if way != "in time":
         fold = np.random.Generator(np.random.Philox(0)).permutation(count) % folds
-    x = _standard(seen.x)
-    sums = _sums(x, seen, fold, folds)
-    made = np.bincount(fold * seen.arms + seen.arm, minlength=folds * seen.arms).reshape(folds, seen.arms)
-    barred = np.zeros(seen.arms, np.bool_) if choosable is None else ~choosable
-    expected = np.full((count, seen.arms), np.nan)
+    x = _standard(observed.x)
+    sums = _sums(x, observed, fold, folds)
+    made = np.bincount(fold * observed.arms + observed.arm, minlength=folds * observed.arms).reshape(
+        folds, observed.arms
+    )
+    barred = np.zeros(observed.arms, np.bool_) if choosable is None else ~choosable
+    expected = np.full((count, observed.arms), np.nan)
     single = np.zeros(count, np.int64)
     for k in range(begin, folds):
         known = np.arange(folds) != k if crossed else np.arange(folds) < k
@@ -121,39 +126,39 @@ def cross_fit(seen: Observed, way: Way = "crossed", choosable: Bools | None = No
         expected[mine] = x[mine] @ model.T
         out = barred | (made[known].sum(axis=0) < LEAST)
         expected[np.ix_(mine, out)] = -np.inf
-        # Chosen by the same model, so that with and without contexts an arm is known equally well.
+        # By the same model, so that arms are known equally well with contexts and without.
         single[mine] = np.where(out, -np.inf, x[known[fold]].mean(axis=0) @ model.T).argmax()
     return CrossFit(expected, single, fold >= begin)
 
 
 def _standard(x: Floats) -> Floats:
-    """Give contexts with mean 0 and variance 1, but for the constant: so that one penalty suits all."""
+    """Return contexts with mean 0 and variance 1, except for the constant, so that one penalty suits all."""
     mean, deviation = x.mean(axis=0), x.std(axis=0)
     mean[0], deviation[0] = 0.0, 1.0
     deviation[deviation < 1e-12] = 1.0
     return np.asarray((x - mean) / deviation)
 
 
-def _sums(x: Floats, seen: Observed, fold: Ints, folds: int) -> _Sums:
+def _sums(x: Floats, observed: Observed, fold: Ints, folds: int) -> _Sums:
     width = x.shape[1]
     made = _Sums(
-        np.zeros((folds, seen.arms, width, width)),
-        np.zeros((folds, seen.arms, width)),
-        np.zeros((folds, seen.arms)),
+        np.zeros((folds, observed.arms, width, width)),
+        np.zeros((folds, observed.arms, width)),
+        np.zeros((folds, observed.arms)),
     )
-    cell = fold * seen.arms + seen.arm
+    cell = fold * observed.arms + observed.arm
     order = np.argsort(cell, kind="stable")
-    ends = np.searchsorted(cell[order], np.arange(folds * seen.arms + 1))
-    for place in range(folds * seen.arms):
+    ends = np.searchsorted(cell[order], np.arange(folds * observed.arms + 1))
+    for place in range(folds * observed.arms):
         rows = order[ends[place] : ends[place + 1]]
-        own, reward = x[rows], seen.reward[rows]
-        k, a = divmod(place, seen.arms)
+        own, reward = x[rows], observed.reward[rows]
+        k, a = divmod(place, observed.arms)
         made.gram[k, a], made.response[k, a], made.square[k, a] = own.T @ own, own.T @ reward, reward @ reward
     return made
 
 
 def _fitted(sums: _Sums, folds: Bools, penalty: float) -> Floats:
-    """Give the coefficients of each arm, arms x width."""
+    """Return the coefficients of each arm, arms x width."""
     gram, response = sums.gram[folds].sum(axis=0), sums.response[folds].sum(axis=0)
     width = gram.shape[-1]
     common = np.linalg.solve(gram.sum(axis=0) + np.eye(width), response.sum(axis=0))
@@ -164,7 +169,7 @@ def _fitted(sums: _Sums, folds: Bools, penalty: float) -> Floats:
 
 
 def _best_penalty(sums: _Sums, known: Bools) -> float:
-    """Give the penalty whose models err least in those of the `known` folds that they were fitted without."""
+    """Return the penalty whose models err least in `known` folds that they were not fitted to."""
     errors = []
     for penalty in _PENALTIES:
         error = 0.0
@@ -181,13 +186,13 @@ def _best_penalty(sums: _Sums, known: Bools) -> float:
     return _PENALTIES[int(np.argmin(errors))]
 
 
-def scores(seen: Observed, found: CrossFit, arm: Ints) -> Floats:
-    """Give the doubly robust score of a choice of `arm` at each judged decision: their mean is what it pays.
+def scores(observed: Observed, found: CrossFit, arm: Ints) -> Floats:
+    """Return the doubly robust score of choosing `arm` at each judged decision; their mean estimates its pay.
 
-    The score is what the model expects and, where the log chose that arm, what it got wrong over the
-    propensity.
+    The score is the model's expected reward. Where the log chose that arm too, the model's error divided by
+    the propensity is added.
     """
     rows = np.flatnonzero(found.judged)
     expected = found.expected[rows, arm[rows]]
-    wrong = (seen.reward[rows] - expected) / seen.propensity[rows]
-    return np.asarray(expected + np.where(seen.arm[rows] == arm[rows], wrong, 0.0))
+    wrong = (observed.reward[rows] - expected) / observed.propensity[rows]
+    return np.asarray(expected + np.where(observed.arm[rows] == arm[rows], wrong, 0.0))

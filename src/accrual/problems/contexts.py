@@ -1,4 +1,4 @@
-"""`ContextualProblem`: arms whose best one depends on the context, and which pay in pieces."""
+"""Problems with contexts: which arm is best depends on the context, and arms pay in pieces."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown, whole
+from accrual.problems.problem import Problem
 
-Array = npt.NDArray[np.float64]
 Link = Literal["linear", "logistic"]
 Pay = Literal["pieces", "once"]
 LINKS: tuple[Link, ...] = ("linear", "logistic")
@@ -22,7 +23,7 @@ PIECE, PIECES_MOST = 0.1, 64  # the size of a piece, and how many a decision pay
 
 @dataclass(frozen=True)
 class Contexts:
-    """How contexts are drawn: the features are independent of each other.
+    """How contexts are drawn; features are independent of each other.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Contexts:
     flags : sequence of float
         Features that are 1 with this chance, else 0.
     levels : sequence of sequence of float
-        Features with levels: the chance of each level. Each level is a number of its own, 1 or 0.
+        Features with levels: the chance of each level. In a context each level is one number, 1 or 0.
 
     Examples
     --------
@@ -57,13 +58,13 @@ class Contexts:
 
     @property
     def width(self) -> int:
-        """How many numbers a context has, with the constant 1 that it begins with."""
+        """How many numbers a context has, including the constant 1 at its beginning."""
         return 1 + self.numbers + len(self.flags) + sum(map(len, self.levels))
 
 
 @dataclass(frozen=True)
 class ContextualProblem:
-    """Arms whose decisions pay in pieces over a window, each by a context.
+    """Arms whose decisions pay in pieces over a window, depending on the decision's context.
 
     A context x begins with the constant 1. The mean total of arm a is x · effects[a], at least 0, or for a
     logistic link 1 / (1 + exp(-x · effects[a])). A piece's age is window · u ** exp(-x · speeds[a]) for a
@@ -76,7 +77,7 @@ class ContextualProblem:
     window : int
         The number of rounds over which a decision pays, its own round included.
     speeds : array of float, arms x width, optional
-        All 0 unless given: the same even spread for all.
+        Unless given, all are 0: the same even spread for all.
     link : {"linear", "logistic"}
     pay : {"pieces", "once"}
         "pieces": a Poisson number of pieces of 0.1, at a pace that is uniform from 0 to 2 for each decision.
@@ -125,7 +126,7 @@ class ContextualProblem:
         """The most that one decision can pay, for each arm."""
         return (PIECE * PIECES_MOST if self.pay == "pieces" else 1.0,) * len(np.asarray(self.effects))
 
-    def means(self, x: npt.ArrayLike) -> Array:
+    def means(self, x: npt.ArrayLike) -> Floats:
         """Return the true mean total of each arm in contexts `x`, contexts x arms."""
         value = np.asarray(x, np.float64) @ np.asarray(self.effects, np.float64).T
         if self.link == "logistic":
@@ -133,7 +134,11 @@ class ContextualProblem:
         return np.asarray(np.maximum(value, 0.0) if self.pay == "pieces" else np.clip(value, 0.0, 1.0))
 
 
-def _table(name: str, given: npt.ArrayLike, width: int) -> Array:
+AnyProblem = Problem | ContextualProblem
+"""A problem with or without contexts."""
+
+
+def _table(name: str, given: npt.ArrayLike, width: int) -> Floats:
     try:
         table = np.array(given, np.float64)
     except (TypeError, ValueError):

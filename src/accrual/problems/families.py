@@ -1,7 +1,7 @@
 """Kinds of problems on which policies fail, as functions of their numbers.
 
-The gallery plays one set of numbers of every kind; `benchmarks/default_policy.py` has another set, on
-which the constants of the default policy were chosen.
+The gallery has one set of numbers for each kind. `benchmarks/default_policy.py` has another set, on which the
+constants of the default policy were chosen.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def plain(window: int, laws: Sequence[Law], groups: int = GROUPS) -> Problem:
 
 
 def lumps(*chances: float, spread: SpreadLike = "begin_middle") -> list[Law]:
-    """Make a law for each chance to pay; arms of the same chance share one, which is drawn once a round."""
+    """Make a law for each chance to pay; arms with the same chance share one, which is drawn once a round."""
     laws = {p: LumpLaw(p, spread) for p in chances}
     return [laws[p] for p in chances]
 
 
 def late_surprise(late: Sequence[float], share: float, early: float = 0.5, window: int = 100) -> Problem:
-    """Make arms alike until the last group, which holds `share` of the cap and decides."""
+    """Make arms that are alike until the last group, which holds `share` of the cap and differs."""
     spread = [(1.0 - share) / (GROUPS - 1)] * (GROUPS - 1) + [share]
     return plain(window, [BernoulliLaw([early] * (GROUPS - 1) + [p], spread) for p in late])
 
 
 def lure(first: Sequence[float], rest: Sequence[float], window: int = 2000) -> Problem:
-    """Make arms whose first quarter of the window promises something else than the rest keeps."""
+    """Make arms whose pay in the first quarter of the window misleads about the rest."""
     quarter = GROUPS // 4
     return plain(
         window,
@@ -44,13 +44,13 @@ def lure(first: Sequence[float], rest: Sequence[float], window: int = 2000) -> P
 
 
 def jackpot(steady: Sequence[float], chance: float, window: int = 100) -> Problem:
-    """Make arms of small steady pay, and a last one that pays its whole cap, rarely, and is best."""
+    """Make arms with small steady pay, and a last arm that is best: it pays rarely, but its whole cap."""
     small: list[Law] = [ScaledLaw(UniformLaw(), 2.0 * mean) for mean in steady]
     return plain(window, [*small, LumpLaw(chance)])
 
 
 def hidden_jackpot(steady: Sequence[float], base: float, one_in: int, window: int = 100) -> Problem:
-    """Make arms of small steady pay; the last looks a little worse than they do but for rare large totals.
+    """Make arms with small steady pay; except for rare large totals, the last arm looks a little worse.
 
     One decision in `one_in` of that arm pays the whole cap, spread evenly; any other pays `base`.
     """
@@ -61,10 +61,10 @@ def hidden_jackpot(steady: Sequence[float], base: float, one_in: int, window: in
 
 
 def mixed_caps(caps: Sequence[float], means: Sequence[float], spread: SpreadLike = "begin") -> Problem:
-    """Make caps of very different size over means that are alike; some caps are never come near."""
+    """Make arms with caps of very different size and similar means; no reward comes near some caps."""
     laws: list[Law] = []
     for cap, mean in zip(caps, means, strict=True):
-        most = min(cap, 2.0 * mean)  # what a decision can pay in truth
+        most = min(cap, 2.0 * mean)  # the most that a decision pays
         laws.append(ScaledLaw(BernoulliLaw(mean / most, spread), most / cap))
     return Problem(caps, 100, GROUPS, laws)
 
@@ -81,12 +81,12 @@ def bimodal(chances: Sequence[float], early: Sequence[float], window: int = 100)
 
 
 def two_speeds(fast: Sequence[float], slow: Sequence[float], window: int = 200) -> Problem:
-    """Make arms of which some pay early and the others late, at means that lie among each other."""
+    """Make arms of which some pay early and the others late, with means that overlap."""
     return plain(window, [*(BernoulliLaw(p, "begin") for p in fast), *(BernoulliLaw(p, "end") for p in slow)])
 
 
 def needle(arms: int, usual: float, second: float, best: float) -> Problem:
-    """Make all arms alike but two: a good one, and one a little better."""
+    """Make arms that are all alike except two: a good one, and one that is a little better."""
     laws = [LumpLaw(usual, "begin_middle")] * arms
     laws[arms // 3] = LumpLaw(second, "begin_middle")
     laws[2 * arms // 3] = LumpLaw(best, "begin_middle")
@@ -100,7 +100,7 @@ def fixed_delay(chances: Sequence[float], delay: int = 50) -> Problem:
 
 
 def heavy_tails(scales: Sequence[float], exponent: float = 1.5, window: int = 100) -> Problem:
-    """Make totals with a Pareto tail, cut off at the cap; `scales` times the usual ones."""
+    """Make arms whose totals have a Pareto tail with these scales, cut off at the cap."""
     levels = (np.arange(400) + 0.5) / 400
     laws: list[Law] = []
     for scale in scales:
@@ -110,15 +110,15 @@ def heavy_tails(scales: Sequence[float], exponent: float = 1.5, window: int = 10
 
 
 def long_window(means: Sequence[float], spread: SpreadLike, window: int = 5000) -> Problem:
-    """Make coins over a window that is long beside the horizon."""
+    """Make arms with Bernoulli groups and a window that is long compared with the horizon."""
     return plain(window, [BernoulliLaw(p, spread) for p in means])
 
 
 def listeners(arms: int, seed: int, days: int = 59, differ: float = 1.0) -> list[Law]:
-    """Shows of a listening service: a listener is active on a day with some chance, until they leave.
+    """Make the shows of a listening service, where listeners are active on some days until they leave.
 
-    How likely is different for each show: the chance to be active lies around 0.3, that to leave before a day
-    around 0.05. `differ` widens (or narrows) how far shows lie apart.
+    The chances differ between shows: those to be active lie around 0.3, those to leave before a day around
+    0.05. The larger `differ`, the more shows differ.
     """
     dice = np.random.default_rng(seed)
     active = 1.0 / (1.0 + np.exp(0.85 - 0.45 * differ * dice.standard_normal(arms)))

@@ -1,8 +1,8 @@
 """Reward laws: what the groups of one decision pay, as shares of the arm's cap.
 
-A law draws itself: it names a compiled function and gives the arrays that the function reads. The
-CPU engine, the CUDA engine and the simulated service call that same function, for the laws below
-and for yours (docs/own_law.md).
+A law names a compiled function that draws what decisions pay, and the arrays that this function reads. The
+CPU engine, the CUDA engine and the demo call the same function, for the laws below and for your own
+(docs/own_law.md).
 """
 
 from __future__ import annotations
@@ -16,71 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.jit import njit
 from accrual.problems.spreads import SpreadLike, as_spread
 
-# Draws from a continuous law by its inverse cdf, read from a table of polynomials.
-#
-# The unit interval is cut where floating-point numbers are: octave by octave towards 0, and the
-# same towards 1, each octave into equal cells. A quantile function varies smoothly over such a
-# cell even where it has a singular end, so a polynomial of degree 5 per cell holds the error in u
-# (the distance between F(x) and the u that asked for x) below `U_ERROR`; where the density is
-# infinite at 1 (a Beta's b below 1) the spacing of floating-point numbers there is coarser than
-# that. Finding the cell is a shift of u's own bits: no search, no branch on the law.
-
-U_ERROR = 1e-9
-
-OCTAVES = 31  # below 2**-31 every answer in the last cell is right to within U_ERROR
-_CELLS_BITS = 3
-_CELLS = 1 << _CELLS_BITS
-_DEGREE = 5
-SIDE = OCTAVES * _CELLS
-
-_SHIFT = 52 - _CELLS_BITS
-_FIRST = (1023 - OCTAVES - 1) << _CELLS_BITS  # float bits of 2**-(OCTAVES + 1), shifted
-_LEAST = 2.0 ** -(OCTAVES + 1)
-
-Array = npt.NDArray[np.float64]
-
-
-def table(quantile: Callable[[Array, bool], Array]) -> Array:
-    """Compute coefficients for `quantile`, cells x (degree + 1), lowest power first.
-
-    Parameters
-    ----------
-    quantile : callable
-        ``quantile(p, upper)`` gives x with F(x) = p, or with 1 - F(x) = p where `upper`; both
-        tails are asked for separately so that neither loses digits.
-    """
-    cell = np.arange(SIDE)
-    width = 2.0 ** (cell // _CELLS - OCTAVES - 1) / _CELLS
-    start = 2.0 ** (cell // _CELLS - OCTAVES - 1) + (cell % _CELLS) * width
-    nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
-    powers = np.linalg.inv(np.vander(nodes, increasing=True))
-    p = start[:, None] + width[:, None] * nodes[None, :]
-    return np.concatenate([quantile(p, upper) @ powers.T for upper in (False, True)])
-
-
-@njit
-def invert(coefficients: Array, u: float) -> float:
-    """Give the quantile at `u` from one law's table."""
-    upper = u >= 0.5
-    p = max(1.0 - u if upper else u, _LEAST)
-    # p = 1/2 exactly belongs to the next octave, which the table does not have.
-    cell = min(int(np.float64(p).view(np.int64) >> _SHIFT) - _FIRST, SIDE - 1)
-    octave = cell >> _CELLS_BITS
-    scale = np.int64((OCTAVES + 1 - octave + 1023) << np.int64(52)).view(np.float64)
-    x = (p * scale - 1.0) * _CELLS - (cell & (_CELLS - 1))
-    row = cell + SIDE if upper else cell
-    value: float = coefficients[row, _DEGREE]
-    for power in range(_DEGREE - 1, -1, -1):
-        value = value * x + coefficients[row, power]
-    return value
-
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 PerGroup = float | Sequence[float]
 Draw = Callable[[Any, Floats, Floats], None]
 
@@ -91,27 +31,27 @@ class Law(ABC):
     @property
     @abstractmethod
     def draw(self) -> Draw:
-        """The function that draws what decisions pay, compiled by `accrual.core.jit.compiler.njit`.
+        """The function that draws what decisions pay, compiled by `accrual.core.jit.njit`.
 
-        It is called as ``draw(params, u, pay)`` with the tuple that `params` gives. ``u[i, g]`` is a
+        It is called as ``draw(params, u, pay)`` with the tuple that `params` returns. ``u[i, g]`` is a
         random number in [0, 1) for group g of decision i. The function writes what the group pays
         into ``pay[i, g]``. The two arrays may be the same one, so it reads ``u[i, g]`` before it
-        writes ``pay[i, g]``. In a class it stands as ``draw = staticmethod(function)``.
+        writes ``pay[i, g]``. A class has it as ``draw = staticmethod(function)``.
         """
 
     @abstractmethod
     def params(self, groups: int, scale: float) -> Any:
-        """Give what `draw` reads: a named tuple of arrays, each of at least one axis.
+        """Return what `draw` reads: a named tuple of arrays, each with at least one axis.
 
-        Two laws with the same `draw` may differ in the length of an array's first axis, and in
-        nothing else. With these arrays, `draw` pays `scale` times what the law says.
+        The arrays of two laws with the same `draw` may differ in the length of the first axis, and in
+        nothing else but their numbers. With these arrays, `draw` pays `scale` times what the law says.
         """
 
     @abstractmethod
     def means(self, groups: int) -> Floats:
-        """Give the expected pay of each group, as shares of the cap.
+        """Return the expected pay of each group, as shares of the cap.
 
-        The law checks its settings here, with an `InputError` that says what is wrong.
+        The law checks its settings here and raises an `InputError` that says what is wrong.
         """
 
 
@@ -122,10 +62,10 @@ class _IndependentLaw(Law):
 
     @abstractmethod
     def _fractions(self, groups: int) -> Floats:
-        """Give the expected variable of each group."""
+        """Return the expected variable of each group."""
 
     def _caps(self, groups: int) -> Floats:
-        """Give the most that each group may pay, as shares of the arm's cap."""
+        """Return the most that each group may pay, as shares of the arm's cap."""
         return as_spread(self.spread).pmf(groups)
 
     def means(self, groups: int) -> Floats:
@@ -167,6 +107,61 @@ class UniformLaw(_IndependentLaw):
 
     def _fractions(self, groups: int) -> Floats:
         return np.full(groups, 0.5)
+
+
+# Continuous laws are drawn by their inverse cdf, which is read from a table of polynomials. The unit interval
+# is cut where floating-point numbers are: octave by octave towards 0, and the same towards 1, each octave
+# into equal cells. A quantile function varies smoothly over such a cell even where it has a singular end. So
+# a polynomial of degree 5 per cell keeps the error in u (the distance between F(x) and the u that x was drawn
+# for) below `U_ERROR`. Where the density is infinite at 1 (a Beta's b below 1) the spacing of floating-point
+# numbers there is coarser than that. To find the cell takes a shift of u's own bits: no search, no branch on
+# the law.
+U_ERROR = 1e-9
+
+OCTAVES = 31  # below 2**-31 every answer in the last cell is right to within U_ERROR
+_CELLS_BITS = 3
+_CELLS = 1 << _CELLS_BITS
+_DEGREE = 5
+SIDE = OCTAVES * _CELLS
+
+_SHIFT = 52 - _CELLS_BITS
+_FIRST = (1023 - OCTAVES - 1) << _CELLS_BITS  # float bits of 2**-(OCTAVES + 1), shifted
+_LEAST = 2.0 ** -(OCTAVES + 1)
+
+
+def table(quantile: Callable[[Floats, bool], Floats]) -> Floats:
+    """Compute coefficients for `quantile`, cells x (degree + 1), lowest power first.
+
+    Parameters
+    ----------
+    quantile : callable
+        ``quantile(p, upper)`` returns x with F(x) = p, or with 1 - F(x) = p if `upper`. It is called for
+        each tail by itself, so that neither loses digits.
+    """
+    cell = np.arange(SIDE)
+    width = 2.0 ** (cell // _CELLS - OCTAVES - 1) / _CELLS
+    start = 2.0 ** (cell // _CELLS - OCTAVES - 1) + (cell % _CELLS) * width
+    nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
+    powers = np.linalg.inv(np.vander(nodes, increasing=True))
+    p = start[:, None] + width[:, None] * nodes[None, :]
+    return np.concatenate([quantile(p, upper) @ powers.T for upper in (False, True)])
+
+
+@njit
+def invert(coefficients: Floats, u: float) -> float:
+    """Return the quantile at `u`, from the table of one law."""
+    upper = u >= 0.5
+    p = max(1.0 - u if upper else u, _LEAST)
+    # p = 1/2 exactly belongs to the next octave, which the table does not have.
+    cell = min(int(np.float64(p).view(np.int64) >> _SHIFT) - _FIRST, SIDE - 1)
+    octave = cell >> _CELLS_BITS
+    scale = np.int64((OCTAVES + 1 - octave + 1023) << np.int64(52)).view(np.float64)
+    x = (p * scale - 1.0) * _CELLS - (cell & (_CELLS - 1))
+    row = cell + SIDE if upper else cell
+    value: float = coefficients[row, _DEGREE]
+    for power in range(_DEGREE - 1, -1, -1):
+        value = value * x + coefficients[row, power]
+    return value
 
 
 class BetaParams(NamedTuple):
@@ -224,7 +219,7 @@ class BetaLaw(_IndependentLaw):
     draw = staticmethod(draw_beta)
 
     def shapes(self, groups: int) -> tuple[Floats, Floats]:
-        """Give the shapes a and b of each group."""
+        """Return the shapes a and b of each group."""
         return _per_group("a", self.a, groups), _per_group("b", self.b, groups)
 
     def params(self, groups: int, scale: float) -> BetaParams:
@@ -299,7 +294,7 @@ def draw_empirical(params: EmpiricalParams, u: Floats, pay: Floats) -> None:
 
 @dataclass(frozen=True)
 class EmpiricalLaw(Law):
-    """A decision pays what a logged one did: one row, drawn evenly, with all its groups.
+    """A decision pays what a logged decision paid: one row, drawn evenly, with all its groups.
 
     Parameters
     ----------
@@ -332,7 +327,7 @@ class EmpiricalLaw(Law):
         return EmpiricalParams(scale * self._table(groups))
 
     def _table(self, groups: int) -> Floats:
-        """Give the rows, checked to have `groups` columns."""
+        """Return the rows, checked to have `groups` columns."""
         rows = np.asarray(self.rows, dtype=np.float64)
         if rows.shape[1] != groups:
             raise InputError(f"an empirical law of {rows.shape[1]} groups is used with {groups} groups")
@@ -370,7 +365,7 @@ class LumpLaw(Law):
     p : float
         The probability that the decision pays.
     spread : SpreadLike
-        The probability of each group to be the one.
+        The probability that it pays in this group, for each group.
 
     Examples
     --------
@@ -398,13 +393,13 @@ class LeavingParams(NamedTuple):
     """What `draw_leaving` reads."""
 
     caps: Floats  # groups
-    stay: Floats  # groups: the number from which on someone leaves before the group
+    stay: Floats  # groups: the user leaves before the group if the random number is not below this one
     chance: Floats  # groups: the number below which the group pays; never above `stay`
 
 
 @njit
 def draw_leaving(params: LeavingParams, u: Floats, pay: Floats) -> None:
-    """Draw for a `LeavingLaw`; one number says both whether someone stays and whether the group pays."""
+    """Draw for a `LeavingLaw`; one number says whether the user stays and whether the group pays."""
     decisions, groups = pay.shape
     for i in range(decisions):
         there = True
@@ -416,10 +411,10 @@ def draw_leaving(params: LeavingParams, u: Floats, pay: Floats) -> None:
 
 @dataclass(frozen=True)
 class LeavingLaw(Law):
-    """Someone who may leave for good: group k pays its cap with probability p_k while they stay.
+    """A decision's user may leave for good; while they stay, group k pays its cap with probability p_k.
 
-    Before every group, the first as well, they stay with probability ``stay_k``. After they have
-    left, no group pays. So groups depend on each other. With ``stay=1`` this is a `BernoulliLaw`.
+    Before every group, also the first, they stay with probability ``stay_k``. After they have left, no
+    group pays. So groups depend on each other. With ``stay=1`` this is a `BernoulliLaw`.
 
     Parameters
     ----------
@@ -445,7 +440,7 @@ class LeavingLaw(Law):
         return LeavingParams(scale * as_spread(self.spread).pmf(groups), stay, stay * p)
 
     def chances(self, groups: int) -> tuple[Floats, Floats]:
-        """Give the probabilities of staying and of paying, for each group."""
+        """Return the probabilities of staying and of paying, for each group."""
         return _probabilities("stay", self.stay, groups), _probabilities("p", self.p, groups)
 
     def means(self, groups: int) -> Floats:
@@ -455,7 +450,7 @@ class LeavingLaw(Law):
 
 @dataclass(frozen=True)
 class ScaledLaw(Law):
-    """A law whose rewards are `scale` times those of another: its cap is never reached.
+    """A law whose rewards are `scale` times those of another law.
 
     Examples
     --------
@@ -491,7 +486,7 @@ LAWS: dict[str, type[Law]] = {
     "leaving": LeavingLaw,
     "empirical": EmpiricalLaw,
 }
-"""Laws by the name that a TOML file calls them."""
+"""Laws by the names that they have in TOML files."""
 
 
 def _number(name: str, value: float) -> float:

@@ -1,6 +1,6 @@
 """A problem: arms with caps, what each group of a decision pays, and the window.
 
-Everything is checked when a `Problem` is made, so environments and engines need no checks of their own.
+A `Problem` checks everything when it is made, so engines need no checks of their own.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, divides, unknown, whole
 from accrual.problems.laws import Law, UniformLaw
 
-Array = npt.NDArray[np.float64]
 Division = Literal["even", "first"]
 DIVISIONS: tuple[Division, ...] = ("even", "first")
 
@@ -91,7 +91,7 @@ class Problem:
         fields = {"caps": caps, "window": window, "groups": groups, "laws": laws, "arms": arms}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        self.group_means  # noqa: B018  (the laws check themselves against the groups here)
+        _ = self.group_means  # the laws check their settings
 
     def __repr__(self) -> str:
         low, high, arms = self.means.min(), self.means.max(), len(self.caps)
@@ -100,7 +100,7 @@ class Problem:
         return f"Problem({count}, window {self.window:,} in {parts}, {means})"
 
     def _repr_html_(self) -> str:
-        """Give a table of the arms, the best first, as a notebook shows it."""
+        """Return a table of the arms, the best first, for notebooks."""
         best = sorted(range(len(self.caps)), key=lambda arm: -self.means[arm])
         cells = [
             (self.arms[arm], f"{self.caps[arm]:.4g}", f"{self.means[arm]:.4g}", repr(self.arm_laws[arm]))
@@ -122,23 +122,23 @@ class Problem:
         return tuple(self.laws)
 
     @cached_property
-    def group_means(self) -> Array:
+    def group_means(self) -> Floats:
         """Expected pay, arms x groups."""
         shares = {id(law): law.means(self.groups) for law in self.arm_laws}
         return np.array([cap * shares[id(law)] for cap, law in zip(self.caps, self.arm_laws, strict=True)])
 
     @cached_property
-    def means(self) -> Array:
+    def means(self) -> Floats:
         """The true mean total of each arm."""
         return np.asarray(self.group_means.sum(axis=1))
 
     @cached_property
-    def gaps(self) -> Array:
+    def gaps(self) -> Floats:
         """How much each arm's mean falls short of the best arm's."""
         return np.asarray(self.means.max() - self.means)
 
     def regret(self, pulls: npt.ArrayLike) -> float:
-        """Give the regret of having made `pulls[i]` decisions of arm i, in true means."""
+        """Return the regret of `pulls[i]` decisions of each arm i, in true means."""
         try:
             counts = np.asarray(pulls, dtype=np.float64)
         except (TypeError, ValueError):
@@ -150,10 +150,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class ChangingProblem:
-    """Problems that follow one another: the same arms pay something else from given rounds on.
+    """Problems that follow one another: from given rounds on, the same arms pay something else.
 
-    A decision pays as the problem of its own round says. Regret is what the best arm of each decision's own
-    round would have paid more.
+    A decision pays as the problem of its own round says. Regret compares with the arm that is best in the
+    decision's own round.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class ChangingProblem:
 
     Examples
     --------
-    >>> from accrual.laws import BernoulliLaw
+    >>> from accrual.problems.laws import BernoulliLaw
     >>> before, after = [Problem([1, 1], 6, 3, [BernoulliLaw(p), BernoulliLaw(0.5)]) for p in (0.6, 0.4)]
     >>> ChangingProblem([before, after], changes=[1001]).caps
     (1.0, 1.0)

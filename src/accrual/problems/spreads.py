@@ -14,12 +14,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, need, unknown, whole
 from accrual.core.files import replacing
 
-# What every spread offers: a pmf over any number of groups, and two summaries of it.
+__all__ = [
+    "NAMES",
+    "BetaBinomial",
+    "Boltzmann",
+    "Continuous",
+    "Empirical",
+    "Hypergeometric",
+    "Spread",
+    "SpreadLike",
+    "Uniform",
+    "Zipf",
+    "as_spread",
+    "named",
+    "parse",
+    "regroup",
+]
 
-Pmf = npt.NDArray[np.float64]
+Cdf = Callable[[Floats], npt.ArrayLike]  # the share of the reward that has come by each age
+Pmf = Floats  # the shares of the groups, which sum to one
 
 GROUPS_MOST = 1_000_000
 
@@ -27,7 +44,7 @@ GROUPS_MOST = 1_000_000
 class Spread(ABC):
     """How a decision's cap is divided over the groups of its window.
 
-    A subclass gives `_weights`; everything else follows from the pmf.
+    A subclass defines `_weights`; everything else follows from the pmf.
     """
 
     @property
@@ -37,10 +54,10 @@ class Spread(ABC):
 
     @abstractmethod
     def _weights(self, groups: int) -> Pmf:
-        """Non-negative weights of groups 1..groups, summing to one up to rounding."""
+        """Return non-negative weights of groups 1 to `groups`, which sum to one up to rounding."""
 
     def pmf(self, groups: int) -> Pmf:
-        """Give the share of the cap that falls to each of `groups` groups.
+        """Return the share of the cap that each of `groups` groups pays at most.
 
         Parameters
         ----------
@@ -54,7 +71,6 @@ class Spread(ABC):
 
         Examples
         --------
-        >>> from accrual.spread import Zipf
         >>> Zipf(1).pmf(3)
         array([0.54545455, 0.27272727, 0.18181818])
         """
@@ -65,11 +81,10 @@ class Spread(ABC):
         return pmf
 
     def mean(self, groups: int) -> float:
-        """Give E[Y], the mean group number (from 1) at which reward arrives.
+        """Return E[Y], the mean group number (from 1) at which reward arrives.
 
         Examples
         --------
-        >>> from accrual.spread import Uniform
         >>> Uniform().mean(20)
         10.5
         """
@@ -77,11 +92,10 @@ class Spread(ABC):
         return float(np.arange(1, groups + 1) @ pmf)
 
     def coincidence(self, groups: int) -> float:
-        """Give the index of coincidence, the sum of the squared shares.
+        """Return the index of coincidence, the sum of the squared shares.
 
         Examples
         --------
-        >>> from accrual.spread import named
         >>> round(named("extreme_begin").coincidence(50), 2)
         0.51
         """
@@ -113,8 +127,12 @@ class Spread(ABC):
         return self.label
 
 
+SpreadLike = Spread | str | Sequence[float] | Floats
+"""What stands for a spread: a `Spread`, text that `parse` reads, or the shares."""
+
+
 def short(number: float) -> str:
-    """Give the shortest text that reads back as `number`."""
+    """Return the shortest text from which `number` can be read back."""
     text = f"{number:g}"
     return text if float(text) == number else repr(float(number))
 
@@ -125,10 +143,10 @@ def finite(value: Any) -> bool:
 
 
 def from_ratios(logs: Pmf) -> Pmf:
-    """Give the pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
+    """Return the pmf in which group k + 1 has ``exp(logs[k])`` times the share of group k.
 
-    Built outwards from the largest share, so that rounding adds up only where shares are small;
-    differences of log-gamma functions would lose digits as their arguments grow.
+    The shares are computed outwards from the largest one, so that rounding adds up only where shares are
+    small. Differences of log-gamma functions would lose digits as their arguments grow.
     """
     mode = int(np.argmax(np.cumsum(np.concatenate([[0.0], logs]))))
     after = np.cumsum(logs[mode:])
@@ -138,7 +156,7 @@ def from_ratios(logs: Pmf) -> Pmf:
 
 
 def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
-    """Give `weights` as a pmf, or raise an `InputError` that says why it is none."""
+    """Return `weights` as a pmf, or raise an `InputError` that says what is wrong with them."""
     try:
         pmf = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
@@ -159,10 +177,10 @@ def checked(weights: npt.ArrayLike, what: str = "a spread") -> Pmf:
 
 
 def regroup(pmf: npt.ArrayLike, groups: int) -> Pmf:
-    """Give the same spread over another number of groups.
+    """Return the same spread over another number of groups.
 
-    Reward is taken to be even within each old group, so the cumulative share is linear between
-    the old edges and is read off at the new ones.
+    Reward is taken to be even within each old group. So the cumulative share is linear between the old
+    edges, and its values at the new edges give the new shares.
 
     Parameters
     ----------
@@ -187,15 +205,12 @@ def regroup(pmf: npt.ArrayLike, groups: int) -> Pmf:
     return np.diff(np.interp(np.arange(new + 1) / new, edges, arrived))
 
 
-# The even spread: every group has the same cap (the paper's alpha-smoothness).
-
-
 @dataclass(frozen=True)
 class Uniform(Spread):
-    """Every group pays the same share.
+    """Every group pays the same share (the paper's alpha-smoothness).
 
-    `mean` and `coincidence` are given in closed form, so that a learner told this spread and one
-    told "alpha-smooth" compute the same floating-point numbers.
+    `mean` and `coincidence` have closed forms, so that a policy with this spread and one for alpha-smooth
+    rewards compute the same floating-point numbers.
 
     Examples
     --------
@@ -219,8 +234,7 @@ class Uniform(Spread):
         return 1.0 / whole("groups", groups, 1, GROUPS_MOST)
 
 
-# Beta-binomial spreads, and the paper's eight of them by name.
-
+# The paper's eight spreads: beta-binomials with these a and b.
 NAMES: dict[str, tuple[float, float]] = {
     "extreme_begin": (1, 100),
     "very_begin": (1, 16),
@@ -264,12 +278,9 @@ class BetaBinomial(Spread):
         return from_ratios(np.log((n - k) * (k + self.a)) - np.log((k + 1) * (n - k - 1 + self.b)))
 
 
-# Boltzmann spreads: geometric decay, cut off after the last group.
-
-
 @dataclass(frozen=True)
 class Boltzmann(Spread):
-    """Group k pays in proportion to ``exp(-decay * (k - 1))``.
+    """Group k pays in proportion to ``exp(-decay * (k - 1))``, cut off after the last group.
 
     Examples
     --------
@@ -290,11 +301,6 @@ class Boltzmann(Spread):
     def _weights(self, groups: int) -> Pmf:
         weights = np.exp(-self.decay * np.arange(groups))
         return np.asarray(weights / weights.sum())
-
-
-# A spread from any continuous cdf of the age.
-
-Cdf = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -345,9 +351,6 @@ class Continuous(Spread):
         return np.asarray(shares / shares.sum())
 
 
-# A spread given as numbers.
-
-
 @dataclass(frozen=True)
 class Empirical(Spread):
     """The shares themselves; over another number of groups they are regrouped.
@@ -360,7 +363,7 @@ class Empirical(Spread):
     array([0.4, 0.4, 0.1, 0.1])
     """
 
-    shares: Sequence[float] | npt.NDArray[np.float64]
+    shares: Sequence[float] | Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", tuple(map(float, checked(self.shares))))
@@ -374,14 +377,11 @@ class Empirical(Spread):
         return regroup(self.shares, groups)
 
 
-# Hypergeometric spreads, as the paper shapes them.
-
-
 @dataclass(frozen=True)
 class Hypergeometric(Spread):
-    """Group k of n has the probability of k - 1 successes in n - 1 draws.
+    """Group k of n has the probability of k - 1 successes in n - 1 draws, as in the paper.
 
-    The population holds `population` items, n - 1 of them successes; the larger it is, the
+    The population holds `population` items, n - 1 of them successes. The larger the population, the
     earlier the reward.
 
     Examples
@@ -410,9 +410,6 @@ class Hypergeometric(Spread):
         return from_ratios(2 * np.log(n - k) - np.log(k + 1) - np.log(self.population - 2 * n + k + 1))
 
 
-# Zipf spreads: group k in proportion to 1 / k**s.
-
-
 @dataclass(frozen=True)
 class Zipf(Spread):
     """Group k pays in proportion to ``k ** -s``.
@@ -438,25 +435,6 @@ class Zipf(Spread):
         return np.asarray(weights / weights.sum())
 
 
-__all__ = [
-    "NAMES",
-    "BetaBinomial",
-    "Boltzmann",
-    "Continuous",
-    "Empirical",
-    "Hypergeometric",
-    "Spread",
-    "SpreadLike",
-    "Uniform",
-    "Zipf",
-    "as_spread",
-    "named",
-    "parse",
-    "regroup",
-]
-
-SpreadLike = Spread | str | Sequence[float] | npt.NDArray[np.float64]
-
 FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
     "betabinom": (BetaBinomial, "betabinom(2, 8)"),
     "boltzmann": (Boltzmann, "boltzmann(0.5)"),
@@ -466,7 +444,7 @@ FAMILIES: dict[str, tuple[Callable[..., Spread], str]] = {
 
 
 def named(name: str) -> Spread:
-    """Give the spread of that name: ``"uniform"`` or one of the paper's eight.
+    """Return the spread that has this name: ``"uniform"`` or one of the paper's eight.
 
     Examples
     --------
@@ -484,7 +462,7 @@ def named(name: str) -> Spread:
 def parse(text: str) -> Spread:
     """Read a spread from text: a name, a law with its numbers, or the shares themselves.
 
-    The label of every spread that is not given as shares or as a cdf reads back as that spread.
+    The label of a spread can be read back, unless the spread was made of shares or of a cdf.
 
     Examples
     --------

@@ -1,1 +1,5 @@
-"""Simulations cut into cells: computed once, kept on disk, on the cores of one machine or on a Ray cluster."""
+"""Simulations cut into cells: each is computed once and kept on disk.
+
+`cells` cuts and gathers, `runner` computes what is missing on the cores of this machine, `on_ray` does so on
+a Ray cluster, and `rows` writes and reads the files.
+"""

@@ -1,7 +1,7 @@
-"""Cells: policies on a few runs of a problem, known by the hash of all that determines their numbers.
+"""Cells: policies on a few runs of a problem, named by the hash of all that determines their numbers.
 
-`cut` makes cells of any problem and policies, `accrual.runs.runner.run_cells` computes
-those that are not on disk yet, and `gather_results` puts them together again:
+`cut` makes cells of any problem and policies, `accrual.runs.runner.run_cells` computes the cells that are
+not on disk yet, and `gather_results` puts their results together:
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -30,29 +30,27 @@ import numpy as np
 import numpy.typing as npt
 
 from accrual.core.errors import InputError, whole
+from accrual.core.jit import source_hash
 from accrual.core.random import ROUND_MOST, RUN_MOST
 from accrual.core.version import VERSION
 from accrual.engine.context_loop import ContextualPlan
 from accrual.engine.result import Result
 from accrual.engine.simulate import check_device
 from accrual.policies.base import Policy
-from accrual.problems.contexts import ContextualProblem
+from accrual.problems.contexts import AnyProblem, ContextualProblem
 from accrual.problems.laws import EmpiricalLaw, Law
-from accrual.problems.problem import Problem
 from accrual.runs import rows
 
-# The rooms whose source decides what a simulation computes.
-_ROOMS = ("core", "problems", "policies", "engine", "studies/paper/audit.py")
+_PACKAGE = Path(__file__).parents[1]
+_ROOMS = ("core", "problems", "policies", "engine")  # their source decides what a simulation computes
 _STEM_MOST = 100  # characters of a file's name that are for people
-
-AnyProblem = Problem | ContextualProblem
 
 
 @dataclass(frozen=True)
 class Cell:
     """One unit of work, of a few seconds."""
 
-    block: str  # what it belongs to, for people: views and file names show it
+    block: str  # what it belongs to; progress and file names show it to people
     problem: AnyProblem
     policies: dict[str, Policy]
     horizon: int
@@ -62,14 +60,14 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The name of its file: for people, then the hash."""
+        """The name of its file: its block and runs, for people, and the hash."""
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self.block).lstrip(".")[:_STEM_MOST]
         first, last = self.runs.start, self.runs.stop - 1
         return f"{stem}_{first:03d}-{last:03d}_{rows.key(self.identity)[:16]}.parquet"
 
     @property
     def device(self) -> str:
-        """What computes it, which may tip a last bit."""
+        """The device that computes it; another device may differ in a last bit."""
         return str(self.identity.get("device", "cpu"))
 
     @property
@@ -78,12 +76,12 @@ class Cell:
 
     @property
     def work(self) -> float:
-        """Policy-rounds weighted by what they cost, for the time left."""
+        """Policy-rounds weighted by what they cost, to estimate the time left."""
         return self.policy_rounds * cost(self.problem)
 
 
 def cost(problem: AnyProblem) -> float:
-    """Say roughly how long a policy-round takes: more groups take longer, and so do contexts.
+    """Return roughly how long a policy-round takes; more groups take longer, and so do contexts.
 
     Examples
     --------
@@ -134,16 +132,16 @@ def cut(
 ) -> list[Cell]:
     """Cut a comparison into cells of `size` runs each.
 
-    Which runs a cell holds does not depend on `runs`, so a later call for more reuses what is there.
+    Which runs a cell holds does not depend on `runs`, so a later call for more runs reuses the cells on disk.
 
     Parameters
     ----------
     block : str
-        What people should call it.
+        The name to show to people.
     problem : Problem or ContextualProblem
     policies : dict of label to Policy
-        They share their draws. A policy of your own is known by its `repr` alone: the hash covers
-        the library's source, not yours.
+        They share their draws. A policy of your own is known by its `repr` and by the source of its module;
+        one that is defined in a script or a notebook is known by its `repr` alone.
     horizon, runs : int
     size : int
         Runs in a cell; choose it so that a cell takes a few seconds.
@@ -168,6 +166,7 @@ def cut(
         "checkpoints": checkpoints(horizon) if rounds is None else sorted({*map(int, rounds), horizon}),
         "seed": seed,
         "code": code_hash(),
+        "own_code": own_code(problem, policies),
         "versions": versions(),
     }
     parts = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
@@ -178,7 +177,7 @@ def cut(
 
 
 def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
-    """Give cells that are computed on a device (see `accrual.simulate`), under other names.
+    """Return the cells as another device computes them (see `accrual.simulate`), with other names.
 
     Examples
     --------
@@ -195,7 +194,7 @@ def on_device(cells: Sequence[Cell], device: str) -> list[Cell]:
 
 
 def gather_results(cells: Sequence[Cell], out: Path) -> Result:
-    """Put cells of one problem together: what `simulate` would have given for all of them.
+    """Put the cells of one problem together, as the result that `simulate` would have returned.
 
     Every policy must have cells for the same runs. A cell that is missing or damaged is refused.
     """
@@ -229,20 +228,37 @@ def gather_results(cells: Sequence[Cell], out: Path) -> Result:
 
 
 @cache
-def code_hash() -> str:
-    """Hash the source of everything that computes numbers."""
-    package = Path(__file__).parents[1]
+def code_hash(package: Path = _PACKAGE) -> str:
+    """Hash the source of the rooms that compute numbers, with all their sub-rooms."""
     digest = hashlib.sha256()
-    for room in _ROOMS:
-        place = package / room
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(path for room in _ROOMS for path in (package / room).rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def own_code(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, str]:
+    """Hash the modules of policies and laws that are not in the rooms of `code_hash`, by module.
+
+    Examples
+    --------
+    >>> import accrual as ac
+    >>> own_code(ac.paper.setting1(), {"UCB1": ac.UCB1()})
+    {}
+    """
+    laws = () if isinstance(problem, ContextualProblem) else problem.arm_laws
+    modules = {type(one).__module__ for one in (*policies.values(), *laws)} - {"__main__"}
+    rooms = [_PACKAGE / room for room in _ROOMS]
+    files = {module: getattr(sys.modules[module], "__file__", None) for module in modules}
+    return {
+        module: source_hash(Path(file))
+        for module, file in sorted(files.items())
+        if file is not None and not any(Path(file).is_relative_to(room) for room in rooms)
+    }
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Give the versions of the packages whose arithmetic goes into the numbers."""
+    """Return the versions of the packages whose arithmetic goes into the numbers."""
     from importlib.metadata import version
 
     return {"accrual": VERSION, **{name: version(name) for name in ("numba", "numpy", "scipy")}}

@@ -1,8 +1,9 @@
-"""Cells on a Ray cluster: workers write the files themselves, so nothing is ever only in Ray.
+"""Compute cells on a Ray cluster.
 
-A worker or node that dies loses the cells it was computing and no others: Ray gives them to
-another worker, and a cell that comes twice is the same file. Whatever becomes of the cluster, the
-next start finds what is on disk and goes on from there.
+Workers write the files of cells themselves, so that no result is only in Ray's memory. A worker or node
+that dies loses the cells that it was computing and no others. Ray gives those to another worker, and a cell
+that is computed twice is the same file. Whatever happens to the cluster, the next start finds the finished
+cells on disk and computes the others.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from types import ModuleType
 from typing import Any
 
 from accrual.core.errors import InputError, need, whole
-from accrual.runs.cells import AnyProblem, Cell, code_hash, versions
+from accrual.problems.contexts import AnyProblem
+from accrual.runs.cells import Cell, code_hash, own_code, versions
 from accrual.runs.runner import JOBS_MOST, compute
 
-RETRIES = 20  # of a cell whose worker died; one that kills every worker must end some time
-_GONE = 45.0  # seconds without a head until we give up; Ray ends the process after 60
-_SPARE = 1000  # cells given to Ray beyond two for each core, so that a cluster can see how much is to come
+RETRIES = 20  # of a cell whose worker died; a cell that kills every worker must fail at some point
+_GONE = 45.0  # seconds without a head after which we give up; Ray ends the process after 60
+_SPARE = 1000  # cells given to Ray beyond two for each core, so that a cluster sees how much work is left
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class OnRay:
                 # On a GPU, a cell takes all of it.
                 place = task.options(num_cpus=1, num_gpus=1 if cell.device == "cuda" else 0)
                 pending[place.remote(problems[id(cell.problem)], _rest(cell), str(mark))] = cell
-            # The first that is ready, by short waits that let Ctrl-C through; then all that are.
+            # Wait for the first that is ready, in short waits that let Ctrl-C through. Then take all.
             ray.wait(list(pending), timeout=0.2)
             finished, _ = ray.wait(list(pending), num_returns=len(pending), timeout=0)
             for reference in finished:
@@ -90,20 +92,21 @@ class OnRay:
                 yield cell
 
     def _room(self, ray: ModuleType) -> int:
-        """Choose how many cells Ray should have at a time; the cores of a cluster may change."""
+        """Return how many cells Ray should have at a time; the cores of a cluster may change."""
         if self.jobs is not None and self.address is not None:  # a Ray of our own has no more cores
             return self.jobs
         return _SPARE + 2 * int(ray.cluster_resources().get("CPU", 1))
 
 
 def _work(problem: AnyProblem, rest: dict[str, Any], mark: str) -> str | None:
-    """Compute a cell on a worker; say in a line why it cannot, if so."""
+    """Compute a cell on a worker; return one line that says why it cannot be computed, or None."""
     node, cell = socket.gethostname(), Cell(problem=problem, **rest)
     if not os.path.exists(mark):
         return f"node {node} does not see {Path(mark).parent}: --out must be on storage that all nodes share"
     for what, ours, theirs in (
         ("versions", versions(), cell.identity["versions"]),
         ("accrual's source", code_hash()[:16], cell.identity["code"][:16]),
+        ("modules of policies", own_code(problem, cell.policies), cell.identity["own_code"]),
     ):
         if ours != theirs:
             return f"node {node} has other {what} than this machine: {ours}, not {theirs}; install the same"
@@ -120,14 +123,14 @@ def _rest(cell: Cell) -> dict[str, Any]:
 
 
 class _Head:
-    """Whether the cluster's head can be reached; without it Ray would soon end this process."""
+    """Watches whether the cluster's head can be reached; without it Ray would soon end this process."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._seen, self._asked = time.monotonic(), -math.inf
 
     def check(self) -> bool:
-        """Ask the cluster, every other second, whether it answers; raise `InputError` when it is gone."""
+        """Check every other second whether the head answers; raise `InputError` when it is gone."""
         now = time.monotonic()
         if now - self._asked < 2:
             return False
@@ -163,7 +166,7 @@ def _place(address: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _marked(store: Path) -> Iterator[Path]:
-    """Write a file in `store` by which a worker knows that it sees the same storage."""
+    """Write a file into `store` by which a worker can tell that it sees the same storage."""
     mark = store.absolute() / f".{os.urandom(8).hex()}.part"
     mark.touch()
     try:
@@ -174,7 +177,7 @@ def _marked(store: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
-    """Connect to Ray, or start it; afterwards leave it as it was found."""
+    """Connect to Ray, or start it; stop afterwards what was started here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would send statistics of its use
     ray = need("ray", "ray")
     if ray.is_initialized():
@@ -188,7 +191,7 @@ def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
             given: dict[str, Any] = {"num_cpus": jobs or os.cpu_count(), "include_dashboard": False}
         else:
             given = {}
-        with _hushed():
+        with _stderr_silenced():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **given)
     except Exception as error:  # of any kind: a node that is too slow to start raises a plain one
         where = "start Ray here" if address is None else f"use the Ray cluster at {address}"
@@ -197,16 +200,16 @@ def connected(address: str | None, jobs: int | None) -> Iterator[ModuleType]:
             hint += "; see whether RAY_AUTH_MODE and the token are the cluster's"
         raise InputError(f"cannot {where}: {brief(error)} ({hint})") from None
     try:
-        # Ray tells of nodes that died on stdout.
-        with contextlib.redirect_stdout(io.StringIO()), _patient():
+        # Ray writes to stdout about nodes that died.
+        with contextlib.redirect_stdout(io.StringIO()), _interrupt_once():
             yield ray
     finally:
         ray.shutdown()
 
 
 @contextlib.contextmanager
-def _patient() -> Iterator[None]:
-    """Let Ctrl-C raise and do no more, so that there is time to stop Ray's processes."""
+def _interrupt_once() -> Iterator[None]:
+    """Let Ctrl-C raise an exception and do nothing else, so that there is time to stop Ray's processes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -218,20 +221,20 @@ def _patient() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _hushed() -> Iterator[None]:
-    """Keep stderr silent, even from compiled code; an exception says what matters."""
-    kept = os.dup(2)
+def _stderr_silenced() -> Iterator[None]:
+    """Silence stderr, also for compiled code; an exception says what matters."""
+    saved = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
         os.close(nowhere)
 
 
 def brief(error: Exception) -> str:
-    """Shorten an error of Ray's to one line; a task's error ends with the worker's own."""
+    """Shorten an error of Ray's to one line; the error of a task ends with that of its worker."""
     text = str(error).strip()
     return " ".join(text.splitlines()[-1:] if "Traceback" in text else text.split())[:300]

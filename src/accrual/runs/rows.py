@@ -1,9 +1,9 @@
-"""The row schema: what a run leaves on disk, and all that a report reads.
+"""The files of a run: what it leaves on disk, and all that a report reads.
 
-A folder holds ``manifest.json`` (the settings, their learners and printed figures, and which
-cell files belong to them), ``curves.parquet`` (bounds and spreads, drawn as they are) and
-``cells/*.parquet`` (one row per learner and run: the regret at the checkpoints). Every file
-appears whole or not at all, and carries a digest of its contents.
+``cells/*.parquet`` has one row per learner and run: the regret at the checkpoints. The folder of
+`accrual paper` also holds ``manifest.json`` (the settings, their learners and printed figures, and which
+cells belong to them) and ``curves.parquet`` (bounds and spreads to draw). Every file appears whole or not at
+all, and the Parquet files carry a digest of their contents.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, need
 from accrual.core.files import replacing
 
@@ -27,12 +27,9 @@ MANIFEST = "manifest.json"
 CURVES = "curves.parquet"
 CELLS = "cells"
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 class DamagedCell(InputError):
-    """A stored file is not what was written."""
+    """Raised where a stored file is not what was written."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ def canonical(value: Any) -> str:
 
 
 def key(identity: dict[str, Any]) -> str:
-    """Give the hash by which a cell is known."""
+    """Return the hash that names a cell."""
     return hashlib.sha256(canonical(identity).encode()).hexdigest()
 
 

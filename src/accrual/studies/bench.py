@@ -1,4 +1,4 @@
-"""What a policy-round costs on this machine."""
+"""Measure what a policy-round costs on this machine (`accrual bench`)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from accrual.policies.base import Policy
 from accrual.policies.catalog import CATALOG
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import UCB1, DelayedUCB1
+from accrual.problems.paper import setting1, setting2
 from accrual.problems.problem import Problem
 from accrual.problems.spreads import NAMES
-from accrual.studies.paper import setting1, setting2
 
 
 def compared(alpha: int) -> list[Policy]:
-    """Give the headline's policies: two that use no pieces, the even spread and the eight named ones.
+    """Return the headline's policies: two that use no pieces, the even spread, and the eight named spreads.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def compared(alpha: int) -> list[Policy]:
 
 
 def compile_for(problem: Problem, policies: Sequence[Policy]) -> None:
-    """Compile every kernel and make every table, so that neither is timed."""
+    """Compile every kernel and make every table, so that the time for them is not measured."""
     with no_progress_bar():
         simulate(problem, policies, horizon=max(len(problem.caps), 2), runs=1, threads=1)
 
@@ -66,7 +66,7 @@ def measure(
 
 
 def report() -> list[tuple[str, str]]:
-    """Measure for some seconds, and give rows of (what was measured, value with unit)."""
+    """Measure for some seconds, and return rows of (what was measured, value with unit)."""
     cores = os.cpu_count() or 1
     one, two = setting1(), setting2(4, "late")
     rows = [

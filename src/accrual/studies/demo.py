@@ -1,12 +1,13 @@
-"""Simulated traffic of a course platform, for a first look at the page.
+"""Simulated traffic of a course platform, for a first look at the dashboard (`accrual serve --demo`).
 
-Six courses of eight weeks, a lecture a week. A visitor is recommended one; some enrol, and every week
-some leave for good. What a recommendation earns is the lectures that are watched. The courses differ in
-how many enrol and in how many stay, so the one that looks best in the first weeks is not the best.
+There are six courses of eight weeks, with a lecture a week. Each user is recommended one course. Some enrol,
+and every week some leave for good. The reward of a recommendation is the number of lectures watched. The
+courses differ in how many users enrol and in how many stay, so the course that looks best in the first weeks
+is not the best.
 
 Decisions and pieces go through the same handlers as those of any client. Only the bandit's clock is
-another: it runs faster. Beside the bandit, in memory, the same policy decides for the same visitors and
-sees all that they will ever watch at once; what it loses is the floor for anyone who must wait.
+different: it runs faster. Beside the bandit, in memory, the same policy decides for the same users and learns
+at once all that they will ever watch. What that policy loses is the no-delay floor.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta, Struct
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.jit import python_function
 from accrual.live.ledger import Ledger
@@ -35,15 +36,13 @@ from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
 from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
 
-Floats = npt.NDArray[np.float64]
-
 SPEED_LEAST, SPEED_MOST = 0.01, 20.0
 _DAY, _WEEK = 86_400.0, 7 * 86_400.0
 _WEEKS = 8
-_VISITS = 40.0  # a day
-_TICK = 0.25  # seconds between two looks at the clock
+_USERS = 40.0  # a day
+_TICK = 0.25  # seconds between two batches of traffic
 _TWICE, _BELATED = 0.005, 0.01  # chances that a piece is sent twice, and that a lecture is watched too late
-_POINTS = 400  # of a curve; beyond, every second is forgotten
+_POINTS = 400  # of a curve; when there are more, every second one is dropped
 
 _COURSES = {  # the chances to enrol, to stay for another week, and to watch its lecture
     "Bread at home": (0.40, 0.50, 0.80),
@@ -68,7 +67,7 @@ log = logging.getLogger("accrual.service")
 
 
 class TruthOut(Struct):
-    """What is known only because the traffic is simulated."""
+    """What is known because the traffic is simulated."""
 
     bandit: str
     days_per_second: float
@@ -84,7 +83,7 @@ class TruthOut(Struct):
 
 
 class Demo:
-    """The platform: visitors come, watch, and leave.
+    """The platform: users come, watch lectures, and leave.
 
     Parameters
     ----------
@@ -125,13 +124,13 @@ class Demo:
         while True:
             await asyncio.sleep(_TICK)
             now = self.clock()
-            # Visitors who came while the service was asleep or slow have gone.
+            # Users who came while the service was asleep or slow have gone.
             days = min(now - self._before, 4 * _TICK * self.speed * _DAY) / _DAY
             self._before = now
             try:
-                await self._visit(traffic, self._random.poisson(_VISITS * days))
+                await self._recommend(traffic, self._random.poisson(_USERS * days))
                 await self._watch(traffic, now)
-            except Refusal as refusal:  # busy, or the store is away; visitors come again
+            except Refusal as refusal:  # busy, or the store cannot be reached; more users will come
                 log.warning("simulated traffic was refused", extra={"error": str(refusal)})
 
     async def _make(self, bandits: BanditPool) -> None:
@@ -148,8 +147,8 @@ class Demo:
         self.bandit = name
         self._begin = time.monotonic()
 
-    async def _visit(self, traffic: TrafficRoutes, count: int) -> None:
-        """Recommend a course to each visitor, and draw what they will watch of it."""
+    async def _recommend(self, traffic: TrafficRoutes, count: int) -> None:
+        """Recommend a course to each of `count` users, and draw what they will watch of it."""
         while count:
             some = min(count, BATCH_MOST)
             count -= some
@@ -164,7 +163,7 @@ class Demo:
             self.regret.add(made[-1].at, arms, pay.sum(axis=2))
 
     def _draw(self, count: int) -> Floats:
-        """Draw what `count` visitors would watch of each course: arms x visitors x weeks, in lectures."""
+        """Draw what `count` users would watch of each course: arms x users x weeks, in lectures."""
         pay = np.zeros((len(PROBLEM.caps), count, _WEEKS))
         chances = self._random.random((count, _WEEKS))
         for law, cap, drawn in zip(PROBLEM.arm_laws, PROBLEM.caps, pay, strict=True):
@@ -175,7 +174,7 @@ class Demo:
         heapq.heappush(self._due, (when, decision, lecture))
 
     async def _watch(self, traffic: TrafficRoutes, now: float) -> None:
-        """Send the lectures that have been watched by now. A flaky client sends some twice."""
+        """Send the lectures that have been watched by now, and some of them twice, as a flaky client does."""
         pieces, self._again = self._again, []
         while self._due and self._due[0][0] <= now:
             when, decision, lecture = heapq.heappop(self._due)
@@ -207,7 +206,7 @@ class Demo:
 
 
 class Regret:
-    """What is lost against always the best arm: by the bandit, and by its policy without any delay.
+    """The regret of the bandit, of its policy without any delay, and of choosing arms evenly.
 
     Parameters
     ----------
@@ -215,16 +214,16 @@ class Regret:
     """
 
     def __init__(self, policy: Policy) -> None:
-        # A window of one round: every decision has paid all it will before the next is made.
+        # With a window of one round, every decision has paid everything before the next is made.
         self._oracle = Ledger(policy, PROBLEM.caps, window=1)
-        self._lost = [0.0, 0.0, 0.0]  # the bandit, the oracle, one who draws arms evenly
+        self._lost = [0.0, 0.0, 0.0]  # by the bandit, by the oracle, and by choosing arms evenly
         self._made = 0
         self._every = 1
         self._skipped = 0
         self._points: list[tuple[float, int, float, float, float]] = []
 
     def add(self, at: float, arms: list[int], totals: Floats) -> None:
-        """Count visitors at time `at` who were recommended `arms`; `totals` has what each arm would earn."""
+        """Count users who were recommended `arms` at time `at`; `totals` is what each arm would have paid."""
         gaps = PROBLEM.gaps
         for i, arm in enumerate(arms):
             self._made += 1
@@ -249,5 +248,5 @@ class Regret:
 
 
 def _warm() -> None:
-    """Compile what the policy without delay runs, before there is traffic."""
+    """Compile the kernels of the policy without delay, before there is traffic."""
     Regret(DEFAULT).add(0.0, [0, 0], np.zeros((len(PROBLEM.caps), 2)))

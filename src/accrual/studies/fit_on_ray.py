@@ -1,4 +1,4 @@
-"""A fit on a Ray cluster: each part of the log is an actor, and an actor that dies reads its part again."""
+"""Fit a log on a Ray cluster: an actor reads each part of the log, and reads it again if it dies."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from accrual.runs.cells import code_hash, versions
 from accrual.runs.on_ray import RETRIES, OnRay, brief, connected
 
 _CLOSING = 10.0  # seconds to delete temporary files
-_LITTLE = 0.01  # of a core, that an actor asks for: all must run at a time, however few cores are left
+_CORES = 0.01  # that an actor reserves: all must run at the same time, however few cores are free
 
 
 class PartActor:
-    """A part of a log on some node; refusals come back as text, for errors lose their kind on the way."""
+    """A part of a log on some node; refusals come back as text, because Ray loses the class of an error."""
 
     def __init__(
         self, decisions: str, pieces: str | None, reading: Reading, identity: tuple[Any, str]
@@ -29,7 +29,7 @@ class PartActor:
         self._identity = identity
 
     def call(self, method: str, *given: Any) -> tuple[str, Any]:
-        """Give a refusal or nothing, and what the part's method answers."""
+        """Call a method of the part; return a refusal, empty if there is none, and the result."""
         ours = (versions(), code_hash())
         node = socket.gethostname()
         if ours != self._identity:
@@ -44,12 +44,12 @@ class PartActor:
 def open_on_ray(
     decisions: Any, pieces: Any, columns: Mapping[str, str] | None, options: Mapping[str, Any], where: OnRay
 ) -> Iterator[LogFacts]:
-    """Open a log in parts on a cluster: as many as it has cores, or as `where` has jobs.
+    """Open a log on a cluster in as many parts as `where` has jobs, or else as the cluster has cores.
 
     Parameters
     ----------
     decisions, pieces : path
-        On storage that all nodes see under the same path.
+        Files on storage that all nodes see under the same path.
     columns, options : mapping
         As `accrual.open_log` takes them.
     where : OnRay
@@ -58,11 +58,11 @@ def open_on_ray(
     given = [None if one is None else _shared(one) for one in (decisions, pieces)]
     with connected(where.address, where.jobs) as ray:
         count = where.jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        actor = ray.remote(num_cpus=_LITTLE, max_restarts=RETRIES, max_task_retries=RETRIES)(PartActor)
+        actor = ray.remote(num_cpus=_CORES, max_restarts=RETRIES, max_task_retries=RETRIES)(PartActor)
         identity = (versions(), code_hash())
         workers = [actor.remote(*given, each, identity) for each in part_readings(reading, count)]
         try:
-            yield PartedLog(_asking(ray, workers))
+            yield PartedLog(_caller(ray, workers))
         finally:
             ray.wait([worker.call.remote("close") for worker in workers], num_returns=count, timeout=_CLOSING)
             for worker in workers:
@@ -75,7 +75,7 @@ def _shared(given: Any) -> str:
     return str(Path(given).absolute())
 
 
-def _asking(ray: Any, workers: Sequence[Any]) -> Callable[..., list[Any]]:
+def _caller(ray: Any, workers: Sequence[Any]) -> Callable[..., list[Any]]:
     def everywhere(method: str, *given: Any) -> list[Any]:
         shared = [ray.put(one) for one in given]
         references = [worker.call.remote(method, *shared) for worker in workers]

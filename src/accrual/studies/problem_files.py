@@ -1,4 +1,7 @@
-"""A problem and policies from a TOML file; docs/cli.md describes the format."""
+"""What to simulate: a named problem, or a problem and policies from a TOML file.
+
+docs/cli.md describes the format of the file.
+"""
 
 from __future__ import annotations
 
@@ -17,80 +20,25 @@ from accrual.policies.catalog import make
 from accrual.policies.lin import LinTS, LinUCB
 from accrual.policies.tpucbfrg import TPUCBFR, TPUCBFRG
 from accrual.policies.ucb1 import UCB1, DelayedUCB1
-from accrual.problems.contexts import Contexts, ContextualProblem
+from accrual.problems.contexts import AnyProblem, Contexts, ContextualProblem
+from accrual.problems.gallery import ENTRIES, generate
 from accrual.problems.laws import LAWS, Law
+from accrual.problems.paper import NAMED_PROBLEMS
 from accrual.problems.problem import Problem
-from accrual.runs.cells import AnyProblem
-from accrual.studies.gallery import BESIDE, ENTRIES, generate
-from accrual.studies.paper import NAMED_PROBLEMS
+from accrual.studies.gallery import BESIDE
 
-# Every named setting, and what to compare on a problem when no policy is given.
-
-
-def named_problem(name: str) -> AnyProblem:
-    """Give the problem of a named setting, or of the gallery.
-
-    Examples
-    --------
-    >>> named_problem("setting2/c4/late").window
-    200
-    >>> len(named_problem("ctx-big").caps)
-    50
-    """
-    if name in NAMED_PROBLEMS:
-        return NAMED_PROBLEMS[name]()
-    if name in ENTRIES:
-        return ENTRIES[name].problem
-    raise unknown("setting", name, {**NAMED_PROBLEMS, **ENTRIES})
-
-
-def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
-    """Give the policies to compare by label: the paper's, or on a problem with contexts those that use them.
-
-    The paper's learn with the problem's own number of groups.
-
-    Examples
-    --------
-    >>> list(usual_policies(named_problem("setting1")))
-    ['TPUCBFR(20)', 'TPUCBFRG(20, begin)', 'DelayedUCB1', 'UCB1']
-    >>> list(usual_policies(named_problem("ctx-same")))
-    ['AgeLinTS', 'AgeLinTS(waiting)', 'LinTS(waiting)', 'LinUCB(waiting)']
-    """
-    if isinstance(problem, ContextualProblem):
-        policies: list[Policy] = [AgeLinTS(), AgeLinTS(buckets=1), LinTS(), LinUCB()]
-    else:
-        alpha = problem.groups
-        policies = [TPUCBFR(alpha), TPUCBFRG(alpha, "begin"), DelayedUCB1(), UCB1()]
-    return {policy.label: policy for policy in policies}
-
-
-def with_yardsticks(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, Policy]:
-    """Put beside policies on a problem with contexts what they are judged by: no delay, and no context.
-
-    Examples
-    --------
-    >>> list(with_yardsticks(named_problem("ctx-same"), {"mine": LinTS()}))
-    ['mine', 'no delay', 'no context']
-    """
-    if not isinstance(problem, ContextualProblem):
-        return dict(policies)
-    for label in BESIDE.keys() & policies.keys():
-        raise InputError(f"{label!r} is always there on a problem with contexts; label your policy otherwise")
-    return {**policies, **BESIDE}
-
-
-Check = Callable[[str, Any], Any]  # (what it is called, what was given) -> the value, or an InputError
+Check = Callable[[str, Any], Any]  # (name, given value) -> the value, or an InputError
 
 
 class SimulationFile(NamedTuple):
-    """What to simulate: a problem, and policies by label (none if the source names none)."""
+    """What to simulate: a problem, and policies by label (none if the source has none)."""
 
     problem: AnyProblem
     policies: dict[str, Policy]
 
 
 def load(source: str) -> SimulationFile:
-    """Load a named setting, a problem of the gallery or a TOML file.
+    """Load one of the paper's settings, a problem of the gallery, or a TOML file.
 
     Examples
     --------
@@ -122,6 +70,59 @@ def read(path: str | os.PathLike[str]) -> SimulationFile:
         raise InputError(f"{path}: {error}") from None
 
 
+def named_problem(name: str) -> AnyProblem:
+    """Return the problem of one of the paper's settings or of the gallery, by its name.
+
+    Examples
+    --------
+    >>> named_problem("setting2/c4/late").window
+    200
+    >>> len(named_problem("ctx-big").caps)
+    50
+    """
+    if name in NAMED_PROBLEMS:
+        return NAMED_PROBLEMS[name]()
+    if name in ENTRIES:
+        return ENTRIES[name].problem
+    raise unknown("setting", name, {**NAMED_PROBLEMS, **ENTRIES})
+
+
+def usual_policies(problem: AnyProblem) -> dict[str, Policy]:
+    """Return the policies to compare on a problem if none are given, by label.
+
+    These are the paper's, with the problem's own number of groups. On a problem with contexts, they are
+    policies that use contexts.
+
+    Examples
+    --------
+    >>> list(usual_policies(named_problem("setting1")))
+    ['TPUCBFR(20)', 'TPUCBFRG(20, begin)', 'DelayedUCB1', 'UCB1']
+    >>> list(usual_policies(named_problem("ctx-same")))
+    ['AgeLinTS', 'AgeLinTS(waiting)', 'LinTS(waiting)', 'LinUCB(waiting)']
+    """
+    if isinstance(problem, ContextualProblem):
+        policies: list[Policy] = [AgeLinTS(), AgeLinTS(buckets=1), LinTS(), LinUCB()]
+    else:
+        alpha = problem.groups
+        policies = [TPUCBFR(alpha), TPUCBFRG(alpha, "begin"), DelayedUCB1(), UCB1()]
+    return {policy.label: policy for policy in policies}
+
+
+def with_yardsticks(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict[str, Policy]:
+    """Add the yardsticks of a problem with contexts: a policy without delay, and one without contexts.
+
+    Examples
+    --------
+    >>> list(with_yardsticks(named_problem("ctx-same"), {"mine": LinTS()}))
+    ['mine', 'no delay', 'no context']
+    """
+    if not isinstance(problem, ContextualProblem):
+        return dict(policies)
+    for label in BESIDE.keys() & policies.keys():
+        raise InputError(f"{label!r} is always there on a problem with contexts; label your policy otherwise")
+    return {**policies, **BESIDE}
+
+
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a TOML file, unchecked."""
     try:
@@ -142,7 +143,7 @@ def _labelled(pairs: list[tuple[str, Policy]]) -> dict[str, Policy]:
 
 
 def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) -> dict[str, Any]:
-    """Give `value` as a table with these keys and no others, each checked."""
+    """Check that `value` is a table with these keys and no others, and check each value."""
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a table of settings, not {value!r}")
     only(f"key of {name}", value, checks)
@@ -153,13 +154,13 @@ def table(name: str, value: Any, checks: Mapping[str, Check], needs: list[str]) 
 
 
 def problem_of(name: str, value: Any) -> AnyProblem:
-    """Give the problem of a name, or of a table, whose `features` or `contexts` make it one with contexts."""
+    """Return the problem of a name or a table; with `features` or `contexts` it has contexts."""
     if isinstance(value, str):
         return named_problem(value)
     if isinstance(value, dict) and "features" in value:
         return generate(**table(name, value, _GENERATED, ["features", "arms"]))
     if isinstance(value, dict) and "contexts" in value:
-        return ContextualProblem(**table(name, value, _VISITED, ["effects", "window"]))
+        return ContextualProblem(**table(name, value, _WITH_CONTEXTS, ["effects", "window"]))
     return _plain_problem(name, value)
 
 
@@ -186,7 +187,7 @@ def _plain_problem(name: str, value: Any) -> Problem:
 
 
 def _law(name: str, value: Any, spread: Any) -> Law:
-    """Make a law from its kind and settings; `spread` is the problem's, for a law without its own."""
+    """Make a law from its kind and settings; `spread` is the problem's, for a law without a spread."""
     settings = {"kind": value} if isinstance(value, str) else value
     if not isinstance(settings, dict) or "kind" not in settings:
         raise InputError(f"{name} needs a kind, as in: {{kind = 'uniform'}} (one of: {', '.join(LAWS)})")
@@ -207,7 +208,7 @@ def _law(name: str, value: Any, spread: Any) -> Law:
 
 
 def policy_of(name: str, value: Any) -> tuple[str, Policy]:
-    """Give the label and policy of one [[policy]] table; the policy checks its own settings."""
+    """Return the label and the policy of one [[policy]] table; the policy checks its own settings."""
     if not isinstance(value, dict) or "name" not in value:
         raise InputError(f"{name} needs a name, as in: name = 'UCB1'")
     settings = dict(value)
@@ -218,7 +219,7 @@ def policy_of(name: str, value: Any) -> tuple[str, Policy]:
 
 
 def anything(name: str, value: Any) -> Any:
-    """Pass any value as it is."""
+    """Return any value unchanged."""
     return value
 
 
@@ -237,7 +238,7 @@ def number(name: str, value: Any) -> int | float:
 
 
 def listed(check: Check) -> Check:
-    """Make a check of lists, each of whose items must pass `check`."""
+    """Return a check for lists whose items must all pass `check`."""
 
     def listed(name: str, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -264,7 +265,7 @@ _GENERATED: dict[str, Check] = {
     **dict.fromkeys(("features", "arms", "window", "active", "strength", "speed", "seed"), number),
     **dict.fromkeys(("spread", "link", "pay"), _text),
 }
-_VISITED: dict[str, Check] = {
+_WITH_CONTEXTS: dict[str, Check] = {
     "contexts": _contexts,
     "effects": listed(listed(number)),
     "window": number,

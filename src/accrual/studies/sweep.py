@@ -1,7 +1,8 @@
-"""Sweeps: policies over a grid of parameters, read from a TOML file; docs/cli.md describes the format.
+"""Sweeps: policies over a grid of parameters, from a TOML file.
 
-A parameter is a hole in the file: wherever ``{a}`` stands, in the problem or in a policy, each value
-of `a` is put in its place.
+`read` reads the file, whose format docs/cli.md describes: wherever it has ``{a}``, in the problem or in a
+policy, each value of the parameter `a` takes its place. `Sweep.cells` cuts the work. From the results,
+`lines` makes the table and `draw` the picture.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, need, unknown, whole
 from accrual.core.files import replacing
 from accrual.core.pictures import COLOURS
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
 from accrual.engine.result import STYLES, Result
 from accrual.policies.base import Policy
-from accrual.runs.cells import AnyProblem, Cell, check_plays, cost, cut, on_device
+from accrual.problems.contexts import AnyProblem
+from accrual.runs.cells import Cell, check_plays, cost, cut, on_device
 from accrual.studies.problem_files import (
     anything,
     listed,
@@ -38,14 +40,18 @@ from accrual.studies.problem_files import (
 
 HORIZON, RUNS = 100_000, 20
 POINTS_MOST = 100_000
-_POLICIES = 16  # in a cell: they share their draws, which are most of the work of a policy alone
-_WORK = 50_000_000  # policy-rounds in a cell, about: some five seconds on one core ...
-_USUAL_COST = 2.0  # ... where they cost as much as in Setting 1
+_POLICIES = 16  # in a cell; they share their draws, which would be most of the work for one policy
+_WORK = 50_000_000  # policy-rounds in a cell, roughly: some five seconds on one core ...
+_USUAL_COST = 2.0  # ... if they cost as much as in Setting 1
 _RUNS_MOST = 100  # in a cell
-_ON_GPU = 1024  # policies in a cell on a GPU, and its runs, which are played at once
-_MARKS = 10  # checkpoints: a sweep looks at the end
+_ON_GPU = 1024  # policies and runs in a cell on a GPU, which plays them all at once
+_CHECKPOINTS = 10  # few, because a sweep compares the regret at the horizon
 
-_HOLE = re.compile(r"\{(\w+)\}")
+_TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)  # of a heat map's colours
+_NAMED = 15  # with at most this many values of a parameter, its axis names all
+_WRITTEN = 200  # a heat map with at most this many squares shows their numbers
+
+_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,12 @@ class Point:
     """One policy at one place of the grid."""
 
     case: dict[str, Any]  # the values of the parameters in [each]
-    # The values of those in [grid] that it depends on: none for a policy to compare with.
+    # The values of the parameters in [grid] on which it depends: none for a policy to compare with.
     place: dict[str, Any]
-    row: int  # which [[policy]] it is; yardsticks are counted on from there
-    block: str  # its problem, by which its cells are known
+    row: int  # which [[policy]] it is; yardsticks have the numbers after the last
+    block: str  # the name of its problem, which its cells have too
     label: str
-    yardstick: bool = False  # whether it is there to judge the others by, as on all problems with contexts
+    yardstick: bool = False  # whether it is there to judge the others by, as on problems with contexts
 
 
 @dataclass(frozen=True)
@@ -79,19 +85,19 @@ class Sweep:
 
     def _cut(self, block: str, device: str) -> list[Cell]:
         problem = self.problems[block]
-        rounds = _POLICIES * self.horizon * cost(problem) / _USUAL_COST  # of one run
-        size = max(1, min(_RUNS_MOST, int(_WORK / rounds)))
+        work = _POLICIES * self.horizon * cost(problem) / _USUAL_COST  # of one run
+        size = max(1, min(_RUNS_MOST, int(_WORK / work)))
         most, size = (_POLICIES, size) if device == "cpu" else (_ON_GPU, _ON_GPU)
-        marks = [max(1, self.horizon * mark // _MARKS) for mark in range(1, _MARKS + 1)]
+        rounds = [max(1, self.horizon * mark // _CHECKPOINTS) for mark in range(1, _CHECKPOINTS + 1)]
         return [
             cell
             for part in _batches(self.policies[block], most)
-            for cell in cut(block, problem, part, self.horizon, self.runs, size, self.seed, marks)
+            for cell in cut(block, problem, part, self.horizon, self.runs, size, self.seed, rounds)
         ]
 
 
 def read(path: str | os.PathLike[str], runs: int | None = None, horizon: int | None = None) -> Sweep:
-    """Read the sweep that a TOML file describes; `runs` and `horizon` take the place of the file's.
+    """Read the sweep that a TOML file describes; `runs` and `horizon` override the file's.
 
     Examples
     --------
@@ -157,12 +163,16 @@ def _sweep(name: str, data: dict[str, Any]) -> Sweep:
         if key not in used:
             raise InputError(f"no problem and no policy has a {{{key}}} where the values of {key} could go")
     return Sweep(
-        whole("horizon", top.get("horizon", HORIZON), 1, ROUND_MOST),
-        whole("runs", top.get("runs", RUNS), 1, RUN_MOST),
-        whole("seed", top.get("seed", 0), 0, SEED_MOST),
-        grid, list(points.values()), made.problems,
-        {block: with_yardsticks(made.problems[block], found) for block, found in made.policies.items()},
-    )  # fmt: skip
+        horizon=whole("horizon", top.get("horizon", HORIZON), 1, ROUND_MOST),
+        runs=whole("runs", top.get("runs", RUNS), 1, RUN_MOST),
+        seed=whole("seed", top.get("seed", 0), 0, SEED_MOST),
+        grid=grid,
+        points=list(points.values()),
+        problems=made.problems,
+        policies={
+            block: with_yardsticks(made.problems[block], found) for block, found in made.policies.items()
+        },
+    )
 
 
 class _Made:
@@ -175,14 +185,14 @@ class _Made:
         self.policies: dict[str, dict[str, Policy]] = {}
 
     def block(self, said: Any) -> str:
-        """Give the block of the problem that a file describes so."""
+        """Return the block of a problem, given as the file describes it; make the problem if it is new."""
         block = self._blocks.setdefault(repr(said), f"{self._name}/{len(self._blocks) + 1}")
         if block not in self.problems:
             self.problems[block], self.policies[block] = problem_of("problem", said), {}
         return block
 
     def label(self, block: str, row: int, said: Any) -> str:
-        """Give the label of the policy that a file describes so, which is now in the block."""
+        """Return the label of a policy, given as the file describes it, and add the policy to the block."""
         label, policy = policy_of(f"policy[{row}]", said)
         if self.policies[block].setdefault(label, policy) != policy:
             raise InputError(f"two policies are labelled {label!r}; give one a label of its own")
@@ -190,12 +200,12 @@ class _Made:
         return label
 
     def yardsticks(self, block: str) -> list[str]:
-        """Give the labels of the policies that stand beside all others on the block's problem."""
+        """Return the labels of the yardsticks on the block's problem."""
         return list(with_yardsticks(self.problems[block], {}))
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Give `value` with all its holes filled, and the names of those it has.
+    """Return `value` with every ``{name}`` replaced, and the names that it has.
 
     Examples
     --------
@@ -211,12 +221,14 @@ def fill(value: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
         return (filled if isinstance(value, dict) else list(filled.values())), names
     if not isinstance(value, str):
         return value, set()
-    names = set(_HOLE.findall(value))
+    names = set(_PARAMETER.findall(value))
     for name in sorted(names - values.keys()):
         raise unknown("parameter", name, values)
-    hole = _HOLE.fullmatch(value)
-    # A hole that is all of a text takes the value as it is: a number stays a number.
-    return (values[hole[1]] if hole else _HOLE.sub(lambda found: str(values[found[1]]), value)), names
+    whole_text = _PARAMETER.fullmatch(value)
+    # If the text is nothing but {name}, it becomes the value itself: a number stays a number.
+    return (
+        values[whole_text[1]] if whole_text else _PARAMETER.sub(lambda found: str(values[found[1]]), value)
+    ), names
 
 
 def _axes(name: str, value: Any) -> dict[str, list[Any]]:
@@ -243,7 +255,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _steps(name: str, value: dict[str, Any]) -> list[Any]:
-    """Read values from one number to another, at even steps or (log) at even ratios."""
+    """Read values from one number to another, with even steps or (log) with even ratios."""
     given = table(
         name,
         value,
@@ -257,7 +269,7 @@ def _steps(name: str, value: dict[str, Any]) -> list[Any]:
             f"{name} goes from a number up to a greater one (from above 0 if log = true), not {value!r}"
         )
     values = np.geomspace(first, last, steps) if log else np.linspace(first, last, steps)
-    digits = 3 if log else 6  # enough to tell them apart, and short labels
+    digits = 3 if log else 6  # enough to tell values apart, and short in labels
     short = [float(f"{one:.{digits}g}") for one in values]
     if len({*short}) < steps:
         raise InputError(f"{name} has steps too small to tell apart: {value!r}")
@@ -275,15 +287,6 @@ def _batches(policies: Mapping[str, Policy], most: int) -> Iterator[dict[str, Po
         yield {label: policies[label] for label in labels[first : first + most]}
 
 
-# A sweep's table and picture.
-
-Floats = npt.NDArray[np.float64]
-
-_TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)  # of a heat map's colours
-_NAMED = 15  # values of a parameter that are all named on its axis
-_WRITTEN = 200  # a heat map of at most so many squares has its figures written in
-
-
 class SweepLine(NamedTuple):
     """One point, with its regret at the horizon."""
 
@@ -291,15 +294,15 @@ class SweepLine(NamedTuple):
     runs: int
     mean: float
     se: float
-    over_best: float  # the difference to the best point of its case, taken run by run, in the mean
+    over_best: float  # the mean over runs of the difference to the best point of its case
     over_best_se: float
 
 
 def lines(sweep: Sweep, results: Mapping[str, Result]) -> list[list[SweepLine]]:
-    """Give the points of each case, the best first; `results` are by block.
+    """Return the points of each case, in the order of their mean regret; `results` are by block.
 
-    The best is the point of the grid with the least mean. Policies that use no parameter of the
-    grid stand in their order too, and may be better than it; so may yardsticks.
+    The best point of a case is the point of the grid with the least mean. Policies that use no parameter of
+    the grid, and yardsticks, are in the same order and may have less regret than the best point.
     """
     cases: dict[str, list[Point]] = {}
     for point in sweep.points:
@@ -313,12 +316,12 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Swe
     best = finals[min(on_grid, key=lambda i: finals[i].mean())]
     made = [
         SweepLine(
-            point,
-            len(final),
-            float(final.mean()),
-            _error(final),
-            float((final - best).mean()),
-            _error(final - best),
+            point=point,
+            runs=len(final),
+            mean=float(final.mean()),
+            se=_error(final),
+            over_best=float((final - best).mean()),
+            over_best_se=_error(final - best),
         )
         for point, final in zip(points, finals, strict=True)
     ]
@@ -326,17 +329,17 @@ def _compare(points: Sequence[Point], results: Mapping[str, Result]) -> list[Swe
 
 
 def best(case: Sequence[SweepLine]) -> SweepLine:
-    """Give the best point of the grid."""
+    """Return the best point of the grid."""
     return next((line for line in case if ranked(line.point)), case[0])
 
 
 def ranked(point: Point) -> bool:
-    """Tell whether a point is of the grid: not there to compare with."""
+    """Return whether a point is of the grid, and not only there to compare with."""
     return bool(point.place) and not point.yardstick
 
 
 def csv_rows(sweep: Sweep, cases: Sequence[Sequence[SweepLine]]) -> Iterator[list[Any]]:
-    """Give the head and all points as rows of a CSV file."""
+    """Yield the rows of a CSV file: the head, and all points."""
     each = list(cases[0][0].point.case)
     yield [*each, *sweep.grid, "policy", *SweepLine._fields[1:]]
     for line in (line for case in cases for line in case):
@@ -377,7 +380,7 @@ def _heat_panels(cases: Sequence[Sequence[SweepLine]]) -> list[tuple[Sequence[Sw
 
 
 def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None:
-    """Draw mean regret over the best's, with frames around the best and those within two standard errors."""
+    """Draw mean regret divided by the best point's; frame the best and those within two standard errors."""
     (x_name, xs), (y_name, ys) = sweep.grid.items()
     first = case[0]
     ratio = np.full((len(ys), len(xs)), np.nan)
@@ -406,7 +409,7 @@ def _heat(figure: Any, ax: Any, sweep: Sweep, case: Sequence[SweepLine]) -> None
     best_is = f"best {first.point.label}\n{first.mean:,.0f} ± {first.se:,.0f} (s.e.)"
     ax.set_title(": ".join(filter(None, [title(first.point.case), best_is])), fontsize=10)
     bar = figure.colorbar(image, ax=ax, label="mean regret over the best's")
-    apart = [1.0]  # no two in one place
+    apart = [1.0]  # ticks that do not overlap
     for tick in _TICKS:
         if tick <= norm.vmax and norm(tick) - norm(apart[-1]) > 0.05:
             apart.append(tick)

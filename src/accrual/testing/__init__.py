@@ -1,4 +1,4 @@
-"""Published suites that every policy, every reward law and every store passes, the library's and yours."""
+"""Test suites that every policy, every reward law and every store must pass, the library's and your own."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ __all__ = ["LawSuite", "PolicySuite", "StoreSuite"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "StoreSuite":  # imports pytest, which the other suites do without
+    if name == "StoreSuite":  # late: it imports pytest, which the other suites do not need
         from accrual.testing.stores import StoreSuite
 
         return StoreSuite

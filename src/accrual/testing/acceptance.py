@@ -1,4 +1,4 @@
-"""What becomes of each request: one table of cases for every store.
+"""Which requests a store accepts, and its answers: one table of cases for every store.
 
 The rules are stated in `accrual.store.base.Store.append`. They are written in Python (`accrual.store.accept`,
 for memory and SQLite) and in SQL (the function `accrual_append` of PostgreSQL); `StoreSuite` tests each store
@@ -29,7 +29,7 @@ _FUTURE, _EARLY = Answer(Status.FUTURE), Answer(Status.EARLY)
 
 
 class Append(NamedTuple):
-    """One append at a time of the caller's clock: its requests, each with the answer that it must get."""
+    """One append, at a time of the caller's clock: its requests, each with the answer that it must get."""
 
     now: float
     expected: list[tuple[StoreRequest, Answer]]
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 def decide(*arms: int, key: str | None = None, window: float = 80.0) -> NewDecisions:
-    """Return the request for decisions of these arms, all with one window."""
+    """Return a request for decisions of these arms, all with the same window."""
     return NewDecisions(arms, (window,) * len(arms), key=key)
 
 
@@ -61,7 +61,7 @@ def _decided(seq: int, at: float, first: int, *arms: int, status: Status = _STOR
 
 
 def _one(at: float) -> Append:
-    """One decision, of id 0 and at position 3, made at this time with a window of 80."""
+    """Append one decision with id 0 at position 3, made at this time with a window of 80."""
     return Append(at, [(decide(0), _decided(3, at, 0, 0))])
 
 

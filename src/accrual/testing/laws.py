@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import python_function
 from accrual.core.random import draw
 from accrual.engine.feed import RunFeed
@@ -33,8 +33,6 @@ from accrual.policies.tpucbfrg import TPUCBFR
 from accrual.policies.ucb1 import UCB1
 from accrual.problems.laws import Law, ScaledLaw, UniformLaw
 from accrual.problems.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 _DRAWS = 40_000
 _ROUNDS = 30  # in plain Python
@@ -53,7 +51,7 @@ class LawSuite(ABC):
 
     @abstractmethod
     def make_laws(self) -> Sequence[Law]:
-        """Give the laws under test: one law or several, of one class with various settings or of many."""
+        """Return the laws to test: one or more, of one class with various settings or of several classes."""
 
     def test_mean_pay_of_each_group(self) -> None:
         """Many draws have the mean that `Law.means` says, in each group and in total.
@@ -149,14 +147,14 @@ class LawSuite(ABC):
 
 @functools.cache
 def _numbers(decisions: int, groups: int) -> Floats:
-    """Give the random numbers of the first rounds of a run."""
+    """Return the random numbers of the first rounds of a run, decisions x groups."""
     numbers = np.array([draw(seed=5, run=2, round_=t, lanes=groups) for t in range(1, decisions + 1)])
     numbers.setflags(write=False)
     return numbers
 
 
 def fingerprint(laws: Sequence[Law], groups: int, device: str) -> Any:
-    """Give what the decisions of short runs pay, and how policies fare with them, in exact text."""
+    """Return what the decisions of short runs pay, and the regret of policies on them, as exact text."""
     problem = Problem([1.0] * len(laws), 2 * groups, groups, laws)
     horizon = len(laws) + _ROUNDS
     policies = [UCB1(), TPUCBFR(groups)]

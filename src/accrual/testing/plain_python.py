@@ -1,7 +1,7 @@
-"""A process of plain Python, in which nothing is compiled, for what the suites compare with.
+"""Run methods of a suite in a process of plain Python, in which nothing is compiled.
 
-It answers until the process that asks ends: to start another for each question would take longer than most
-answers do.
+The process answers until the process that started it ends. To start one for each question would take longer
+than most answers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ANSWER = "from accrual.testing.plain_python import answer; answer()"
 
 
 def in_plain_python(suite: object, method: str, *given: Any) -> Any:
-    """Give what a method of the suite's class returns where nothing is compiled.
+    """Return what a method of the suite's class returns in plain Python.
 
-    The class must be found in its module by its name. What is given and returned travels as JSON.
+    The class must be found in its module by its name. Arguments and the result travel as JSON.
     """
     kind, process = type(suite), _started()
     paths = [path for path in sys.path if path]
@@ -41,8 +41,8 @@ def in_plain_python(suite: object, method: str, *given: Any) -> Any:
 
 
 def answer() -> None:
-    """Answer the questions that come in, a line each, until there are no more."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a policy prints is no answer
+    """Answer questions, one a line, until there are no more."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # what a policy prints is not an answer
     for line in sys.stdin:
         paths, module, suite, method, given = json.loads(line)
         sys.path.extend(path for path in paths if path not in sys.path)

@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.engine.recording import record
 from accrual.engine.simulate import simulate
 from accrual.live.bandit import Bandit
@@ -31,12 +31,12 @@ from accrual.problems.problem import Problem
 from accrual.testing.plain_python import in_plain_python
 
 _PLAIN_ROUNDS = 120
-_SEED = 11  # of the runs that are recomputed: a survey may draw
+_SEED = 11  # of the runs that are recomputed, because a policy's survey may draw random numbers
 _ROUNDS = 700
 
 
 def small_problem(division: str = "even") -> Problem:
-    """Three arms with laws of their own, a window of 12 in 4 groups."""
+    """Make three arms with different laws and a window of 12 in 4 groups."""
     return Problem(
         caps=[1.0, 2.0, 1.5],
         window=12,
@@ -47,7 +47,7 @@ def small_problem(division: str = "even") -> Problem:
 
 
 def easy_problem() -> Problem:
-    """Four arms far apart."""
+    """Make four arms with means far apart."""
     return Problem(caps=[1.0] * 4, window=12, groups=4, laws=[BernoulliLaw(p) for p in (0.1, 0.9, 0.3, 0.2)])
 
 
@@ -115,8 +115,8 @@ class PolicySuite(ABC):
     def test_arms_that_nothing_is_known_of_are_taken_in_turn(self) -> None:
         """While nothing has arrived of any arm, no arm is left out, in a million decisions.
 
-        Of any 16 decisions in a row each of four arms with the same cap gets one: a policy that is told
-        to expect more of some arms may give these more, and the others still have their turn.
+        Of any 16 decisions in a row, each of four arms with the same cap gets at least one. A policy that
+        expects more of some arms may choose these more often, and the others still have their turn.
         `accrual.policies.scalars.in_turn` is the index to return while nothing is known of an arm.
         """
         ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
@@ -160,7 +160,7 @@ class PolicySuite(ABC):
                 if not bandit.observe(paying.id, value).late:
                     totals[paying.id] += value
             now += 13.0
-            bandit.add_arm("another")  # an event, with which the time goes on in the log
+            bandit.add_arm("another")  # an event, which moves the bandit's time on
             for arm in bandit.state().arms[:3]:
                 ids = np.array([decision.id for decision in decisions if decision.arm == arm.name])
                 weights = np.exp2(ids / (self.make_policy().half_life or np.inf))
@@ -178,22 +178,22 @@ class PolicySuite(ABC):
                 recording = record(problem, self.make_policy(), int(horizon), seed=_SEED)
                 histories.append([division, recording.arms.tolist(), recording.pieces.tolist()])
                 found.append(_arrays(recording.stats))
-        # In plain Python, for to be called from there the policy's functions would be compiled once more.
+        # In plain Python, because a call from Python would compile the policy's functions once more.
         for expected, stats in zip(in_plain_python(self, "_recomputed", histories), found, strict=True):
             for name, value in stats.items():
                 np.testing.assert_allclose(value, expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
     def _fingerprint(self) -> Any:
-        """Give the choices of a short run and the statistics at its end, as plain data."""
+        """Return the choices of a short run and its last statistics, as plain data."""
         recording = record(small_problem(), self.make_policy(), _PLAIN_ROUNDS, seed=2)
-        # Infinity is not JSON's, so numbers travel as their hexadecimal text, which is exact too.
+        # JSON has no infinity, so numbers travel as their hexadecimal text, which is exact too.
         stats = {
             name: [float(x).hex() for x in value.ravel()] for name, value in _arrays(recording.stats).items()
         }
         return [recording.arms.tolist(), stats]
 
     def _recomputed(self, histories: Sequence[tuple[str, list[int], list[list[float]]]]) -> list[Any]:
-        """Give the statistics after each of some histories (division, arms, pieces), as plain data."""
+        """Return the statistics after each of some histories (division, arms, pieces), as plain data."""
         found = []
         for division, arms, pieces in histories:
             stats = _brute_force(small_problem(division), self.make_policy(), arms, np.array(pieces))
@@ -201,13 +201,11 @@ class PolicySuite(ABC):
         return found
 
 
-def _arrays(stats: Any) -> dict[str, npt.NDArray[np.float64]]:
+def _arrays(stats: Any) -> dict[str, Floats]:
     return {name: np.asarray(value) for name, value in stats._asdict().items()}
 
 
-def _brute_force(
-    problem: Problem, policy: Policy, arms: Sequence[int], pieces: npt.NDArray[np.float64]
-) -> Any:
+def _brute_force(problem: Problem, policy: Policy, arms: Sequence[int], pieces: Floats) -> Any:
     """Fold the whole history from nothing, reading every piece on its own."""
     params = policy.params(np.array(problem.caps), problem.window)
     stats = policy.stats(params)

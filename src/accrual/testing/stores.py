@@ -471,7 +471,7 @@ def _rounds(store: Store) -> int:
 
 
 def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
-    """A bandit with a clock, and decisions for `arms` at time `at`."""
+    """Make a bandit with a clock, and decisions for `arms` at time `at`."""
     bandit = store.create("plays", {}, [JAZZ, ROCK], rounds=False, now=0.0).number
     if arms:
         store.append(bandit, [decide(*arms)], now=at)
@@ -479,7 +479,7 @@ def _clocked(store: Store, *arms: int, at: float = 0.0) -> int:
 
 
 def _random(dice: random.Random, now: float) -> StoreRequest:
-    """Something that may or may not be stored."""
+    """Make a request that the store may accept or refuse."""
     decision, key = dice.randrange(40), dice.choice([None, "a", "b", "c"])
     kind = dice.random()
     if kind < 0.2:

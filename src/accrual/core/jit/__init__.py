@@ -1,4 +1,8 @@
-"""All that knows numba's compiler: kernels kept on disk, the functions inside them, and tuples of arrays."""
+"""All that knows numba's compiler.
+
+`njit` and `njit_noinline` compile the functions that kernels call, `kernel` compiles a loop and keeps it on
+disk, and `native_tuple` passes many arrays to a kernel as one argument.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from accrual.core.jit.compiler import (
     njit_noinline,
     python_function,
     save_compiled,
+    source_hash,
 )
 from accrual.core.jit.native_tuples import native_tuple
 
@@ -24,4 +29,5 @@ __all__ = [
     "njit_noinline",
     "python_function",
     "save_compiled",
+    "source_hash",
 ]

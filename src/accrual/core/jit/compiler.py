@@ -1,14 +1,15 @@
-"""The one place that imports numba's compiler.
+"""Compile functions and kernels with numba, and keep the machine code of kernels on disk.
 
 `njit` compiles lazily and without signatures, so that the same function can be called from a CPU
 kernel, a CUDA kernel, the live bandit, or (with ``NUMBA_DISABLE_JIT=1``) plain Python.
-`kernel` compiles the loops of the engines and of the live side, and keeps their machine code on disk.
+`kernel` compiles the loops of the engines and of the live side.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,24 +17,30 @@ from typing import Any, TypeVar
 
 import numba
 from numba import config
+from numba.core import compiler
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-
-from accrual.core.jit.kernel_parts import KernelPart
-from accrual.core.jit.source_files import source_hash
+from numba.core.codegen import JITCodeLibrary
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-# Functions within a kernel borrow its arrays. Left to itself the compiler has each count who uses
-# them, in every call, which for the live side took longer than the work. So they cannot allocate.
+# Functions within a kernel borrow its arrays, without counting references: on the live side the counting
+# took longer than the work. So these functions cannot allocate arrays.
 _INNER: dict[str, Any] = {**_OPTIONS, "_nrt": False}
+
+_ROOT = Path(__file__).resolve().parents[3]  # the folder that holds the package
+# Only imports at the left margin. Indented ones are for type checkers, or for work that no kernel does,
+# such as drawing a picture.
+_IMPORT = re.compile(r"^from (accrual[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
 def njit(function: F) -> F:
-    """Compile `function` on first use; callable from any kernel, which takes it in whole.
+    """Compile `function` on first use, for calls from any kernel.
 
-    Left to itself the compiler may call a function of middling size instead, and hand over a
-    policy's statistics array by array; for the Age policies that took longer than the work.
+    The function is inlined. Otherwise the compiler may call a function of middling size, and pass a
+    policy's statistics array by array; for the Age policies that took longer than the work itself.
 
     Examples
     --------
@@ -49,8 +56,8 @@ def njit(function: F) -> F:
 def njit_noinline(function: F) -> F:
     """Compile `function` like `njit`, but let kernels call it instead of inlining it.
 
-    This suits large functions that run now and then: inlined, they would slow down the loop around
-    them even while they are not running.
+    This suits large functions that run now and then. Inlined, they would slow down the loop around them
+    even while they do not run.
     """
     return _part(function)
 
@@ -58,15 +65,16 @@ def njit_noinline(function: F) -> F:
 def _part(function: F, **options: Any) -> F:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    return KernelPart(function, targetoptions={"nopython": True, "boundscheck": None, **options, **_INNER})  # type: ignore[return-value]
+    options = {"nopython": True, "boundscheck": None, **options, **_INNER}
+    return KernelPart(function, targetoptions=options)  # type: ignore[return-value]
 
 
 def kernel(function: F) -> F:
     """Compile a loop, and keep its machine code on disk for later processes.
 
-    numba's own cache looks at the file of the kernel alone, so it would miss an edit to a policy
-    that the kernel calls, and it never finds a kernel that closes over compiled functions (it
-    hashes their per-process identity). Here the key is the source of everything that goes in.
+    numba's own cache looks only at the file of the kernel, so it would miss an edit to a policy that the
+    kernel calls. It also never finds a kernel that closes over compiled functions, because it hashes
+    their identity in this process. Here the key is the source of everything that goes into the kernel.
     """
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
@@ -77,19 +85,19 @@ def kernel(function: F) -> F:
 
 
 def machine_code(dispatcher: Any) -> Any:
-    """Give the machine code of a kernel that has just been called, for more calls with the same types.
+    """Return the machine code of a kernel that has just been called, for more calls with the same types.
 
-    numba looks up the type of every argument in every call, which for nested tuples takes longer
-    than a short call does. A kernel that was compiled for one set of types only needs no such
-    look-up. Any other kernel, and a function in plain Python, is returned as it is.
+    In every call numba looks up the type of every argument. For nested tuples that takes longer than a
+    short call. A kernel that was compiled for one set of types needs no such look-up. Any other kernel,
+    and a function in plain Python, is returned as it is.
     """
     return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
 
 
 def machine_code_for(dispatcher: Any, native: Any) -> Any:
-    """Give the machine code of a kernel whose first argument is `native`, and that has just been called.
+    """Return the machine code of a kernel that has just been called with `native` as its first argument.
 
-    `native` comes from `accrual.core.jit.native_tuples`. The kernel may have been compiled for native
+    `native` comes from `accrual.core.jit.native_tuple`. The kernel may have been compiled for native
     tuples of other types too; only the code for this type may be called with it.
     """
     kind = getattr(native, "_numba_type_", None)
@@ -103,7 +111,7 @@ def _first_code(dispatcher: Any) -> Any:
 
 
 def python_function(function: F) -> F:
-    """Give the Python function that `function` was compiled from: quicker where it is called once."""
+    """Return the Python function that `function` was compiled from; for one call it is quicker."""
     python: F = getattr(function, "py_func", function)
     return python
 
@@ -120,7 +128,7 @@ def fingerprint(dispatcher: Any, *hosts: type) -> str | None:
     Returns
     -------
     str or None
-        None where some of the source is in no file, or where kernels are not compiled.
+        None if some of the source is in no file, or if kernels are not compiled.
     """
     function = getattr(dispatcher, "py_func", None)
     code = None if function is None else _fingerprint(function)
@@ -166,7 +174,7 @@ def save_compiled(cache: Any, save: Callable[[], None]) -> None:
 
 
 def _fingerprint(function: Callable[..., Any]) -> str | None:
-    """Hash all source that goes into `function`; None where some of it is in no file."""
+    """Hash all source that goes into `function`; return None if some of it is in no file."""
     path = Path(function.__code__.co_filename)
     if function.__module__ == "__main__" or not path.is_file():
         return None
@@ -179,3 +187,104 @@ def _fingerprint(function: Callable[..., Any]) -> str | None:
             return None
         digest.update(inner.encode())
     return digest.hexdigest()
+
+
+def source_files(path: Path) -> frozenset[Path]:
+    """Return a file and all files of this package that it imports, directly or through others.
+
+    The numbers that a kernel computes depend on these files and on no others.
+
+    Examples
+    --------
+    >>> import accrual.core.random as random
+    >>> sorted(path.name for path in source_files(Path(random.__file__)))
+    ['__init__.py', 'arrays.py', 'compiler.py', 'native_tuples.py', 'random.py']
+    """
+    found: set[Path] = set()
+    todo = [path]
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found.add(file)
+            for module, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
+                parts = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
+                todo.extend(one for part in parts if (one := _file_of(part)) is not None)
+    return frozenset(found)
+
+
+@functools.cache
+def source_hash(path: Path) -> str:
+    """Hash the contents of a file's `source_files`."""
+    digest = hashlib.sha256()
+    for file in sorted(source_files(path)):
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the file of a module of this package, or None if there is no such module."""
+    place = _ROOT.joinpath(*module.split("."))
+    return next((file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None)
+
+
+class KernelPart(CPUDispatcher):
+    """A function that kernels call, compiled no further than a kernel needs.
+
+    numba makes machine code for every compiled function, and two more entry points: one to call it from
+    Python and one to call it from C. A function within a kernel needs none of them, because its code is
+    linked into the kernel. For the live side of an Age policy, whose functions pass each other some hundred
+    arrays, they took three fifths of the time until the first decision.
+
+    A call from Python compiles the function once more, with the entry point for Python.
+    """
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        self._compiler = _PartCompiler(
+            py_func, self.targetdescr, targetoptions, self.locals, compiler.Compiler
+        )
+        self._for_python = CPUDispatcher(py_func, locals, targetoptions)
+
+    def add_overload(self, cres: Any) -> None:
+        # For kernels alone. numba's own method would also make it callable from Python.
+        self.overloads[tuple(cres.signature.args)] = cres
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        return self._for_python(*args, **kws)
+
+
+class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        flags: Any = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        target = self.targetdescr.target_context
+        result = compiler.compile_extra(
+            self.targetdescr.typing_context,
+            target,
+            self.py_func,
+            args=args,
+            return_type=return_type,
+            flags=flags,
+            locals=self.locals,
+            library=_PartLibrary(target.codegen(), self.py_func.__qualname__),
+            pipeline_class=self.pipeline_class,
+        )
+        # numba finds the code to link by its entry point. There is none, so an object stands for it.
+        result = result._replace(entry_point=object())
+        target.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code to link into a kernel, of which no machine code is made."""
+
+    def _optimize_final_module(self) -> None:
+        # A kernel optimises all that is linked into it. A part contains the parts that it calls: if it were
+        # optimised here too, the innermost code would be optimised once for each part around it.
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True

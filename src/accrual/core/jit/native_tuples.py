@@ -1,9 +1,10 @@
-"""Keep a tuple of arrays in the form in which compiled code reads it.
+"""Native tuples: a tuple of arrays in the form in which compiled code reads it.
 
-A call from Python converts a tuple array by array, a quarter of a microsecond for each. In a kernel
+A call from Python converts a tuple array by array, a quarter of a microsecond for each. For a kernel
 that is called for every event, that is most of its time. A native tuple is converted once, when it
-is made; a call then passes one pointer, however many arrays there are. So do calls among compiled functions:
-handed over as a tuple, every array would be half a dozen arguments, and compiling takes time in proportion.
+is made. A call then passes one pointer, however many arrays there are. The same holds for calls among
+compiled functions: in a plain tuple every array would be half a dozen arguments, and compiling takes time in
+proportion.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class _NativeTupleType(types.StructRef):
 
     @property
     def key(self) -> Any:
-        """What makes two types the same: not their names, for classes of the same name may be different."""
+        """What makes two types the same: their fields, not their names, which two classes may share."""
         return type(self), self._fields
 
     @property
@@ -59,7 +60,7 @@ _MEMORY = ir.LiteralStructType([ir.IntType(64), *[ir.IntType(8).as_pointer()] * 
 
 
 def _load_once(builder: Any, place: Any) -> Any:
-    """Load what no compiled code changes after a tuple is made, so that one look at it is enough."""
+    """Load what no compiled code changes after a tuple is made, so that it is loaded once."""
     loaded = builder.load(place)
     loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
     return loaded

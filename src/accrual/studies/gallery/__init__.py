@@ -1,9 +1,51 @@
-"""The gallery: problems that are hard in different ways, and what policies do on them."""
+"""The gallery: problems that are hard in different ways, and what policies do on them (`accrual.gallery`).
+
+``accrual.gallery["sparse"]`` is a problem. `ENTRIES`, `problem` and `select` come from
+`accrual.problems.gallery`. `policies`, `choose`, `cut_entry` and `play` compare policies on an entry. `lines`
+and `draw` make the table and the picture. The modules `habits` and `listening` hold what is compared with.
+"""
 
 from __future__ import annotations
 
-from accrual.studies.gallery.contextual_problems import BESIDE, generate
-from accrual.studies.gallery.gallery import ENTRIES, choose, cut_entry, select
-from accrual.studies.gallery.page import GalleryLine, draw, lines
+import sys
+from types import ModuleType
 
-__all__ = ["BESIDE", "ENTRIES", "GalleryLine", "choose", "cut_entry", "draw", "generate", "lines", "select"]
+from accrual.problems.contexts import AnyProblem
+from accrual.problems.gallery import ENTRIES, Entry, problem, select
+from accrual.studies.gallery.comparison import (
+    BESIDE,
+    FLOOR,
+    NO_CONTEXT,
+    choose,
+    cut_entry,
+    play,
+    policies,
+    usual_rows,
+)
+from accrual.studies.gallery.table import GalleryLine, draw, lines
+
+__all__ = [
+    "BESIDE",
+    "ENTRIES",
+    "FLOOR",
+    "NO_CONTEXT",
+    "Entry",
+    "GalleryLine",
+    "choose",
+    "cut_entry",
+    "draw",
+    "lines",
+    "play",
+    "policies",
+    "problem",
+    "select",
+    "usual_rows",
+]
+
+
+class _Gallery(ModuleType):
+    def __getitem__(self, name: str) -> AnyProblem:
+        return problem(name)
+
+
+sys.modules[__name__].__class__ = _Gallery

@@ -1,7 +1,9 @@
-"""What people do today with rewards that arrive in pieces: two habits, as policies to compare with.
+"""What people do today with rewards that arrive in pieces: habits, as policies to compare with.
 
-Both are Thompson sampling with a Beta law, fed as a library is that knows a reward of one number for a
-decision. They are for comparison, not for use, and so not in the catalog.
+A library that knows one reward per decision can count every piece as a reward of its own, or take the pay of
+the first part of the window for the whole reward. Both habits are here twice: in Thompson sampling with a
+Beta law, and in `LinTS` for problems with contexts. They are for comparison, not for use, and so they are not
+in the catalog.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from accrual.core.errors import InputError, whole
 from accrual.core.jit import njit
 from accrual.core.random import beta
 from accrual.policies.base import Feedback, Floats, Functions, Ints, Moment, Policy, equal_edges
+from accrual.policies.lin import LinearPolicy, learn, survey, thompson_index
+from accrual.policies.lin import Params as LinParams
+from accrual.policies.lin import Stats as LinStats
 from accrual.policies.scalars import in_turn
 
 
@@ -25,9 +30,9 @@ class Params(NamedTuple):
 
 class Stats(NamedTuple):
     pulls: Ints
-    counted: Floats  # arms: what was counted as a pull
-    total: Floats  # arms: the rewards of those, in caps
-    informed: Floats  # arms: groups that a decision has finished; until then nothing is known
+    counted: Floats  # arms: what was counted as pulls
+    total: Floats  # arms: the rewards of these pulls, in caps
+    informed: Floats  # arms: groups that decisions have finished; with none, nothing is known
 
 
 @njit
@@ -70,7 +75,7 @@ def amended(
 
 
 def check_share(share: float) -> None:
-    """Refuse a share of the window that is none."""
+    """Refuse a share that is not above 0 and at most 1."""
     if not 0.0 < share <= 1.0:
         raise InputError(f"share must be above 0 and at most 1, not {share!r}")
 
@@ -155,3 +160,82 @@ class EarlyReward(_Habit):
 
     def edges(self, window: int) -> Ints:
         return first_part(window, self.share)
+
+
+@njit
+def part_learned(
+    params: LinParams, stats: LinStats, arm: int, group: int, before: float, after: float, x: Floats
+) -> None:
+    learn(params, stats, arm, after - before, x)
+
+
+@njit
+def piece_learned(
+    params: LinParams, stats: LinStats, arm: int, group: int, before: float, after: float, x: Floats
+) -> None:
+    if after > before:
+        learn(params, stats, arm, after - before, x)
+
+
+@dataclass(frozen=True)
+class EarlyLinTS(LinearPolicy):
+    """LinTS that takes the pay of the window's first part (an attribution window) for the whole reward.
+
+    Parameters
+    ----------
+    share : float
+        How much of the window is waited for.
+
+    Examples
+    --------
+    >>> EarlyLinTS().edges(100)
+    array([10])
+    """
+
+    share: float = 0.1
+
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(index=thompson_index, survey=survey, finished=part_learned)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_share(self.share)
+
+    @property
+    def label(self) -> str:
+        return f"EarlyLinTS({self.share:g})"
+
+    def edges(self, window: int) -> Ints:
+        return first_part(window, self.share)
+
+
+@dataclass(frozen=True)
+class PiecesLinTS(LinearPolicy):
+    """LinTS that counts every part of the window that pays as a reward of its own.
+
+    Parameters
+    ----------
+    parts : int
+        How many equal parts the window is cut into (fewer if it is short).
+
+    Examples
+    --------
+    >>> PiecesLinTS().label
+    'PiecesLinTS(50)'
+    """
+
+    parts: int = 50
+
+    feedback: ClassVar[Feedback] = "groups"
+    functions: ClassVar[Functions] = Functions(index=thompson_index, survey=survey, finished=piece_learned)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "parts", whole("parts", self.parts, 1))
+
+    @property
+    def label(self) -> str:
+        return f"PiecesLinTS({self.parts})"
+
+    def edges(self, window: int) -> Ints:
+        return np.unique(np.ceil(window * np.arange(1, self.parts + 1) / self.parts).astype(np.int64))

@@ -1,9 +1,9 @@
 """A listening service, and the Gaussian filter with history that it is compared with.
 
-Arms are shows; a decision recommends one; a listener is then active on some of the days of the window until
-they leave for good. The filter is the method of McDonald et al. ("Impatient bandits", 2023) in this library's
-words: the means of an arm's days are one Gaussian vector, whose prior mean and covariance come from
-200 older arms, and Thompson sampling draws an arm's total from what the days seen so far say of it.
+Arms are shows, and a decision recommends one. The listener is then active on some of the days of the window,
+until they leave for good. The filter is the method of McDonald et al. ("Impatient bandits", 2023) in this
+library's words. The means of an arm's days are one Gaussian vector, whose prior mean and covariance come from
+200 older arms. Thompson sampling draws an arm's total from the posterior given the days observed so far.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.engine.batch_loop import Batches, Flags, Ints
 from accrual.problems.families import listeners
+from accrual.problems.gallery import LISTENING_DAYS
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 
-Floats = npt.NDArray[np.float64]
-
-DAYS = 59
+DAYS = LISTENING_DAYS
 OLD_ARMS, OLD_DECISIONS = 200, 200
 
 
 def service(arms: int, days: int, batch: int, seed: int, daily: int = 0, differ: float = 1.0) -> Batches:
-    """Make a service with so many arms in play; `daily` of them are replaced by new ones every morning."""
+    """Make a service with `arms` arms at a time, of which `daily` are replaced by new ones every morning."""
     total = arms + daily * (days - 1)
     laws = listeners(total, seed, DAYS, differ)
     comes = [0] * arms + [day for day in range(1, days) for _ in range(daily)]
@@ -34,12 +33,12 @@ def service(arms: int, days: int, batch: int, seed: int, daily: int = 0, differ:
 
 
 class ListeningHistory:
-    """What old arms say of new ones: the mean of each day, how arms differ, how decisions differ.
+    """What old arms say about new ones: the mean of each day, how arms differ and how decisions differ.
 
     Parameters
     ----------
     seed : int
-        Of the old arms and their decisions; they must not be those of the service.
+        The seed of the old arms and their decisions, which must not be those of the service.
     """
 
     def __init__(self, seed: int, differ: float = 1.0) -> None:
@@ -58,7 +57,7 @@ class ListeningHistory:
 
 
 def old_listeners(seed: int, differ: float) -> list[Floats]:
-    """Give what the decisions of old arms paid on each day: for each arm decisions x days."""
+    """Return what the decisions of old arms paid on each day: for each arm, decisions x days."""
     dice = np.random.default_rng(seed)
     return [_activity(law, OLD_DECISIONS, dice) for law in listeners(OLD_ARMS, seed, DAYS, differ)]
 
@@ -74,8 +73,9 @@ def _activity(law: Any, decisions: int, dice: np.random.Generator) -> Floats:
 class GaussianFilter:
     """Thompson sampling from a Gaussian filter of an arm's days (a `Player` of batches).
 
-    With L D L' the noise covariance of a decision's days, day j of a decision brings one innovation, which
-    depends on no earlier day. So counts and sums of innovations, arms x days, are all there is to keep.
+    Let L D L' be the noise covariance of a decision's days. Then day j of a decision brings one innovation,
+    which does not depend on earlier days. So it is enough to keep counts and sums of innovations, arms x
+    days.
     """
 
     def __init__(self, history: ListeningHistory, service: Batches, key: tuple[int, int]) -> None:
@@ -86,14 +86,14 @@ class GaussianFilter:
         self._variance = scale**2
         self._precision = np.linalg.inv(history.between)
         self._start = self._precision @ history.mean
-        self._seen = np.zeros((arms, DAYS))
+        self._counts = np.zeros((arms, DAYS))
         self._sum = np.zeros((arms, DAYS))
         self._dice = np.random.default_rng([*key, 1])
 
     def totals(self, arms: Ints) -> tuple[Floats, Floats]:
-        """Give the mean and variance of what is believed of each arm's mean total."""
+        """Return the posterior mean and variance of each arm's mean total."""
         rows = self._innovations
-        precision = self._precision + (rows.T * (self._seen[arms] / self._variance)[:, None, :]) @ rows
+        precision = self._precision + (rows.T * (self._counts[arms] / self._variance)[:, None, :]) @ rows
         known = self._start + (self._sum[arms] / self._variance) @ rows
         solved = np.linalg.solve(precision, np.stack([known, np.ones_like(known)], axis=2)).sum(axis=1)
         return solved[:, 0], solved[:, 1]
@@ -106,18 +106,18 @@ class GaussianFilter:
 
     def learn(self, arms: Ints, age: int, paid: Floats) -> None:
         pay = np.diff(paid[:, : age + 1], axis=1)
-        count = len(self._seen)
-        self._seen[:, age - 1] += np.bincount(arms, minlength=count)
+        count = len(self._counts)
+        self._counts[:, age - 1] += np.bincount(arms, minlength=count)
         self._sum[:, age - 1] += np.bincount(arms, pay @ self._innovations[age - 1, :age], count)
 
 
 def gaussian_filter(history: ListeningHistory) -> Any:
-    """Make a maker of players for `accrual.engine.batch_loop.play_batches`."""
+    """Return a function that makes players for `accrual.engine.batch_loop.play_batches`."""
     return lambda service, key: GaussianFilter(history, service, key)
 
 
 class ListeningService(NamedTuple):
-    """One service, who the old arms are, and the seed of the runs."""
+    """A service, its old arms, and the seed of the runs."""
 
     service: Batches
     history: ListeningHistory
@@ -131,21 +131,8 @@ def listening(seed: int = 1, differ: float = 0.4) -> ListeningService:
     )
 
 
-def listening_by_decision(seed: int = 1, differ: float = 0.4, batch: int = 50) -> Problem:
-    """Make the service of `listening` as a problem of rounds: each of a day's `batch` decisions is a round.
-
-    Examples
-    --------
-    >>> problem = listening_by_decision()
-    >>> problem.window, problem.groups
-    (2950, 59)
-    """
-    laws = service(200, 1, batch, 100 + seed, 0, differ).problem.arm_laws
-    return Problem([float(DAYS)] * len(laws), DAYS * batch, DAYS, laws)
-
-
 def listening_new(seed: int = 1, differ: float = 0.4) -> ListeningService:
-    """Make a service of 60 shows, of which the oldest gives way to a new one every day.
+    """Make a service of 60 shows, of which a new one replaces the oldest every day.
 
     It makes 50 decisions a day for 180 days.
     """

@@ -1,8 +1,8 @@
 """The audit of the paper's Theorem 1: two problems on which regret grows more slowly than it allows.
 
 Group k of a decision pays ``spread(k) * cap`` with the arm's chance p and nothing otherwise. The policy
-knows the shares, and takes each group to have a chance of its own: it is uniformly efficient on all
-problems whose groups are independent and have these caps, which are those that Theorem 1 is about.
+knows the shares, and takes each group to have a chance of its own. So it is uniformly efficient on all
+problems whose groups are independent and have these caps, and Theorem 1 is about these problems.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from accrual.problems.problem import Problem
 from accrual.problems.spreads import Empirical, Spread, named
 
 GROUPS = 20
-# So close that arm 2 gets some fifty decisions or more in each tenfold of rounds: a delay of 20 rounds,
-# in which it may be chosen again for want of news, then does not blur how regret grows.
+# So close that arm 2 gets fifty decisions or more in each tenfold of rounds. The delay of 20 rounds, in which
+# arm 2 may be chosen again because nothing new is known, then does not blur how regret grows.
 CHANCES = (0.5, 0.35)
 
-_LEAST_LEVEL = 1e-9  # in place of ln 1, where the index would be the mean and have no price
-_CLOSE = 1e-3  # the index is off by the square of this, in parts of what it adds to the mean
+_LEAST_LEVEL = 1e-9  # instead of ln 1, at which the index would be the mean and have no price
+_CLOSE = 1e-3  # the relative error of what the index adds to the mean is the square of this
 _STEPS_MOST = 30
 
 
 def spread(name: str) -> Spread:
-    """Give the spread ``"last"`` (all in the last group) or a named one."""
+    """Return the spread ``"last"`` (all in the last group) or one of the paper's by its name."""
     return Empirical([0.0] * (GROUPS - 1) + [1.0]) if name == "last" else named(name)
 
 
@@ -50,19 +50,19 @@ class Params(NamedTuple):
 
 class Stats(NamedTuple):
     pulls: Ints
-    seen: Ints  # arms x groups: decisions that have finished the group
+    counts: Ints  # arms x groups: decisions that have finished the group
     paid: Floats  # arms x groups: what they paid in it, divided by its cap
-    chance: Floats  # arms x groups: paid / seen, kept because dividing again takes longer
-    weight: Floats  # arms x groups: share / seen, kept for the same reason
+    chance: Floats  # arms x groups: paid / counts, stored because dividing again takes longer
+    weight: Floats  # arms x groups: share / counts, stored for the same reason
 
 
 @njit
 def finished(params: Params, stats: Stats, arm: int, group: int, before: float, after: float) -> None:
     most = params.share[group] * params.cap[arm]
     if most > 0.0:
-        n = stats.seen[arm, group] + 1
+        n = stats.counts[arm, group] + 1
         paid = stats.paid[arm, group] + (after - before) / most
-        stats.seen[arm, group] = n
+        stats.counts[arm, group] = n
         stats.paid[arm, group] = paid
         stats.chance[arm, group] = min(max(paid / n, 0.0), 1.0)
         stats.weight[arm, group] = params.share[group] / n
@@ -70,7 +70,7 @@ def finished(params: Params, stats: Stats, arm: int, group: int, before: float, 
 
 @njit
 def bought(params: Params, stats: Stats, arm: int, price: float) -> tuple[float, float, float]:
-    """Give what is believed possible at a price: sum share_k q_k, its derivative, and sum n_k kl(p_k, q_k).
+    """Return the greatest mean at a price: sum share_k q_k, its derivative, and sum n_k kl(p_k, q_k).
 
     The q_k in [p_k, 1] are the best for the price: n_k (q_k - p_k) / (q_k (1 - q_k)) = price * share_k.
     """
@@ -78,7 +78,7 @@ def bought(params: Params, stats: Stats, arm: int, price: float) -> tuple[float,
     for group in range(params.last + 1):
         share = params.share[group]
         if share > 0.0:
-            n, p = stats.seen[arm, group], stats.chance[arm, group]
+            n, p = stats.counts[arm, group], stats.chance[arm, group]
             pull = price * stats.weight[arm, group]
             root = math.sqrt((1.0 - pull) ** 2 + 4.0 * pull * p)
             q = 2.0 * p / (1.0 - pull + root) if pull < 1.0 else (pull - 1.0 + root) / (2.0 * pull)
@@ -99,7 +99,7 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
     It is the least mean + (ln t - cost) / price over all prices. Each price gives at least the maximum,
     and near the best price the excess is of second order, so a price that is nearly right will do.
     """
-    if stats.seen[arm, params.last] == 0:  # groups finish in order
+    if stats.counts[arm, params.last] == 0:  # groups finish in order
         return float(in_turn(stats.pulls[arm]))
     level = max(moment.log, _LEAST_LEVEL)
     variance = 0.0
@@ -124,9 +124,9 @@ def index(params: Params, stats: Stats, arm: int, moment: Moment) -> float:
 class GroupKLUCB(Policy):
     """KL-UCB on groups with known caps and unknown chances, each group a chance of its own.
 
-    An arm's index is the greatest mean total that some chances give which the finished groups do not
-    contradict: the sum of n_k kl(p_k, q_k) is at most ln t. It is uniformly efficient on every problem
-    whose groups are independent and capped by the spread (docs/bounds.md has the proof).
+    An arm's index is the greatest mean total over all chances q_k that the finished groups do not contradict:
+    the sum of n_k kl(p_k, q_k) is at most ln t. The policy is uniformly efficient on every problem whose
+    groups are independent and capped by the spread (docs/bounds.md has the proof).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Check what the paper says in words against the rows."""
+"""Compare the results with the paper: its printed numbers, and its statements in words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from accrual.studies.paper.data import Data, LearnerRows, SettingRows
-
-# Tables: what the paper prints, what the rows say, and whether the two agree.
+from accrual.studies.paper.results import LearnerRows, PaperResults, SettingRows
+from accrual.studies.paper.settings import SPREADS
 
 # Three significant digits are good to 0.5 % at worst, and a mean over 100 runs to about another
 # 0.5 %, theirs and ours; 2.5 % leaves room for both and none for a different experiment.
@@ -30,22 +29,22 @@ class PaperLine:
     paper: float | None
     ours: float
     error: float  # standard error of `ours`
-    comparable: bool  # whether the paper's figure is for the same data
+    comparable: bool  # whether the paper's number is for the same data
 
     @property
     def difference(self) -> float | None:
-        """Relative to the paper's figure."""
+        """Ours over the paper's number, less 1."""
         return None if self.paper is None else self.ours / self.paper - 1.0
 
     @property
     def agrees(self) -> bool | None:
-        """Whether ours is within the tolerance; None where there is nothing to compare."""
+        """Whether ours is within the tolerance; None if there is nothing to compare."""
         if self.difference is None or not self.comparable:
             return None
         return abs(self.difference) <= TOLERANCE
 
 
-def lines(data: Data) -> list[PaperLine]:
+def lines(data: PaperResults) -> list[PaperLine]:
     """Make a line for every learner of every setting."""
     return [
         line(setting, learner) for setting in data.settings.values() for learner in setting.learners.values()
@@ -53,25 +52,25 @@ def lines(data: Data) -> list[PaperLine]:
 
 
 def line(setting: SettingRows, learner: LearnerRows) -> PaperLine:
-    """Give the line of one learner."""
+    """Return the line of one learner."""
     return PaperLine(
-        setting.id,
-        setting.title,
-        learner.label,
-        learner.printed,
-        learner.final,
-        learner.final_error,
-        setting.data != "synthetic",
+        setting=setting.id,
+        title=setting.title,
+        learner=learner.label,
+        paper=learner.printed,
+        ours=learner.final,
+        error=learner.final_error,
+        comparable=setting.data != "synthetic",
     )
 
 
-def printed(data: Data) -> list[PaperLine]:
-    """Give the lines that have a figure of the paper to compare with."""
+def printed(data: PaperResults) -> list[PaperLine]:
+    """Return the lines that have a printed number to compare with."""
     return [one for one in lines(data) if one.agrees is not None]
 
 
-def disagreements(data: Data) -> list[str]:
-    """Write one sentence for each printed figure that ours does not match."""
+def disagreements(data: PaperResults) -> list[str]:
+    """Return one sentence for each printed number with which ours does not agree."""
     return [
         f"{one.setting} {one.learner}: paper {one.paper:.3g}, ours {one.ours:.4g} ± {one.error:.2g}, "
         f"difference {100 * (one.difference or 0):+.1f} % (at most {100 * TOLERANCE:g} % agrees)"
@@ -80,8 +79,8 @@ def disagreements(data: Data) -> list[str]:
     ]
 
 
-def csv_text(data: Data) -> str:
-    """Write all lines as CSV."""
+def csv_text(data: PaperResults) -> str:
+    """Return all lines as CSV."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(
@@ -109,21 +108,17 @@ def csv_text(data: Data) -> str:
     return out.getvalue()
 
 
-SPREADS = ("extreme_begin", "very_begin", "begin", "begin_middle", "middle", "middle_end", "end", "very_end")
-SCENARIOS = ("early", "uniform", "late")
-
-
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper in our words, what the rows say, and whether it holds."""
+    """A sentence of the paper in our words, what the results say, and whether the sentence holds."""
 
     text: str
     found: str
     holds: bool
 
 
-def statements(data: Data) -> list[Statement]:
-    """Check every statement for which the rows are there."""
+def statements(data: PaperResults) -> list[Statement]:
+    """Check every statement for which there are results."""
     return [one for check in _CHECKS for one in check(data)]
 
 
@@ -137,7 +132,7 @@ def _learner(setting: SettingRows, kind: str) -> LearnerRows:
     return learner
 
 
-def _coincidence(data: Data) -> Iterator[Statement]:
+def _coincidence(data: PaperResults) -> Iterator[Statement]:
     shares = {curve.label: curve.y for curve in data.spreads.get("spread/named50", [])}
     if shares:
         ic = {name: float(y @ y) for name, y in shares.items()}
@@ -150,7 +145,7 @@ def _coincidence(data: Data) -> Iterator[Statement]:
         )
 
 
-def _gains(data: Data) -> Iterator[Statement]:
+def _gains(data: PaperResults) -> Iterator[Statement]:
     fifty = data.settings.get("setting1/alpha50")
     if fifty:
         base = _learner(fifty, "TPUCBFR")
@@ -200,7 +195,7 @@ def _gains(data: Data) -> Iterator[Statement]:
         )
 
 
-def _rising(data: Data) -> Iterator[Statement]:
+def _rising(data: PaperResults) -> Iterator[Statement]:
     settings = data.starting("setting1")
     if len(settings) > 2:
         ordered = sorted(settings, key=lambda one: int(one.id.removeprefix("setting1/alpha")))
@@ -230,9 +225,9 @@ def _rising(data: Data) -> Iterator[Statement]:
         )
 
 
-def _scenarios(data: Data) -> Iterator[Statement]:
+def _scenarios(data: PaperResults) -> Iterator[Statement]:
     for config, claim in ((2, 0.3), (3, 0.5)):
-        three = [data.settings.get(f"setting2/c{config}/{name}") for name in SCENARIOS]
+        three = [data.settings.get(f"setting2/c{config}/{name}") for name in ("early", "uniform", "late")]
         if not all(three):
             continue
         early, even, late = (one for one in three if one is not None)
@@ -275,7 +270,7 @@ def _scenarios(data: Data) -> Iterator[Statement]:
         )
 
 
-def _bounds(data: Data) -> Iterator[Statement]:
+def _bounds(data: PaperResults) -> Iterator[Statement]:
     for setting in data.starting("setting1"):
         even, shaped = (curve.y for curve in setting.curves)
         yield Statement(
@@ -300,7 +295,7 @@ def _bounds(data: Data) -> Iterator[Statement]:
         )
 
 
-def _zipf(data: Data) -> Iterator[Statement]:
+def _zipf(data: PaperResults) -> Iterator[Statement]:
     setting = data.settings.get("zipf")
     if setting:
         final = {one.kind: one.final for one in setting.learners.values()}
@@ -318,7 +313,7 @@ def _zipf(data: Data) -> Iterator[Statement]:
         )
 
 
-def _boltzmann(data: Data) -> Iterator[Statement]:
+def _boltzmann(data: PaperResults) -> Iterator[Statement]:
     setting = data.settings.get("boltzmann")
     if setting:
         half, very = _learner(setting, "boltzmann(0.5)"), _learner(setting, "very_begin")
@@ -339,7 +334,7 @@ def _boltzmann(data: Data) -> Iterator[Statement]:
         )
 
 
-def _hypergeometric(data: Data) -> Iterator[Statement]:
+def _hypergeometric(data: PaperResults) -> Iterator[Statement]:
     setting = data.settings.get("hypergeometric")
     if setting:
         begin = _learner(setting, "begin")
@@ -359,7 +354,7 @@ def _hypergeometric(data: Data) -> Iterator[Statement]:
         )
 
 
-def _spotify(data: Data) -> Iterator[Statement]:
+def _spotify(data: PaperResults) -> Iterator[Statement]:
     setting = data.settings.get("spotify")
     if setting:
         claimed = ("begin", "begin_middle", "very_begin", "TPUCBFR", "extreme_begin")
@@ -373,7 +368,7 @@ def _spotify(data: Data) -> Iterator[Statement]:
         )
 
 
-def _theorem1(data: Data) -> Iterator[Statement]:
+def _theorem1(data: PaperResults) -> Iterator[Statement]:
     for setting in data.starting("audit"):
         (learner,) = setting.learners.values()
         slope, error = learner.growth()
@@ -390,7 +385,7 @@ def _theorem1(data: Data) -> Iterator[Statement]:
         )
 
 
-_CHECKS: tuple[Callable[[Data], Iterator[Statement]], ...] = (
+_CHECKS: tuple[Callable[[PaperResults], Iterator[Statement]], ...] = (
     _gains, _rising, _scenarios, _bounds, _coincidence,
     _zipf, _boltzmann, _hypergeometric, _spotify, _theorem1,
 )  # fmt: skip

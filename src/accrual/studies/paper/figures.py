@@ -9,9 +9,9 @@ import numpy as np
 from accrual.core import pictures
 from accrual.core.pictures import Picture, Shape, axis, render, short
 from accrual.runs.rows import FigureCurve
-from accrual.studies.paper.data import Data, LearnerRows, SettingRows
+from accrual.studies.paper.results import LearnerRows, PaperResults, SettingRows
+from accrual.studies.paper.settings import ALTERNATIVES, BEGINS
 
-BEGINS = ("extreme_begin", "very_begin", "begin", "begin_middle")
 # Of Setting 2's twelve experiments, which look alike, those that the paper draws.
 DRAWN = (
     "setting2/c2/early",
@@ -22,14 +22,14 @@ DRAWN = (
 )
 
 
-def paper_figures(data: Data) -> list[Picture]:
+def paper_figures(data: PaperResults) -> list[Picture]:
     """Draw all figures that the stored rows allow, in the order of the page."""
     made = [_regret(setting) for setting in data.starting("setting1")]
     made += [_regret(data.settings[id]) for id in DRAWN if id in data.settings]
     if all(f"setting2/c2/{scenario}" in data.settings for scenario in ("uniform", "late", "early")):
         made.append(_differences(data))
     made += [_spotify(setting) for setting in data.starting("spotify")]
-    for name in ("zipf", "boltzmann", "hypergeometric"):
+    for name in ALTERNATIVES:
         made += [_alternatives(setting) for setting in data.starting(name)]
     made += [_audit(setting) for setting in data.starting("audit")]
     made += [
@@ -52,7 +52,7 @@ def _band(ax: Any, learner: LearnerRows, label: str) -> None:
 
 
 def _plain(ax: Any, learners: list[LearnerRows], title: str = "") -> None:
-    """Draw regret against rounds on plain axes; the legend runs as the curves end, worst first."""
+    """Draw regret against rounds on plain axes; the legend has the order in which the curves end."""
     for learner in sorted(learners, key=lambda one: -one.final):
         _band(ax, learner, f"{learner.label}  {short(learner.final)}")
     top = 1.05 * max(float(learner.mean.max()) for learner in learners)
@@ -145,7 +145,7 @@ def _audit(setting: SettingRows) -> Picture:
     return render(_name(setting.id), setting.title, caption, draw, Shape(4.2, 4))
 
 
-def _differences(data: Data) -> Picture:
+def _differences(data: PaperResults) -> Picture:
     late, even, early = (data.settings[f"setting2/c2/{name}"] for name in ("late", "uniform", "early"))
     pairs = (("2.1 - 2.2", late, early, "#332288"), ("2.1 - uniform", late, even, "#CC6677"),
              ("uniform - 2.2", even, early, "#117733"))  # fmt: skip
@@ -191,7 +191,7 @@ def _differences(data: Data) -> Picture:
 
 
 def _spreads(figure_id: str, curves: list[FigureCurve]) -> Picture:
-    family = figure_id.removeprefix("problems/spreads.py")
+    family = figure_id.removeprefix("spread/")
     titles = {"named": "The eight beta-binomial spreads", "zipf": "Zipf spreads",
               "boltzmann": "Boltzmann spreads", "hypergeometric": "Hypergeometric spreads"}  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The page on the paper."""
+"""The report page on the paper: `build` writes it from the folder of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 from accrual.core.html_page import boxes, document, figure, table
 from accrual.core.pictures import Picture
 from accrual.runs import rows
-from accrual.studies.paper import data as stored
 from accrual.studies.paper.checks import (
     TOLERANCE,
     PaperLine,
@@ -25,10 +24,16 @@ from accrual.studies.paper.checks import (
     printed,
     statements,
 )
-from accrual.studies.paper.data import Data, SettingRows
 from accrual.studies.paper.figures import paper_figures
+from accrual.studies.paper.results import PaperResults, SettingRows, load
+from accrual.studies.paper.settings import ALTERNATIVES
 
-# How the paper is read here, and where it is corrected; the page shows these as they are.
+PAGE = "report.html"
+TABLES = "tables.csv"
+FIGURES = "figures"
+_SYNTHETIC = '<strong class="synthetic">synthetic data</strong>'
+
+# How the paper is read here and where it is corrected, as the page shows it.
 
 READINGS: tuple[tuple[str, str], ...] = (
     (
@@ -58,7 +63,7 @@ READINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         "UCB1 has no delay.",
-        "It is told a decision's whole reward at once. No learner can have that here; it is a yardstick. "
+        "It gets a decision's whole reward at once, which is impossible here; it is a yardstick. "
         "DelayedUCB1 uses the same index on the decisions whose window has closed, and tries arms without "
         "one first.",
     ),
@@ -140,11 +145,37 @@ CORRECTIONS: tuple[tuple[str, str], ...] = (
 )
 
 
-_ALTERNATIVES = ("zipf", "boltzmann", "hypergeometric")
-_SYNTHETIC = '<strong class="synthetic">synthetic data</strong>'
+@dataclass(frozen=True)
+class Report:
+    """What was written, and what it says."""
+
+    page: Path
+    printed: list[PaperLine]
+    disagreements: list[str]
+    statements: list[Statement]
 
 
-def page(data: Data, pictures: list[Picture], checked: list[Statement], tools: dict[str, str]) -> str:
+def build(folder: Path) -> Report:
+    """Write ``report.html``, ``tables.csv`` and ``figures/`` from the rows in `folder`."""
+    data = load(folder)
+    drawn = paper_figures(data)
+    checked = statements(data)
+    figures = folder / FIGURES
+    figures.mkdir(exist_ok=True)
+    names = {f"{picture.name}.{ending}" for picture in drawn for ending in ("svg", "png")}
+    for old in figures.iterdir():  # figures of settings that are no longer asked for
+        if old.name not in names:
+            old.unlink()
+    for picture in drawn:
+        rows.write(figures / f"{picture.name}.svg", picture.svg)
+        rows.write(figures / f"{picture.name}.png", picture.png)
+    rows.write(folder / TABLES, csv_text(data).encode())
+    tools = {name: version(name) for name in ("matplotlib", "pyarrow")}
+    rows.write(folder / PAGE, page(data, drawn, checked, tools).encode())
+    return Report(folder / PAGE, printed(data), disagreements(data), checked)
+
+
+def page(data: PaperResults, pictures: list[Picture], checked: list[Statement], tools: dict[str, str]) -> str:
     """Write the whole page as HTML."""
     drawn = {picture.name: picture for picture in pictures}
     sections = [
@@ -152,7 +183,7 @@ def page(data: Data, pictures: list[Picture], checked: list[Statement], tools: d
         ("setting1", "Setting 1: rewards that arrive evenly", _group(data, drawn, "setting1")),
         ("setting2", "Setting 2: late and early rewards", _setting2(data, drawn)),
         ("spotify", "Spotify", _spotify(data, drawn)),
-        ("alternatives", "Other spreads", "".join(_group(data, drawn, name) for name in _ALTERNATIVES)),
+        ("alternatives", "Other spreads", "".join(_group(data, drawn, name) for name in ALTERNATIVES)),
         ("audit", "Theorem 1 audited", _audit(data, drawn)),
         ("statements", "What the paper says in words", _statements(checked)),
         (
@@ -169,7 +200,7 @@ def page(data: Data, pictures: list[Picture], checked: list[Statement], tools: d
     return document(title, heading, _opening(data, checked), sections)
 
 
-def _opening(data: Data, checked: list[Statement]) -> str:
+def _opening(data: PaperResults, checked: list[Statement]) -> str:
     compared = printed(data)
     agree = sum(one.agrees is True for one in compared)
     tiles = [
@@ -192,7 +223,7 @@ def _opening(data: Data, checked: list[Statement]) -> str:
     )
 
 
-def _numbers(data: Data) -> str:
+def _numbers(data: PaperResults) -> str:
     compared = printed(data)
     if not compared:
         return ""
@@ -244,7 +275,7 @@ def _figures(value: float, digits: int) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def _gains(data: Data) -> str:
+def _gains(data: PaperResults) -> str:
     body = ""
     for setting in data.settings.values():
         known = [one for one in setting.learners.values() if one.printed is not None]
@@ -274,7 +305,7 @@ def _all_learners(setting: SettingRows) -> str:
     return f"<details><summary>All learners, best first</summary>{_table(body)}</details>"
 
 
-def _group(data: Data, drawn: dict[str, Picture], stem: str) -> str:
+def _group(data: PaperResults, drawn: dict[str, Picture], stem: str) -> str:
     settings = data.starting(stem)
     if stem == "setting1":  # the paper's main figure first
         settings.sort(key=lambda one: -int(one.id.removeprefix("setting1/alpha")))
@@ -286,7 +317,7 @@ def _experiment(setting: SettingRows, picture: Picture | None) -> str:
     return head + _all_learners(setting)
 
 
-def _setting2(data: Data, drawn: dict[str, Picture]) -> str:
+def _setting2(data: PaperResults, drawn: dict[str, Picture]) -> str:
     figures = _group(data, drawn, "setting2")
     if not figures:
         return ""
@@ -298,7 +329,7 @@ def _setting2(data: Data, drawn: dict[str, Picture]) -> str:
     )
 
 
-def _spotify(data: Data, drawn: dict[str, Picture]) -> str:
+def _spotify(data: PaperResults, drawn: dict[str, Picture]) -> str:
     setting = data.settings.get("spotify")
     if setting is None:
         return ""
@@ -315,7 +346,7 @@ def _spotify(data: Data, drawn: dict[str, Picture]) -> str:
     return f"{note}{figure(drawn['spotify'])}{_table(body)}{_all_learners(setting)}"
 
 
-def _audit(data: Data, drawn: dict[str, Picture]) -> str:
+def _audit(data: PaperResults, drawn: dict[str, Picture]) -> str:
     settings = data.starting("audit")
     if not settings:
         return ""
@@ -361,7 +392,7 @@ def _definitions(items: Iterable[tuple[str, str]]) -> str:
     return f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in items)}</dl>"
 
 
-def _made(data: Data, tools: dict[str, str]) -> str:
+def _made(data: PaperResults, tools: dict[str, str]) -> str:
     manifest: dict[str, Any] = data.manifest
     versions = ", ".join(f"{name} {version}" for name, version in {**manifest["versions"], **tools}.items())
     cells = sum(len(names) for names in manifest["blocks"].values())
@@ -372,40 +403,3 @@ def _made(data: Data, tools: dict[str, str]) -> str:
         f"<code>{manifest['code'][:16]}</code>. The same figures lie beside this page as SVG and PNG, and "
         "every number in <code>tables.csv</code>.</p>"
     )
-
-
-# Write the report on the paper from a folder of rows.
-
-PAGE = "report.html"
-TABLES = "tables.csv"
-FIGURES = "figures"
-
-
-@dataclass(frozen=True)
-class Report:
-    """What was written, and what it says."""
-
-    page: Path
-    printed: list[PaperLine]
-    disagreements: list[str]
-    statements: list[Statement]
-
-
-def build(folder: Path) -> Report:
-    """Write ``report.html``, ``tables.csv`` and ``figures/`` from the rows in `folder`."""
-    data = stored.load(folder)
-    drawn = paper_figures(data)
-    checked = statements(data)
-    figures = folder / FIGURES
-    figures.mkdir(exist_ok=True)
-    names = {f"{picture.name}.{ending}" for picture in drawn for ending in ("svg", "png")}
-    for old in figures.iterdir():  # figures of settings that are no longer asked for
-        if old.name not in names:
-            old.unlink()
-    for picture in drawn:
-        rows.write(figures / f"{picture.name}.svg", picture.svg)
-        rows.write(figures / f"{picture.name}.png", picture.png)
-    rows.write(folder / TABLES, csv_text(data).encode())
-    tools = {name: version(name) for name in ("matplotlib", "pyarrow")}
-    rows.write(folder / PAGE, page(data, drawn, checked, tools).encode())
-    return Report(folder / PAGE, printed(data), disagreements(data), checked)

@@ -1,8 +1,8 @@
 """The paper's experiments as data: problems, learners, and what the paper prints for them.
 
-A *block* is a set of learners that play one problem together. A *setting* is what a reader
-looks at, a table or a figure; several settings may show the same block (Setting 1 at alpha 20
-stands beside all three alternative spreads), which is then simulated once.
+A *learner* is a policy as data. A *block* is a set of learners that play one problem together. A *setting* is
+a table or a figure. Several settings may show the same block, which is then simulated once: Setting 1 at
+alpha 20 is shown beside all three families of alternative spreads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from accrual.core.errors import InputError, unknown
-from accrual.studies.paper.problems import CONFIGS
+from accrual.problems.paper import CONFIGS
 
 HORIZON = 100_000
 RUNS = 100
@@ -37,13 +37,13 @@ class PaperLearner(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name of the policy that `make` gives."""
+        """The label of the policy."""
         inside = ", ".join(str(part) for part in (self.alpha, self.spread) if part is not None)
         return f"{self.policy}({inside})" if inside else self.policy
 
     @property
     def kind(self) -> str:
-        """What keeps its colour from figure to figure: TPUCBFRG's spread, or else the policy."""
+        """What decides its colour in every figure: the spread of TPUCBFRG, otherwise the policy."""
         return self.spread if self.policy == "TPUCBFRG" and self.spread else self.policy
 
 
@@ -70,14 +70,14 @@ class PaperSetting:
 
 
 def family(alpha: int) -> tuple[PaperLearner, ...]:
-    """Give the paper's learners at one alpha: the even spread, the eight named ones, and TPUCBEW."""
+    """Return the paper's learners at one alpha: the even spread, the eight named spreads, and TPUCBEW."""
     named = tuple(PaperLearner("TPUCBFRG", alpha, name) for name in SPREADS)
     return (PaperLearner("TPUCBFR", alpha), *named, PaperLearner("TPUCBEW", alpha))
 
 
 YARDSTICKS = (PaperLearner("UCB1"), PaperLearner("DelayedUCB1"))
 
-SCENARIOS = {"uniform": "uniform", "late": "2.1 (late)", "early": "2.2 (early)"}
+SCENARIO_TITLES = {"uniform": "uniform", "late": "2.1 (late)", "early": "2.2 (early)"}
 AUDITS = {
     "last": "Theorem 1 audited: all reward in the last group",
     "very_end": "Theorem 1 audited: spread very_end",
@@ -119,7 +119,7 @@ def _blocks() -> dict[str, PaperBlock]:
     blocks += [PaperBlock(f"setting1/alpha{alpha}", "setting1", family(alpha)) for alpha in ALPHAS]
     blocks += [PaperBlock(f"setting1/{name}", "setting1", _alternatives(name)) for name in ALTERNATIVES]
     for config, (_, alpha) in CONFIGS.items():
-        for scenario in SCENARIOS:
+        for scenario in SCENARIO_TITLES:
             name = f"setting2/c{config}/{scenario}"
             # Many groups take longer to draw; smaller cells keep each to a few seconds.
             size = 5 if alpha >= 50 else 10
@@ -153,7 +153,7 @@ def _settings() -> dict[str, PaperSetting]:
             bounds=True,
         )
         for config, (window, alpha) in CONFIGS.items()
-        for scenario, word in SCENARIOS.items()
+        for scenario, word in SCENARIO_TITLES.items()
     ]
     settings.append(
         PaperSetting("spotify", "Spotify", ("spotify",), (*family(20), *YARDSTICKS), PRINTED_SPOTIFY)
@@ -180,7 +180,7 @@ PAPER_SETTINGS = _settings()
 
 
 def select(only: Sequence[str]) -> list[PaperSetting]:
-    """Give the settings of these ids or beginnings of ids (``setting2/c4``); all of them for none.
+    """Return the settings with these ids or beginnings of ids (``setting2/c4``); without any, return all.
 
     Examples
     --------

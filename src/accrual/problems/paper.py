@@ -1,14 +1,13 @@
-"""The paper's settings (as `accrual.paper`).
+"""The problems of the paper's Settings 1 and 2.
 
 Caps are ``window * zeta``. The paper's text prints 100 zeta, which is the same at a window of
-100; only window * zeta gives its printed figures at a window of 200.
+100; at a window of 200 only window * zeta gives the paper's printed figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -54,29 +53,7 @@ def setting2(config: int, scenario: Scenario = "uniform") -> Problem:
     return Problem(caps=_caps(window), window=window, groups=groups, laws=_law(groups, scenario))
 
 
-def spotify(path: str | Path | None = None, column: str = "context_type") -> Problem:
-    """Make the Spotify setting: six kinds of playlist, twenty songs, each a group of four rounds.
-
-    Parameters
-    ----------
-    path : path, optional
-        A CSV file (plain or .gz) of the Music Streaming Sessions Dataset, or a folder of them.
-        Without it the problem is made from a synthetic sample in the same schema.
-    column : str
-        Whose values are the arms: the six most played.
-
-    Examples
-    --------
-    >>> problem = spotify()
-    >>> len(problem.arms), problem.window, problem.groups
-    (6, 80, 20)
-    """
-    from accrual.studies.paper.spotify import load
-
-    return load(path, column)
-
-
-NAMED_PROBLEMS: dict[str, Callable[[], Problem]] = {
+NAMED_PROBLEMS: dict[str, Callable[[], Problem]] = {  # by the names that commands and files use
     "setting1": setting1,
     **{
         f"setting2/c{config}/{scenario}": partial(setting2, config, scenario)

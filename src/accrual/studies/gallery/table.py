@@ -1,4 +1,4 @@
-"""The gallery's table and picture: regret over that of learners that wait for nothing."""
+"""The gallery's table and picture: regret divided by that of policies without delay."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 from accrual.core.errors import need
 from accrual.core.files import replacing
 from accrual.engine.result import Result
-from accrual.studies.gallery.contextual_problems import FLOOR, NO_CONTEXT
-from accrual.studies.gallery.gallery import VARIANT
+from accrual.studies.gallery.comparison import FLOOR, NO_CONTEXT, VARIANT
 
-# Age policies in colours, the paper's in greys, those that wait hollow.
+# Age policies in colours, the paper's policies in greys, policies that wait as hollow marks.
 _MARKS: dict[str, dict[str, Any]] = {
     FLOOR: {"marker": "|", "color": "#000000", "markersize": 9},
     "AgePrior": {"marker": "*", "color": "#000000", "markersize": 8},
@@ -40,7 +39,7 @@ _OTHER = {"marker": "*", "color": "#E69F00"}
 
 
 class GalleryLine(NamedTuple):
-    """A policy on one problem; where it has several variants, the one of least mean regret."""
+    """A policy on one problem; of several variants, the one with the least mean regret."""
 
     problem: str
     policy: str
@@ -48,14 +47,14 @@ class GalleryLine(NamedTuple):
     runs: int
     mean: float
     se: float
-    over_floor: float  # mean regret over the floor's; nan where the floor's is 0
-    q95: float  # the 95 % quantile of the runs' regret over the mean; nan where the mean is 0
-    worst: float  # the worst run's regret over the mean; nan where the mean is 0
-    share: float  # of the decisions, those of the most chosen arm, in the mean
+    over_floor: float  # mean regret divided by that of the no-delay floor; nan if that is 0
+    q95: float  # the 95 % quantile of the runs' regret divided by the mean; nan if the mean is 0
+    worst: float  # the worst run's regret divided by the mean; nan if the mean is 0
+    share: float  # the mean share of decisions that the most chosen arm got
 
 
 def lines(problem: str, result: Result) -> list[GalleryLine]:
-    """Give one line for each policy of a result that `accrual.gallery.play` gave."""
+    """Return one line for each policy of a result of `accrual.gallery.play`."""
     final = result.final_regret
     means = final.mean(axis=1)
     runs = final.shape[1]
@@ -68,23 +67,23 @@ def lines(problem: str, result: Result) -> list[GalleryLine]:
     shares = (result.pulls.max(axis=2) / result.pulls.sum(axis=2)).mean(axis=1)
     return [
         GalleryLine(
-            problem,
-            row,
-            result.labels[p].partition(VARIANT)[2],
-            runs,
-            float(means[p]),
-            float(final[p].std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
-            float(means[p] / floor) if floor > 0 else np.nan,
-            float(np.quantile(final[p], 0.95) / means[p]) if means[p] > 0 else np.nan,
-            float(final[p].max() / means[p]) if means[p] > 0 else np.nan,
-            float(shares[p]),
+            problem=problem,
+            policy=row,
+            variant=result.labels[p].partition(VARIANT)[2],
+            runs=runs,
+            mean=float(means[p]),
+            se=float(final[p].std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
+            over_floor=float(means[p] / floor) if floor > 0 else np.nan,
+            q95=float(np.quantile(final[p], 0.95) / means[p]) if means[p] > 0 else np.nan,
+            worst=float(final[p].max() / means[p]) if means[p] > 0 else np.nan,
+            share=float(shares[p]),
         )
         for row, p in best.items()
     ]
 
 
 def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Mapping[str, str]) -> None:
-    """Draw regret over the floor's on a log axis: a mark for the mean, a line to the worst run.
+    """Draw regret divided by that of the no-delay floor: a mark for the mean, a line to the worst run.
 
     Problems on which regret is 0 are left out.
     """
@@ -121,7 +120,7 @@ def draw(path: str | os.PathLike[str], table: Sequence[GalleryLine], titles: Map
 
 
 def _places(table: Sequence[GalleryLine]) -> dict[GalleryLine, float]:
-    """Give the height of each line in the picture: problems lie 1 apart, their policies between."""
+    """Return the height of each line in the picture; problems lie 1 apart, their policies in between."""
     by_problem: dict[str, list[GalleryLine]] = {}
     for line in table:
         by_problem.setdefault(line.problem, []).append(line)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import accrual as ac
+from accrual.problems.gallery import generate
 from accrual.problems.laws import LAWS
-from accrual.studies.gallery.contextual_problems import generate
-from accrual.studies.paper.problems import NAMED_PROBLEMS
+from accrual.problems.paper import NAMED_PROBLEMS
 from accrual.studies.problem_files import load, named_problem, read, with_yardsticks
 
 PROBLEM = "[problem]\ncaps = [4, 8]\nwindow = 4\ngroups = 2\n"

@@ -1,4 +1,4 @@
-"""Read the stored rows of a folder."""
+"""What `accrual paper` left in a folder, read for the report."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.runs import rows
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class LearnerRows:
-    """One learner of a setting, with its rows."""
+    """One learner of a setting, with its regret in every run."""
 
     label: str
-    kind: str  # what keeps its colour
+    kind: str  # decides its colour
     printed: float | None  # the paper's final regret
-    rounds: npt.NDArray[np.int64] = field(repr=False)
+    rounds: Ints = field(repr=False)
     regret: Floats = field(repr=False)  # runs x rounds
 
     @cached_property
@@ -47,11 +45,11 @@ class LearnerRows:
         return float(self.error[-1])
 
     def at(self, round_: float) -> float:
-        """Give the mean regret at a round, read between the checkpoints."""
+        """Return the mean regret at a round, interpolated between the checkpoints."""
         return float(np.interp(round_, self.rounds, self.mean))
 
     def growth(self) -> tuple[float, float]:
-        """Give the growth of regret per unit of ln t over the last tenfold of rounds, and its standard error.
+        """Return the growth of regret per unit of ln t over the last tenfold of rounds, and its error.
 
         The error is nan for a single run.
         """
@@ -68,7 +66,7 @@ class SettingRows:
 
     id: str
     title: str
-    data: str | None  # "real" or "synthetic" for a setting made of data
+    data: str | None  # "real" or "synthetic" for a setting that is made from data
     window: int
     groups: int
     means: tuple[float, ...]
@@ -76,24 +74,24 @@ class SettingRows:
     curves: tuple[rows.FigureCurve, ...]  # its bounds
 
     def kind(self, kind: str) -> LearnerRows | None:
-        """Give the learner of that kind, if the setting has it."""
+        """Return the learner of that kind, if the setting has it."""
         return next((learner for learner in self.learners.values() if learner.kind == kind), None)
 
 
 @dataclass(frozen=True)
-class Data:
-    """Everything a report is made from."""
+class PaperResults:
+    """Everything that a report is made from."""
 
     manifest: dict[str, Any] = field(repr=False)
     settings: dict[str, SettingRows]
     spreads: dict[str, list[rows.FigureCurve]] = field(repr=False)
 
     def starting(self, stem: str) -> list[SettingRows]:
-        """Give the settings whose id begins so."""
+        """Return the setting with this id, or the settings whose ids begin with it."""
         return [setting for id, setting in self.settings.items() if id == stem or id.startswith(f"{stem}/")]
 
 
-def load(folder: Path) -> Data:
+def load(folder: Path) -> PaperResults:
     """Read a folder that `accrual paper` has filled."""
     manifest = rows.read_manifest(folder)
     curves = rows.read_curves(folder / rows.CURVES)
@@ -120,11 +118,11 @@ def load(folder: Path) -> Data:
     for curve in curves:
         if curve.kind == "spread":
             spreads.setdefault(curve.figure, []).append(curve)
-    return Data(manifest, settings, spreads)
+    return PaperResults(manifest, settings, spreads)
 
 
-def _block(folder: Path, names: list[str]) -> dict[str, tuple[npt.NDArray[np.int64], Floats]]:
-    """Give rounds and regret (runs x rounds) of each learner of a block, its cells put together."""
+def _block(folder: Path, names: list[str]) -> dict[str, tuple[Ints, Floats]]:
+    """Return the rounds and the regret (runs x rounds) of each learner of a block, from all its cells."""
     cells = []
     for name in names:
         try:
