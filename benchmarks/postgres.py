@@ -23,9 +23,9 @@ from typing import Any
 import asyncpg
 import numpy as np
 
-from accrual.store.background_loop import BackgroundLoop
+from accrual.store.backends import make_tables
 from accrual.store.base import AddArm, NewDecisions, NewPiece
-from accrual.store.migrate import make_tables
+from accrual.store.postgres.background_loop import BackgroundLoop
 from accrual.store.postgres.store import PostgresStore
 
 SIZES = (1, 10, 100, 1000)

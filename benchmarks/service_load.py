@@ -16,7 +16,7 @@ from typing import NamedTuple
 from benchmarks.http_load import Make, load, request
 from benchmarks.served import Running, Traffic, echo, new_file, pin_self, service
 
-from accrual.store.migrate import make_tables
+from accrual.store.backends import make_tables
 
 ECHO_PORT = 18_977
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import asyncpg
 
+from accrual.store.backends import make_tables
 from accrual.store.events import TABLES
-from accrual.store.migrate import make_tables
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains of a missing XDG_RUNTIME_DIR

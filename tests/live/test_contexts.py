@@ -9,7 +9,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
-from accrual.store.admin.exports import export
+from accrual.store.admin import export
 from accrual.store.events import Kind, columns
 
 FEATURES = Features({"plan": ["free", "paid"], "new": bool, "visits": (0, 10)})

@@ -16,8 +16,8 @@ from accrual.evaluate.plan import even_shares
 from accrual.live.verify import learned, refold, same_bits
 from accrual.live.watch.evidence import BETS, SCORED, WEIGHTS
 from accrual.live.watch.guardrails import evidence_of, guard, least_excess, no_guards
-from accrual.store import migrate
-from accrual.store.admin.exports import export
+from accrual.store.admin import export
+from accrual.store.backends import make_tables
 from accrual.store.base import NewPiece, RetireArm, StoreError
 from accrual.store.events import Kind
 
@@ -87,7 +87,7 @@ def play(bandit, decisions, seed=0, refund=None):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_an_arm_that_is_worse_is_retired_and_a_refold_agrees(tmp_path, kind, caplog):
     store = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().database()
-    migrate.make_tables(store)
+    make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
         with caplog.at_level(logging.WARNING, "accrual.live"):
             play(bandit, 500)
@@ -209,7 +209,7 @@ def test_a_retirement_that_cannot_be_stored_is_said_and_comes_with_a_later_commi
     tmp_path, caplog, monkeypatch
 ):
     store = f"sqlite:///{tmp_path}/plays.db"
-    migrate.make_tables(store)
+    make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.4, seed=3, guardrails=REFUNDS) as bandit:
         append, failed = bandit._store.append, list[int]()
 

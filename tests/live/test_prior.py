@@ -12,7 +12,7 @@ from accrual.core.errors import InputError
 from accrual.live import prior as priors
 from accrual.live.verify import learned, refold, same_bits, verify_snapshots
 from accrual.logs.fitted import Fitted
-from accrual.store.admin.exports import export
+from accrual.store.admin import export
 from accrual.store.backends import open_store
 from accrual.store.memory import MemoryStore
 

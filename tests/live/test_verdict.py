@@ -14,7 +14,7 @@ from accrual.live.watch.evidence import BETS, DOWN, LOW, SCORED, SKIPPED, UP, WE
 from accrual.live.watch.sequences import arm_bounds, pair_bounds, sums_of
 from accrual.live.watch.verdicts import Pace, verdict
 from accrual.policies.floor import Limits, drawn, limits_of, propensity
-from accrual.store import migrate
+from accrual.store.backends import make_tables
 
 PACE = Pace(0, 1.0, 10.0)
 
@@ -143,7 +143,7 @@ def play(bandit, decisions, seed=0):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_refold_gives_the_same_verdict_to_the_bit(tmp_path, kind):
     store = f"sqlite:///{tmp_path}/plays.db" if kind == "sqlite" else server().database()
-    migrate.make_tables(store)
+    make_tables(store)
     with ac.Bandit(["a", "b"], window=20, store=store, floor=0.2, seed=3) as bandit:
         made = play(bandit, 700)
         before = bandit.state().verdict

@@ -26,7 +26,7 @@ from accrual.live.watch.evidence import (
 from accrual.live.watch.sequences import estimates
 from accrual.live.watch.verdicts import Pace, verdict
 from accrual.policies.floor import drawn
-from accrual.store import migrate
+from accrual.store.backends import make_tables
 from accrual.store.base import AddArm, NewDecisions
 
 PACE = Pace(10, 1.0, 10.0)
@@ -204,7 +204,7 @@ def test_decisions_of_a_worker_that_does_not_know_the_new_arm_do_not_count(tmp_p
         kind, lambda: server().database()
     )()
     if url is not None:
-        migrate.make_tables(url)
+        make_tables(url)
     with ac.Bandit(["a", "b"], window=5, store=url, floor=0.5, seed=1) as bandit:
         bandit.decide(n=10)
         store, number, seen = bandit._store, bandit._row.number, bandit._follower.position

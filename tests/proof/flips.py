@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live.commit import Decide
-from accrual.store.admin.recovery import recover
+from accrual.store.admin import recover
 from accrual.store.base import CloseDecision, NewPiece, StoreError
 from accrual.store.sqlite import key_index
 from accrual.store.sqlite import store as sqlite
 
 NAME = "plays"
-SMALL = {(sqlite, "_BLOCK"): 64, (key_index, "_RUN"): 96, (key_index, "_SLOTS"): 1 << 12}
+SMALL = {(sqlite, "BLOCK"): 64, (key_index, "_RUN"): 96, (key_index, "_SLOTS"): 1 << 12}
 
 
 class Made(NamedTuple):

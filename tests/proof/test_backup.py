@@ -14,11 +14,9 @@ from tests.postgres import server
 
 import accrual as ac
 from accrual.live.verify import learned, refold, same_bits
-from accrual.store.admin import readers
-from accrual.store.admin.backups import backup, restore
-from accrual.store.admin.readers import open_reader
-from accrual.store.admin.verification import verify
-from accrual.store.backends import open_store
+from accrual.store.admin import backup, restore, verify
+from accrual.store.backends import open_reader, open_store
+from accrual.store.postgres.backend import PostgresTableReader
 
 # How many, and how many events at least from one to the next: each is to be of another moment.
 TIMES = [pytest.param(2, 200, id="quick"), pytest.param(20, 2_000, id="long", marks=pytest.mark.slow)]
@@ -113,7 +111,7 @@ def test_control_reading_tables_at_different_moments(tmp_path, monkeypatch, say)
         self._connection = await self._asyncpg.connect(self.address.place)
         await self._connection.transaction(isolation="read_committed").start()
 
-    monkeypatch.setattr(readers._PostgresTableReader, "_begin", begin)
+    monkeypatch.setattr(PostgresTableReader, "_begin", begin)
     url = server().tables()
     load = Load(url)
     wrong = 0

@@ -11,11 +11,9 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.store.admin.readers import open_reader
-from accrual.store.admin.verification import verify
-from accrual.store.backends import open_store
+from accrual.store.admin import verify
+from accrual.store.backends import make_tables, open_reader, open_store
 from accrual.store.base import ARCHIVED, ERASE_AT, NewDecisions, NewPiece
-from accrual.store.migrate import make_tables
 
 ERASE = """
 import sys, time

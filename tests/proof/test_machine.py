@@ -27,10 +27,10 @@ from accrual.core.errors import InputError
 from accrual.live import bandit as catch_up_thread
 from accrual.live.commit import Ask, Decide
 from accrual.live.verify import learned, same_bits
-from accrual.store.admin.backups import backup, restore
+from accrual.store.admin import backup, restore
+from accrual.store.backends import make_tables
 from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, RetireArm, StoreRequest
 from accrual.store.events import Events, Kind
-from accrual.store.migrate import make_tables
 
 WINDOW = 6
 POLICIES = [
@@ -167,13 +167,13 @@ class BanditMachine(RuleBasedStateMachine):
     def clock_goes_back(self, step) -> None:
         self.now = max(0.0, self.now - step)
 
-    @rule(how=st.sampled_from(["let go", "crash", "migrate"]))
+    @rule(how=st.sampled_from(["let go", "crash", "move"]))
     def reopen(self, how) -> None:
         if how == "crash":
             self.crash()
         else:
             self.bandit.close()  # which keeps a snapshot
-        if how == "migrate":
+        if how == "move":
             with tempfile.TemporaryDirectory() as folder:
                 backup(self.url, f"{folder}/backup.db")
                 self.elsewhere()

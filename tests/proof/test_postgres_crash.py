@@ -14,9 +14,8 @@ from tests.postgres import Server
 
 import accrual as ac
 from accrual.live.verify import learned, refold, same_bits
-from accrual.store.admin.readers import open_reader
-from accrual.store.admin.verification import verify
-from accrual.store.backends import open_store
+from accrual.store.admin import verify
+from accrual.store.backends import open_reader, open_store
 from accrual.store.base import NewPiece, StoreError
 from accrual.store.postgres.arrays import encode
 from accrual.store.postgres.store import _APPEND

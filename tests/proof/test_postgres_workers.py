@@ -15,8 +15,8 @@ from tests.postgres import server
 
 from accrual.live import config
 from accrual.live.verify import learned, refold
-from accrual.store.admin.readers import open_reader
-from accrual.store.admin.verification import verify
+from accrual.store.admin import verify
+from accrual.store.backends import open_reader
 from accrual.store.base import AddArm, NewDecisions
 from accrual.store.postgres.store import PostgresStore
 

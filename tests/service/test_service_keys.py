@@ -14,8 +14,7 @@ from accrual.core.errors import InputError
 from accrual.service.app import create, prepare
 from accrual.service.keys import KeyRing, new_key
 from accrual.service.settings import Settings, load, named
-from accrual.store import migrate
-from accrual.store.admin.key_table import open_keys
+from accrual.store.backends import make_tables, open_keys
 
 
 def url(folder) -> str:
@@ -151,7 +150,7 @@ def test_what_keys_refuses(tmp_path, capsys, words, says):
 
 def test_digests_are_compared_in_constant_time(tmp_path, monkeypatch):
     """Also for an id that there is not."""
-    migrate.make_tables(url(tmp_path))
+    make_tables(url(tmp_path))
     table = open_keys(url(tmp_path))
     row, text = new_key("a", ["read"], time.time())
     table.add(row)

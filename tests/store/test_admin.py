@@ -26,13 +26,9 @@ from accrual.live.contexts.contexts import bytes_of
 from accrual.service.bandit_pool import BanditPool
 from accrual.service.keys import new_key
 from accrual.service.metrics import Metrics
-from accrual.store import migrate
 from accrual.store.address import parse
-from accrual.store.admin.backups import backup, restore
-from accrual.store.admin.exports import export
-from accrual.store.admin.key_table import open_keys
-from accrual.store.admin.recovery import recover
-from accrual.store.backends import open_store
+from accrual.store.admin import backup, export, recover, restore
+from accrual.store.backends import make_tables, open_keys, open_store
 from accrual.store.base import ARCHIVED, ERASE_AT, StoreError
 from accrual.store.memory import MemoryStore
 
@@ -95,14 +91,14 @@ def test_a_new_database_takes_nothing_from_a_log_left_behind(tmp_path, command):
     (tmp_path / "plays.db-journal").write_bytes(b"what a power cut left")
     assert f"but {path}-journal of" in begin()
     (tmp_path / "plays.db-journal").unlink()
-    migrate.make_tables(url)
+    make_tables(url)
     assert run(["db", "verify", url]) == 0
     with closing(open_store(url)) as store:
         assert store.names() == []
 
 
 def test_of_processes_that_make_one_new_file_at_once_none_is_refused(tmp_path):
-    code = "from accrual.store.migrate import make_tables; import sys; make_tables(sys.argv[1])"
+    code = "from accrual.store.backends import make_tables; import sys; make_tables(sys.argv[1])"
     url = f"sqlite:///{tmp_path}/plays.db"
     begun = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(4)]
     assert [one.wait() for one in begun] == [0] * 4

@@ -16,15 +16,14 @@ from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.logs.log import open_log
-from accrual.store import checksums, migrate
 from accrual.store.address import parse
-from accrual.store.admin.backups import backup, restore
-from accrual.store.admin.exports import export
-from accrual.store.admin.readers import open_reader
-from accrual.store.admin.verification import _CHECKS, verify
-from accrual.store.backends import open_store
-from accrual.store.base import AddArm, CloseDecision, NewDecisions, NewPiece, RetireArm
+from accrual.store.admin import backup, export, restore, verify
+from accrual.store.admin.verification import _CHECKS
+from accrual.store.backends import make_tables, open_reader, open_store, schema_version
+from accrual.store.base import AddArm, CloseDecision, NewDecisions, NewPiece, RetireArm, digest
 from accrual.store.events import TABLES, select_all
+from accrual.store.schema import VERSION
+from accrual.store.sqlite import checksums
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -40,7 +39,7 @@ def other(url, tmp_path):
 
 def fill(url, events=5000):
     """A bandit in rounds, and one with a clock."""
-    migrate.make_tables(url)
+    make_tables(url)
     with ac.Bandit(["a", "b"], window=50, groups=10, policy="AgeIMED", store=url, name="rounds") as bandit:
         for _ in range(events // 500):
             made = bandit.decide(n=250)
@@ -74,7 +73,7 @@ def contents(url):
 
 
 def test_copies_know_all_columns(url):
-    migrate.make_tables(url)
+    make_tables(url)
     for table, row in TABLES.items():
         with open_reader(url) as reader:
             if url.startswith("sqlite"):
@@ -90,9 +89,9 @@ def test_opening_says_what_is_missing(url, tmp_path):
     if not url.startswith("sqlite"):
         with pytest.raises(InputError, match="accrual db init"):
             open_store(url)
-    migrate.make_tables(url)
-    migrate.make_tables(url)  # a second time changes nothing
-    assert migrate.current(url) == migrate.NEEDED
+    make_tables(url)
+    make_tables(url)  # a second time changes nothing
+    assert schema_version(url) == VERSION
     statement = "UPDATE accrual_version SET version_num = '0010'"
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(parse(url).place)) as connection:
@@ -100,7 +99,7 @@ def test_opening_says_what_is_missing(url, tmp_path):
             connection.commit()
     else:
         server().execute(statement, url)
-    for refused in (open_store, migrate.make_tables, lambda url: backup(url, tmp_path / "backup.db")):
+    for refused in (open_store, make_tables, lambda url: backup(url, tmp_path / "backup.db")):
         with pytest.raises(InputError, match=r"tables of schema version '0010', made by another accrual"):
             refused(url)
     assert run(["db", "init", url]) == 2
@@ -202,7 +201,7 @@ def test_verify_finds_a_damaged_file_block_and_snapshot(tmp_path, capsys):
         ("UPDATE snapshot SET digest = sealed(bandit, seq - 1, form, body), seq = seq - 1", "is not what"),
     ):  # fmt: skip
         with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
-            connection.create_function("sealed", 4, lambda number, seq, form, body: checksums.digest(
+            connection.create_function("sealed", 4, lambda number, seq, form, body: digest(
                 number, seq, form.encode() + body
             ))  # fmt: skip
             connection.execute(statement)
@@ -233,7 +232,7 @@ def test_arms_are_exported_with_what_is_known_about_them(url, tmp_path):
     features = Features({"mood": ["calm", "loud"], "live": bool, "length": (0, 9)})
     known: list[dict[str, Any]] = [{"mood": "loud", "live": True, "length": 4}, {"mood": "odd"}]
     about = [struct.pack("<3d", *features.stored(one)) for one in known]
-    migrate.make_tables(url)
+    make_tables(url)
     store = open_store(url)
     arms = [AddArm("ü", 1.5, 60.0, about[0]), AddArm("b", 2.0, 50.0)]
     number = store.create(

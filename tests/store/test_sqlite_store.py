@@ -75,7 +75,7 @@ def fill(store, bandit: int, appends: int, seed: int = 0) -> None:
 
 
 def test_blocks_hold_what_the_tables_hold(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite, "_BLOCK", 50)
+    monkeypatch.setattr(sqlite, "BLOCK", 50)
     bandit, other = made(store), made(store, "another")
     memory = MemoryStore()
     memory.create("plays", {}, ARMS, rounds=True, now=0.0)

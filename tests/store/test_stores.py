@@ -11,10 +11,10 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import NewDecisions, NewPiece, StoreClosed, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.postgres import pool
+from accrual.store.postgres.background_loop import BackgroundLoop
 from accrual.store.postgres.store import PostgresStore
 from accrual.store.sqlite.store import SQLiteStore
 from accrual.testing import StoreSuite
@@ -59,7 +59,7 @@ def after(seconds, store, bandit):
 
 
 def test_another_worker_is_told(pair, monkeypatch):
-    monkeypatch.setattr(pool, "_LOOK", 60.0)  # so nobody finds out by looking
+    monkeypatch.setattr(pool, "_POLL", 60.0)  # so that only a notification helps
     one, two, bandit = pair
     timer = after(0.5, one, bandit)
     assert two.wait({bandit: 1}, timeout=30.0)

@@ -22,12 +22,13 @@ NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file t
 def init(url: Url) -> None:
     """Make the tables."""
     from accrual.store.address import parse
-    from accrual.store.migrate import NEEDED, current, make_tables
+    from accrual.store.backends import make_tables, schema_version
+    from accrual.store.schema import VERSION
 
-    found = current(url)
+    found = schema_version(url)
     make_tables(url)
     done = "" if found is None else ", nothing to do"
-    typer.echo(f"{parse(url)}: schema version {NEEDED}{done}")
+    typer.echo(f"{parse(url)}: schema version {VERSION}{done}")
 
 
 @app.command("backup")
@@ -116,8 +117,8 @@ def _moment(text: str) -> float:
 
 def _verify(url: str) -> int:
     from accrual.live.verify import verify_snapshots
-    from accrual.store.admin import open_reader, verify
-    from accrual.store.backends import open_store
+    from accrual.store.admin import verify
+    from accrual.store.backends import open_reader, open_store
 
     with open_reader(url) as reader:
         found = verify(reader)

@@ -15,7 +15,7 @@ from accrual.core.durations import UNITS, parse_duration
 from accrual.core.errors import InputError, need
 
 if TYPE_CHECKING:
-    from accrual.store.admin import KeyRow, KeyTable
+    from accrual.store.backends import KeyRow, KeyTable
 
 _ENDED = 0.0  # good until then, by any clock: this machine's may be ahead of the service's
 

@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 from accrual.core.errors import InputError, unknown
 from accrual.store.address import parse
-from accrual.store.admin import KeyRow, KeyTable, open_keys
-from accrual.store.backends import backend_of
-from accrual.store.migrate import current, make_tables
+from accrual.store.backends import KeyRow, KeyTable, backend_of, make_tables, open_keys, schema_version
 
 SCOPES = ("read", "write", "admin")
 NAME_MOST = 100
@@ -37,7 +35,7 @@ NOBODY = Key("", frozenset())  # of a request without a key for an address that 
 
 def ready_keys(url: str) -> KeyTable:
     """Open the keys at `url`. A SQLite file that is not there yet is made first."""
-    if backend_of(parse(url)).makes_itself and current(url) is None:
+    if backend_of(parse(url)).makes_itself and schema_version(url) is None:
         make_tables(url)
     return open_keys(url)
 

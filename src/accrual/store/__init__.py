@@ -1,1 +1,6 @@
-"""Decisions and pieces, durably: SQLite and PostgreSQL behind one protocol."""
+"""Decisions and pieces, durably: in SQLite, PostgreSQL or memory, behind one contract.
+
+Other rooms use `base` (requests, answers, `Store`), `events` (rows, and events in columns), `address`,
+`backends` (open a store, its keys or its tables), `memory`, `accept.events_of_answers`, and `admin` (back up,
+export, verify).
+"""

@@ -1,18 +1,17 @@
-"""What a store keeps, and what every store can do.
+"""What a store holds, and what every store can do.
 
 A store holds bandits. A bandit is a name, a configuration and a log of events: decisions, pieces,
 closings, and arms that come and go. Events are only ever added. Each has a position,
-`seq`, which rises in the order in which events became durable: a reader that has read up to a position has
-seen all that there will ever be before it. Gaps in the positions are allowed.
+`seq`, which rises in the order in which events became durable: no event is ever added before a position that
+a reader has reached. Gaps in the positions are allowed.
 
-Time in a log never goes back. A bandit whose window is a number of rounds has the number of its
-decisions for a clock, which the log itself gives: a decision is made in the round that it is, from
-1 on, and anything else happens in the round of the last decision. Otherwise the time of an event is
-that of the caller's clock, or of the event before it where that is later.
+Time in a log never goes back. If the window of a bandit is a number of rounds, its clock is the number of its
+decisions, which the log itself gives: the first decision is made at time 1, the second at 2, and any other
+event has the time of the last decision. Otherwise the time of an event is that of the caller's clock, or that
+of the event before it where that is later.
 
-A store knows nothing of policies. It answers for three things alone: that what it has
-acknowledged is durable, that a request that comes twice is stored once, and that all readers read the
-same events in the same order.
+A store knows nothing of policies. It guarantees three things: what it has acknowledged is durable, a request
+that comes twice is stored once, and all readers read the same events in the same order.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from accrual.store.events import DecisionRow, Events
 
 
 class StoreError(OSError):
-    """The database failed or is out of reach. What was to be stored may or may not have been.
+    """The database failed or cannot be reached. It is not known whether the requests were stored.
 
-    A caller that tries again with the same keys has it stored once.
+    A caller may send the same requests with the same keys again: each is stored once.
     """
 
 
@@ -39,28 +38,46 @@ class StoreClosed(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """What the database holds is not what was stored. The message says where."""
+    """The database holds something else than what was stored. The message says where."""
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message in one line: SQLite may quote a whole table."""
+    """Return the message of an error in one line; a message of SQLite may quote a whole table."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 NUMBERS_END = 2**63  # ids and positions are below it
 
-# What a caller may ask to have stored.
+
+def digest(bandit: int, seq: int, body: bytes) -> bytes:
+    """Return the digest of bytes that follow from a bandit's events up to a position."""
+    return hashlib.blake2b(struct.pack("<qq", bandit, seq) + body, digest_size=16).digest()
+
+
+def checked_snapshot(bandit: int, form: str, row: Sequence[Any]) -> tuple[int, bytes]:
+    """Return the position and the body of a stored snapshot (seq, body, digest), if its digest is right."""
+    seq, body, was = row
+    try:
+        same = digest(bandit, seq, form.encode() + bytes(body)) == bytes(was)
+    except (struct.error, TypeError, ValueError):
+        same = False
+    if not same:
+        raise StoreDamaged(f"damaged: the snapshot at {seq!r}; it is not used")
+    return int(seq), bytes(body)
+
+
+# Requests: what a caller may have stored.
 
 
 class NewDecisions(NamedTuple):
     """Decisions, already chosen: one for each of `arms`."""
 
-    arms: tuple[int, ...]  # their numbers, from 0 on, in the order in which arms were added
-    windows: tuple[float, ...]  # each decision's own
+    arms: tuple[int, ...]  # numbers of arms, from 0 on, in the order in which arms were added
+    windows: tuple[float, ...]  # one for each decision
     seen: int = 0  # the position up to which the caller that chose them had read the log
     key: str | None = None  # makes the whole batch idempotent
-    salt: int = 0  # of the draws that they were chosen by
-    propensities: tuple[float | None, ...] = ()  # of the arms; empty where there is no floor
+    salt: int = 0  # of the random draws that chose the arms
+    propensities: tuple[float | None, ...] = ()  # one for each decision; empty where there is no floor
     contexts: tuple[bytes, ...] | None = None  # one for each decision, as `DecisionRow` has it
 
 
@@ -77,14 +94,14 @@ class NewPiece(NamedTuple):
     age: float | None = None
     when: float | None = None
     key: str | None = None  # derived where None: see `derived_key`
-    stream: int | None = None  # the number of the guardrail that it is of; None for the reward
+    stream: int | None = None  # the number of its guardrail; None for a piece of the reward
 
 
 def derived_key(decision: int, value: float, age: float, stream: int | None = None) -> str:
     """Return the key of a piece that came without one but with a stated age (by `age` or by `when`).
 
-    The same piece sent again is then the same piece. A piece that states no age has no key at all:
-    each is a piece of its own.
+    So the same piece sent again is recognised. A piece that comes without a key and states no age has no key:
+    each such piece is stored.
 
     Examples
     --------
@@ -98,18 +115,18 @@ def derived_key(decision: int, value: float, age: float, stream: int | None = No
 
 
 class CloseDecision(NamedTuple):
-    """Nothing more will come for a decision."""
+    """Close a decision: no more pieces of it will come in time."""
 
     decision: int
 
 
 class AddArm(NamedTuple):
-    """A new arm, under a name that no arm of the bandit has had."""
+    """Add an arm, under a name that no arm of the bandit has had."""
 
     name: str
     cap: float
     window: float
-    about: bytes | None = None  # what is known about it, as `ArmRow` has it
+    about: bytes | None = None  # its features, as `ArmRow` has them
 
 
 class RetireArm(NamedTuple):
@@ -122,29 +139,29 @@ StoreRequest = NewDecisions | NewPiece | CloseDecision | AddArm | RetireArm
 
 
 class Requests(NamedTuple):
-    """Requests that are appended together, as by a caller whose clock says `now`: see `Store.append`."""
+    """Requests that are appended together at the time `now` of the caller's clock: see `Store.append`."""
 
     requests: Sequence[StoreRequest]
     now: float
     skew: float = 0.0
 
 
-# What a caller is answered.
+# Answers.
 
 
 class Status(Enum):
     """What became of a request."""
 
     STORED = "stored"
-    AGAIN = "again"  # it had been stored before, the same: nothing was added
-    CONFLICT = "conflict"  # its key had been used for something else: nothing was added
-    UNKNOWN = "unknown"  # it speaks of a decision or an arm that there is not: nothing was added
-    FUTURE = "future"  # it states an age that the decision has not reached: nothing was added
-    EARLY = "early"  # it states a time before its decision was made: nothing was added
+    AGAIN = "again"  # the same request was stored before: nothing was added
+    CONFLICT = "conflict"  # its key was used for something else before: nothing was added
+    UNKNOWN = "unknown"  # it names a decision or an arm that does not exist: nothing was added
+    FUTURE = "future"  # it states an age that its decision has not reached: nothing was added
+    EARLY = "early"  # it states a time before its decision: nothing was added
 
 
 class Answer(NamedTuple):
-    """What became of a request, and where it is in the log (where it was, if stored before)."""
+    """What became of a request, and where in the log it is stored, now or from before."""
 
     status: Status
     seq: int = 0  # of the request's first event
@@ -154,7 +171,7 @@ class Answer(NamedTuple):
     late: bool = False  # the piece's age was past the window, or its decision had closed
     age: float = 0.0  # the piece's, as stored: with it, requests and answers make up the events
     propensities: tuple[float | None, ...] = ()  # of the decisions, as stored; empty if none has one
-    warning: str = ""  # what a live bandit has to say of a piece that was stored; a store says nothing
+    warning: str = ""  # of a live bandit, about a piece that was stored; a store gives none
     contexts: tuple[bytes | None, ...] | None = None  # of the decisions, as stored; None for none
 
 
@@ -165,11 +182,11 @@ class StoredArm(NamedTuple):
     cap: float
     window: float
     retired: bool
-    about: bytes | None = None  # as `ArmRow` has it
+    about: bytes | None = None  # its features, as `ArmRow` has them
 
 
 class BanditRow(NamedTuple):
-    """A bandit, as the store has it."""
+    """A bandit, as it is stored."""
 
     number: int
     name: str
@@ -180,7 +197,7 @@ class BanditRow(NamedTuple):
 def wait_for_events(
     head: Callable[[int], int], positions: Mapping[int, int], timeout: float, pause: float
 ) -> dict[int, int]:
-    """Do what `Store.wait` does by looking at each bandit's last event every `pause` seconds."""
+    """Do what `Store.wait` does: look at the last event of each bandit every `pause` seconds."""
     end = time.monotonic() + timeout
     while True:
         found = {bandit: last for bandit, after in positions.items() if (last := head(bandit)) > after}
@@ -189,9 +206,9 @@ def wait_for_events(
         time.sleep(pause)
 
 
-# Entries of a configuration that say that a bandit is put away: see `accrual.live.archive`.
+# Entries of the configuration of a bandit that is archived or deleted: see `accrual.live.archive`.
 ARCHIVED = "archived"  # since when
-ERASE_AT = "erase_at"  # the time from which on `Store.erase` may erase it
+ERASE_AT = "erase_at"  # `Store.erase` may erase the bandit from this time on
 
 
 def amended(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,12 +223,12 @@ def amended(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def may_be_erased(config: Mapping[str, Any], now: float) -> bool:
-    """Whether a bandit of this configuration may be erased by `now`."""
+    """Return whether a bandit of this configuration may be erased at the time `now`."""
     return ERASE_AT in config and float(config[ERASE_AT]) <= now
 
 
 class Store(Protocol):
-    """Where events are kept. One published suite, `accrual.testing.StoreSuite`, holds for all."""
+    """Where events are stored. Every store passes one published suite, `accrual.testing.StoreSuite`."""
 
     shared: bool  # whether other processes may write to it too
 
@@ -231,7 +248,8 @@ class Store(Protocol):
     def erase(self, bandit: int, now: float) -> bool:
         """Remove a bandit and all its events, in one transaction, if its `ERASE_AT` is not after `now`.
 
-        Its number is never given to another. False if there is no such bandit, or if it is not time.
+        Its number is never given to another bandit. Return False if there is no such bandit, or if it is too
+        early.
         """
 
     def append(
@@ -239,24 +257,26 @@ class Store(Protocol):
     ) -> list[Answer]:
         """Store what is new among `requests`, in this order, in one transaction; durable on return.
 
-        A request that cannot be stored changes nothing and keeps no other from being stored; its answer
-        is the status alone. An exception (`StoreError`) means that nothing is known to have been
-        stored. Each request finds what those before it left. -0.0 is stored as 0.0:
+        A request that cannot be stored changes nothing, and the other requests are stored all the same; its
+        answer is the status alone. After an exception (`StoreError`), nothing is known to have been stored.
+        Each request finds what the requests before it left. -0.0 is stored as 0.0. The rules:
 
-        - `NewDecisions`: unknown if one of its arms is. Its key known: again with the decisions there are,
-          whatever arms it brings now, if they are as many and for the same contexts;
-          otherwise a conflict.
-        - `NewPiece`: unknown if its decision is. Its age is `age`, or `when` less the decision's time (0 if
-          that is below 0 by no more than `skew`), and is then stated; or else the event's time less
-          the decision's. Early if `when` is before the decision by more than `skew`; future if the
-          decision's time and the stated age lie beyond the event's time and `skew`. Its key (given, or
-          derived from a stated age) known for this decision: again if the stream, the value and the stated
-          age, or that none was stated, are the same; otherwise a conflict. Stored otherwise;
-          late if its age is not below the decision's window, the event's time not before the
-          decision's time and window, or the decision closed by an event before it.
-        - `CloseDecision`, `RetireArm`: again if it has been.
-        - `AddArm`: stored under a new name. Again if the arm of this name has this cap, this window and this
-          `about`, byte by byte, or none as it has none; otherwise a conflict.
+        - `NewDecisions`: unknown if one of its arms is unknown. If its key is known: again, with the
+        decisions
+          that are stored, whatever arms the request has now, if it has as many decisions and the same
+          contexts; otherwise a conflict.
+        - `NewPiece`: unknown if its decision is unknown. Its age is stated by `age`, or by `when` less the
+          time of the decision (0 if that is below 0 by no more than `skew`); otherwise it is the time of the
+          event less the time of the decision. Early if `when` is before the decision by more than `skew`.
+          Future if the time of the decision plus the stated age is after the time of the event plus `skew`.
+          If its key (given, or derived from a stated age) is known for this decision: again if the stream,
+          the value and the stated age are the same, or neither states an age; otherwise a conflict. In all
+          other cases stored: late if its age is not below the window of the decision, if the time of the
+          event is not before the time of the decision plus its window, or if an earlier event closed the
+          decision.
+        - `CloseDecision`, `RetireArm`: again if the decision is closed or the arm retired already.
+        - `AddArm`: stored under a new name. If there is an arm of this name: again if its cap, window and
+          `about` are the same; otherwise a conflict.
         """
 
     def read(self, bandit: int, after: int, limit: int) -> Events:
@@ -266,25 +286,25 @@ class Store(Protocol):
         """Return the position of the last event, 0 if there is none."""
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        """Return all arms that there have been, in the order of their numbers."""
+        """Return all arms that have been added, in the order of their numbers."""
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        """Return one decision; None if there is none of this id."""
+        """Return the decision of this id; None if there is none."""
 
     def contexts(self, bandit: int, first: int, count: int) -> list[bytes | None]:
         """Return the contexts of the decisions from id `first` on, at most `count` of them."""
 
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
-        """Return those of these keys under which decisions are stored."""
+        """Return those of `keys` that decisions are stored under."""
 
     def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
-        """Wait until one of these bandits, by number, has an event beyond its position here.
+        """Wait until one of these bandits, by number, has an event beyond the position given for it.
 
-        Return the positions of the last events of those that have; none if none came in time.
+        Return the position of the last event for each bandit that has one; nothing if none came in time.
         """
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
-        """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
+        """Store a snapshot, made from the events up to `seq`; it replaces an earlier one of this form."""
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """Return the snapshot of this form, with its position; None if there is none."""
@@ -293,7 +313,7 @@ class Store(Protocol):
         """Return the time in seconds since 1970, by one clock for all processes that share the store."""
 
     def probe(self) -> None:
-        """Store something that changes nothing; raise `StoreError` if nothing can be stored now."""
+        """Write something that changes nothing; raise `StoreError` if nothing can be written now."""
 
     def close(self) -> None:
         """Close the connections to the database."""

@@ -1,23 +1,23 @@
 """The tables of a store and the events they hold: every column is declared here, once.
 
-The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which of them make
-up an event of each kind. The texts of queries, checksums, copies, exports and events follow from these
-declarations, by name. The first two columns of an event's table are its key, by which its rows are in the
-order of the log. A column whose type has `| None` may be NULL.
+The row classes name the columns of each table with their types, and `EVENT_COLUMNS` says which columns make
+up an event of each kind. Queries, checksums, copies and exports follow from these declarations, by name. The
+first two columns of a table of events are its key; in the order of the key, rows are in the order of the log.
+A column whose type has `| None` may be NULL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from itertools import starmap
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accrual.core.arrays import Floats, Ints
 
 
 class Kind(IntEnum):
@@ -57,9 +57,7 @@ class ArmRow(NamedTuple):
     name: str
     cap: float
     window: float
-    about: (
-        bytes | None
-    )  # what is known about it: a number for each feature of arms, as in a decision's context
+    about: bytes | None  # a number for each feature of arms, packed as in a decision's context
 
 
 class DecisionRow(NamedTuple):
@@ -76,7 +74,7 @@ class DecisionRow(NamedTuple):
     part: int  # its place in that batch
     salt: int  # of the random draws by which it was chosen
     propensity: float | None  # the probability with which its arm was chosen; NULL if there was no floor
-    context: bytes | None  # whom it was for: a number for each feature, each in 8 bytes, little-endian
+    context: bytes | None  # a number for each feature, each in 8 bytes, little-endian
 
 
 class PieceRow(NamedTuple):
@@ -125,7 +123,7 @@ class KeyTableRow(NamedTuple):
     ends: float | None
 
 
-# All tables but those that SQLite alone has, which follow from these; in the order in which they are copied.
+# All tables, in the order in which they are copied, but for those of SQLite alone, which follow from these.
 TABLES: dict[str, type[Any]] = {
     "bandit": BanditTableRow,
     "head": HeadRow,
@@ -139,7 +137,7 @@ TABLES: dict[str, type[Any]] = {
 
 
 class Events(NamedTuple):
-    """A stretch of a bandit's log, in order, in columns."""
+    """A part of a bandit's log, in order, in columns."""
 
     seq: Ints
     kind: Ints
@@ -149,17 +147,15 @@ class Events(NamedTuple):
     value: Floats  # a piece's value, a decision's salt, a new arm's cap; 0 otherwise
     age: Floats  # a piece's age; a decision's or a new arm's window; 0 otherwise
     propensity: Floats  # of a decision; 0 where none was recorded, and for other kinds
-    seen: Ints  # of a decision, the position up to which whoever chose had read the log; 0 for other kinds
+    seen: Ints  # of a decision, the position up to which its chooser had read the log; 0 for other kinds
 
 
-Event = tuple[
-    int, int, float, int, int, float, float, float, int
-]  # one event: a value for each column of `Events`
+Event = tuple[int, int, float, int, int, float, float, float, int]  # a value for each column of `Events`
 
-# What a column holds in an event that has no such thing.
+# What a column of `Events` holds in an event of a kind that does not have it.
 NONE = {"decision": -1, "arm": -1, "value": 0.0, "age": 0.0, "propensity": 0.0, "seen": 0}
 
-# How SQLite's blocks keep events: without gaps, in one byte order.
+# The form of events in SQLite's blocks: without gaps, little-endian.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"), ("value", "<f8"),
@@ -181,7 +177,7 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
             "seen": "seen",
         },
     ),
-    # A piece's stream is its guardrail's number, and -1 for the reward, as it was before there were streams.
+    # A piece's stream is the number of its guardrail, and -1 for the reward.
     Kind.PIECE: ("piece", {"decision": "decision", "arm": "stream", "value": "value", "age": "age"}),
     Kind.CLOSE: ("change", {"decision": "subject"}),
     Kind.ADD_ARM: ("change", {"arm": "subject", "value": "arm.cap", "age": "arm.window"}),
@@ -202,9 +198,9 @@ def event_column(kind: Kind, name: str) -> str:
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row. Pieces of guardrails have their own file, so that no one takes them for
-# reward.
-_PIECE = {
+# the column of the arm's own row. Pieces of guardrails have their own file, so that they are not read as
+# pieces of the reward.
+_EXPORTED_PIECE = {
     "decision": "decision",
     "value": "value",
     "age": "age",
@@ -217,22 +213,10 @@ EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
         "decision",
         {"id": "id", "arm": "arm.name", "at": "at", "window": "window", "propensity": "propensity"},
     ),
-    "pieces.parquet": ("piece", _PIECE),
+    "pieces.parquet": ("piece", _EXPORTED_PIECE),
     "arms.parquet": ("arm", {"number": "number", "name": "name", "cap": "cap", "window": "window"}),
-    "guardrails.parquet": ("piece", {**_PIECE, "stream": "stream"}),
+    "guardrails.parquet": ("piece", {**_EXPORTED_PIECE, "stream": "stream"}),
 }
-
-
-_Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
-
-
-def maker(row_class: type[_Tuple]) -> Callable[..., _Tuple]:
-    """Compile a function that makes a tuple of this class from keywords, three times as fast as the class."""
-    names = ", ".join(row_class._fields)  # type: ignore[attr-defined]
-    function: Callable[..., _Tuple] = eval(
-        f"lambda *, {names}: new(row_class, ({names},))", {"new": tuple.__new__, "row_class": row_class}
-    )
-    return function
 
 
 # Queries.
@@ -259,50 +243,64 @@ def insert_into(table: str, *more: str) -> str:
     return f"INSERT INTO {table} ({quoted(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
-# Rows as events.
+# Events. Each function says where in an event the fields of its kind are, as `EVENT_COLUMNS` does by name.
+
+_DECISION, _PIECE, _CLOSE, _ADD_ARM, _RETIRE_ARM = map(int, Kind)
 
 
-def event_function(kind: Kind, arguments: str, sources: Mapping[str, str]) -> Callable[..., Event]:
-    """Compile a function that gives an event: a log has millions, so names are resolved once for all.
-
-    Parameters
-    ----------
-    kind : Kind
-    arguments : str
-        The function's.
-    sources : mapping
-        For each column of the kind's table that an event needs, how Python gets it from the arguments.
-    """
-    columns = {"seq": "seq", "at": "at", **EVENT_COLUMNS[kind][1]}
-    values = {"kind": str(int(kind))} | {name: repr(value) for name, value in NONE.items()}
-    values |= {column: sources[name] for column, name in columns.items()}
-    text = ", ".join(values[column] for column in Events._fields)
-    function: Callable[..., Event] = eval(f"lambda {arguments}: ({text})")
-    return function
+def decision_event(
+    seq: int, at: float, id: int, arm: int, salt: int, window: float, propensity: float | None, seen: int
+) -> Event:
+    """Return the event of a decision; `propensity` is None where none was recorded."""
+    return (seq, _DECISION, at, id, arm, salt, window, propensity or 0.0, seen)
 
 
-def _row_event(kind: Kind) -> Callable[..., Event]:
-    names = TABLES[EVENT_COLUMNS[kind][0]]._fields
-    row = {name: f"row[{place}]" for place, name in enumerate(names)}
-    if "propensity" in row:
-        row["propensity"] = f"{row['propensity']} or 0.0"  # NULL where none was recorded
-    if "stream" in row:
-        row["stream"] = f"-1 if {row['stream']} is None else {row['stream']}"
-    arm = {f"arm.{name}": f"arm.{name}" for name in ArmRow._fields}
-    return event_function(kind, "row, arm=None", row | arm)
+def piece_event(seq: int, at: float, decision: int, stream: int | None, value: float, age: float) -> Event:
+    """Return the event of a piece; `stream` is None for the reward."""
+    return (seq, _PIECE, at, decision, -1 if stream is None else stream, value, age, 0.0, 0)
 
 
-decision_event = _row_event(Kind.DECISION)
-piece_event = _row_event(Kind.PIECE)
-_CHANGE_EVENTS = {
-    int(kind): _row_event(kind) for kind, (table, _) in EVENT_COLUMNS.items() if table == "change"
-}
+def close_event(seq: int, at: float, decision: int) -> Event:
+    """Return the event of a decision that was closed."""
+    return (seq, _CLOSE, at, decision, -1, 0.0, 0.0, 0.0, 0)
+
+
+def add_arm_event(seq: int, at: float, arm: int, cap: float, window: float) -> Event:
+    """Return the event of an arm that was added."""
+    return (seq, _ADD_ARM, at, -1, arm, cap, window, 0.0, 0)
+
+
+def retire_arm_event(seq: int, at: float, arm: int) -> Event:
+    """Return the event of an arm that was retired."""
+    return (seq, _RETIRE_ARM, at, -1, arm, 0.0, 0.0, 0.0, 0)
+
+
+_decision_fields = attrgetter("seq", "at", "id", "arm", "salt", "window", "propensity", "seen")
+_piece_fields = attrgetter("seq", "at", "decision", "stream", "value", "age")
 seq_of: Callable[[Event], int] = itemgetter(Events._fields.index("seq"))
 
 
-def change_event(row: ChangeRow, arms: Sequence[Any]) -> Event:
-    """Return a row of table `change` as an event; `arms` are all there have been, with cap and window."""
-    return _CHANGE_EVENTS[row.kind](row, arms[row.subject] if row.kind == Kind.ADD_ARM else None)
+def events_of_rows(
+    decisions: Iterable[DecisionRow],
+    pieces: Iterable[PieceRow],
+    changes: Iterable[ChangeRow],
+    arms: Sequence[Any],
+) -> list[Event]:
+    """Return the events of rows, in the order of the log; `arms` are all arms, each with cap and window."""
+    events = [
+        *starmap(piece_event, map(_piece_fields, pieces)),
+        *starmap(decision_event, map(_decision_fields, decisions)),
+    ]
+    for row in changes:
+        if row.kind == _CLOSE:
+            events.append(close_event(row.seq, row.at, row.subject))
+        elif row.kind == _ADD_ARM:
+            arm = arms[row.subject]
+            events.append(add_arm_event(row.seq, row.at, row.subject, arm.cap, arm.window))
+        else:
+            events.append(retire_arm_event(row.seq, row.at, row.subject))
+    events.sort()
+    return events
 
 
 # Events in columns.

@@ -1,4 +1,4 @@
-"""A store in memory, by the rules of every store, from which nothing is left when the process ends."""
+"""A store in memory. It follows the rules of every store; nothing is left of it when the process ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance, LogLookup, NewRows, events_of_rows
+from accrual.store.accept import Acceptance, LogLookup
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -22,7 +22,7 @@ from accrual.store.base import (
     may_be_erased,
     wait_for_events,
 )
-from accrual.store.events import DecisionRow, Events, HeadRow, columns
+from accrual.store.events import DecisionRow, Event, Events, HeadRow, columns, events_of_rows
 
 _POLL = 0.002
 _SEQ = attrgetter("seq")
@@ -35,7 +35,7 @@ class _MemoryLog:
     def __init__(self, row: BanditRow, now: float) -> None:
         self.row = row
         self.lookup = LogLookup()
-        head = HeadRow(bandit=row.number, seq=0, at=0.0 if row.rounds else now, decisions=0, arms=0)
+        head = HeadRow(bandit=row.number, seq=0, at=0.0 if row.rounds else now + 0.0, decisions=0, arms=0)
         self.acceptance = Acceptance(self.lookup, head, row.rounds)
         self.rows = self.acceptance.rows  # all that there have been: rows are only added
 
@@ -43,17 +43,18 @@ class _MemoryLog:
         self.acceptance.begin(now, skew)
         return self.acceptance.accept(requests)
 
-    def between(self, after: int, upto: int) -> NewRows:
-        """Return the rows at positions beyond `after`, up to `upto`."""
+    def between(self, after: int, upto: int) -> list[Event]:
+        """Return the events at positions beyond `after`, up to `upto`."""
 
         def part(rows: list[_T]) -> list[_T]:
             return rows[bisect_right(rows, after, key=_SEQ) : bisect_right(rows, upto, key=_SEQ)]
 
-        return NewRows(part(self.rows.decision), part(self.rows.piece), part(self.rows.change), [])
+        rows = self.rows
+        return events_of_rows(part(rows.decision), part(rows.piece), part(rows.change), self.lookup.arms)
 
 
 class MemoryStore:
-    """Keeps bandits and their logs for as long as the process lives. It grows with every event.
+    """A store in memory, for as long as the process lives. It grows with every event.
 
     Examples
     --------
@@ -123,7 +124,7 @@ class MemoryStore:
     def read(self, bandit: int, after: int, limit: int) -> Events:
         log = self._log(bandit)
         with self._lock:
-            return columns(events_of_rows(log.between(after, after + limit), log.lookup.arms))
+            return columns(log.between(after, after + limit))
 
     def head(self, bandit: int) -> int:
         return self._log(bandit).acceptance.head.seq
@@ -158,4 +159,4 @@ class MemoryStore:
         """Do nothing: memory can always be stored to."""
 
     def close(self) -> None:
-        """Do nothing: there is no connection, and a bandit that still has the store may go on."""
+        """Do nothing: there is no connection, and a bandit that still uses the store may go on."""

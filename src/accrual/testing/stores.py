@@ -42,14 +42,32 @@ from accrual.testing.acceptance import CASES, JAZZ, ROCK, Append, Case, decide
 
 
 def event_tuples(events: Events) -> list[Any]:
-    """Return events as tuples, without the propensities, which few tests check."""
+    """Return events as tuples, without the propensities, which only few tests need."""
     columns = events._asdict()
     columns.pop("propensity")
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
-class BanditsOfStoreSuite:
-    """The part of `StoreSuite` about bandits: how they are made, found, changed and erased."""
+class StoreSuite(ABC):
+    """What any store must do, wherever it stores events."""
+
+    durable = True  # whether what was stored is there when the store is opened again
+
+    @abstractmethod
+    def open_store(self, place: Path) -> Store:
+        """Open the store at `place`, a folder that is empty when a test begins.
+
+        With the same place again, open the same store again.
+        """
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        """A new store."""
+        store = self.open_store(tmp_path)
+        yield store
+        store.close()
+
+    # Bandits: made, found, changed and erased.
 
     def test_bandits_are_found_by_name(self, store: Store) -> None:
         """With their configuration, in the order in which they were made."""
@@ -75,8 +93,8 @@ class BanditsOfStoreSuite:
         """At the time at which the bandit was made."""
         bandit = store.create("plays", {}, [JAZZ, ROCK], rounds=False, now=5.5).number
         assert event_tuples(store.read(bandit, 0, 100)) == [
-            (1, Kind.ADD_ARM, 5.5, -1, 0, 1.0, 80.0),
-            (2, Kind.ADD_ARM, 5.5, -1, 1, 2.0, 60.0),
+            (1, Kind.ADD_ARM, 5.5, -1, 0, 1.0, 80.0, 0),
+            (2, Kind.ADD_ARM, 5.5, -1, 1, 2.0, 60.0, 0),
         ]
         assert [tuple(arm) for arm in store.arms(bandit)] == [
             ("jazz", 1.0, 80.0, False, None), ("rock", 2.0, 60.0, False, None)
@@ -85,11 +103,11 @@ class BanditsOfStoreSuite:
     def test_a_history_comes_after_the_first_arms(self, store: Store) -> None:
         """Each part at its own time, as if it had been appended."""
         pieces = Requests([NewPiece(0, 0.5, age=3.0), NewPiece(1, 0.5, age=81.0)], 8.0, skew=100.0)
-        history = [Requests([decide(0, 0)], 5.5), pieces]
+        history = [Requests([decide(0, 0)._replace(seen=1)], 5.5), pieces]
         bandit = store.create("plays", {}, [JAZZ], rounds=False, now=5.5, history=history).number
         assert event_tuples(store.read(bandit, 1, 100)) == [
-            (2, Kind.DECISION, 5.5, 0, 0, 0.0, 80.0), (3, Kind.DECISION, 5.5, 1, 0, 0.0, 80.0),
-            (4, Kind.PIECE, 8.0, 0, -1, 0.5, 3.0), (5, Kind.PIECE, 8.0, 1, -1, 0.5, 81.0),
+            (2, Kind.DECISION, 5.5, 0, 0, 0.0, 80.0, 1), (3, Kind.DECISION, 5.5, 1, 0, 0.0, 80.0, 1),
+            (4, Kind.PIECE, 8.0, 0, -1, 0.5, 3.0, 0), (5, Kind.PIECE, 8.0, 1, -1, 0.5, 81.0, 0),
         ]  # fmt: skip
         (after,) = store.append(bandit, [decide(0)], 9.0)
         assert (after.seq, after.number, after.at) == (6, 2, 9.0)
@@ -140,26 +158,6 @@ class BanditsOfStoreSuite:
             assert paid == Answer(Status.STORED, 3, 1.0)
         assert store.append(one, [NewPiece(1, 0.5)], 0.0) == [Answer(Status.UNKNOWN)]
         assert event_tuples(store.read(one, 0, 10)) == event_tuples(store.read(two, 0, 10))
-
-
-class StoreSuite(BanditsOfStoreSuite, ABC):
-    """What any store must do, wherever it keeps its data."""
-
-    durable = True  # whether what was stored is there when the store is opened again
-
-    @abstractmethod
-    def open_store(self, place: Path) -> Store:
-        """Open the store at `place`, which is an empty folder when a test begins.
-
-        Opening the same place again must give the same store.
-        """
-
-    @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[Store]:
-        """A new store."""
-        store = self.open_store(tmp_path)
-        yield store
-        store.close()
 
     # Decisions.
 
@@ -260,7 +258,7 @@ class StoreSuite(BanditsOfStoreSuite, ABC):
             ("soul", 3.0, 40.0, False, None),
         ]  # fmt: skip
         assert event_tuples(store.read(bandit, 2, 10)) == [
-            (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0)
+            (3, Kind.ADD_ARM, 0.0, -1, 2, 3.0, 40.0, 0), (4, Kind.RETIRE_ARM, 0.0, -1, 0, 0.0, 0.0, 0)
         ]  # fmt: skip
 
     def test_what_is_known_about_arms_is_kept_with_them(self, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from accrual.core.errors import InputError, need, unknown
 from accrual.store.address import parse
 from accrual.store.admin import export
-from accrual.store.migrate import connect_sqlite, current
+from accrual.store.backends import schema_version
+from accrual.store.sqlite import connect_sqlite
 
 _WEB = ("http", "https", "s3", "gs", "r2")
 _SCHEMES = ("sqlite", "duckdb", "postgresql", "postgres", *_WEB)
@@ -72,7 +73,7 @@ def fetch(given: str, role: str, folder: Path, bandit: str | None) -> dict[str, 
     url = _split(given)
     if url.scheme in _WEB:
         return {role: _download(given, folder / f"{role}-fetched.parquet")}
-    if not url.tables and url.scheme != "duckdb" and (bandit or current(url.plain) is not None):
+    if not url.tables and url.scheme != "duckdb" and (bandit or schema_version(url.plain) is not None):
         place = folder / f"{role}-store"
         export(url.plain, bandit, place)
         return {name: Fetched(place / f"{name}.parquet", f"{url.shown} ({name})") for name in _ROLES}

@@ -1,4 +1,4 @@
-"""A bandit's decisions, pieces and arms as Parquet files, for `accrual fit` and for anyone."""
+"""Export the decisions, pieces and arms of a bandit as Parquet files, which `accrual fit` reads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from accrual.core.errors import need, unknown
 from accrual.core.features import Features
 from accrual.core.files import replacing
-from accrual.store.admin.readers import TableReader, open_reader
+from accrual.store.backends import TableReader, open_reader
 from accrual.store.events import EXPORTED, TABLES, BanditTableRow, column_types, select_all
 
-# Of tables whose rows hold numbers for features: the column that holds them.
-_OF_FEATURES = {"decision": "context", "arm": "about"}
+# For each table whose rows have features: the column that holds their numbers.
+_FEATURE_COLUMN = {"decision": "context", "arm": "about"}
 
 
 class _Bandit(NamedTuple):
@@ -59,10 +59,10 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     """Write `decisions.parquet`, `pieces.parquet` and `arms.parquet`, as of one moment.
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
-    of its stream. A bandit with features has a column `context_NAME` for each: the level, True or False, or
-    the number; null where it was missing, or a level that was not declared. If arms have features of their
-    own, `arms.parquet` has a column `about_NAME` for each.
-    Decisions that a bandit has from an old log (its prior) are left out: their times are not their own.
+    of its stream. If the bandit has features, `decisions.parquet` has a column `context_NAME` for each: the
+    level, True or False, or the number; null where the value was missing, or a level that was not declared.
+    If arms have features of their own, `arms.parquet` has a column `about_NAME` for each. Decisions that a
+    bandit has from an old log (its prior) are left out: their times are not when they were made.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
                 continue
             fields = _fields(table, columns, rounds)
             if table in features:
-                name = _OF_FEATURES[table]
-                columns[name] = name
-                fields |= _feature_fields(name, features[table])
+                column = _FEATURE_COLUMN[table]
+                columns[column] = column
+                fields |= _feature_fields(column, features[table])
                 rows = _with_features(
                     features[table], reader.chunks(_query(table, columns, imported), number)
                 )

@@ -1,17 +1,8 @@
-"""Whether a database is as it should be: everything that can be checked of it, checked."""
+"""Verify a database: check all that can be checked."""
 
 from __future__ import annotations
 
-import sqlite3
-
-from accrual.store.admin.readers import SQLiteTableReader, TableReader
-from accrual.store.base import StoreError
-from accrual.store.checksums import SUMS, check_list, check_row, columns_of, digest
-from accrual.store.events import pack
-from accrual.store.lock import SQLITE_ERRORS
-from accrual.store.sqlite import KeyIndex, event_rows, hashes_between
-
-_CHUNK = 20_000  # events
+from accrual.store.backends import TableReader
 
 _EVENTS = """(
     SELECT bandit, seq, at FROM decision UNION ALL SELECT bandit, seq, at FROM piece
@@ -102,69 +93,11 @@ _CHECKS = {
 
 def verify(reader: TableReader) -> list[str]:
     """Return what is wrong with a database, as far as its tables tell: an empty list if nothing is."""
-    found = []
-    if isinstance(reader, SQLiteTableReader):
-        found += _broken(reader)
-        if found:  # the other queries need tables that can be read
-            return found
+    found = reader.damage()
+    if found:  # the other queries need tables that can be read
+        return found
     for wrong, query in _CHECKS.items():
         count = reader.value(query)
         if count:
             found.append(f"{count:,} {wrong}")
-    if not found and isinstance(reader, SQLiteTableReader):
-        try:
-            found += _blocks(reader) + _keys(reader)
-        except StoreError as error:
-            found.append(str(error))
-    return found
-
-
-def _broken(reader: SQLiteTableReader) -> list[str]:
-    """Return what SQLite itself finds wrong, and the first row that is not what its checksum says."""
-    connection: sqlite3.Connection = reader.connection
-    try:
-        rows = next(reader.chunks("PRAGMA integrity_check"))
-        found = [f"the file is damaged: {text}" for (text,) in rows if text != "ok"]
-        if found:
-            return found
-        for table in SUMS:
-            for row in connection.execute(f"SELECT {columns_of(table)} FROM {table}"):
-                check_row(table, row, "a row")
-        check_list(connection, "bandit")
-        check_list(connection, "api_key")
-    except (StoreError, *SQLITE_ERRORS) as error:
-        return [str(error)]
-    return []
-
-
-def _blocks(reader: SQLiteTableReader) -> list[str]:
-    """Return what is wrong with the blocks of events: they must say what the tables say."""
-    connection: sqlite3.Connection = reader.connection
-    wrong = 0
-    after: dict[int, int] = {}
-    query = "SELECT bandit, seq, body, digest FROM block ORDER BY bandit, seq"
-    for bandit, seq, body, was in connection.execute(query):
-        events = pack(event_rows(connection, bandit, after.get(bandit, 0), seq))
-        same = digest(bandit, seq, body) == was and body == events.tobytes()
-        wrong += not same
-        after[bandit] = seq
-    for bandit, last in connection.execute("SELECT bandit, seq FROM head").fetchall():
-        start = after.get(bandit, 0)
-        if len(event_rows(connection, bandit, start, last)) != last - start:
-            return [f"event {last} of bandit {bandit} is missing"]
-    return [f"{wrong:,} blocks of events that are not those of the tables"] if wrong else []
-
-
-def _keys(reader: SQLiteTableReader) -> list[str]:
-    """Return what is wrong with the index of keys: it must find every key of the tables where it is."""
-    connection: sqlite3.Connection = reader.connection
-    wrong = 0
-    for (bandit,) in connection.execute("SELECT number FROM bandit").fetchall():
-        (last,) = connection.execute(
-            "SELECT coalesce(max(seq), 0) FROM key_run WHERE bandit = ?", (bandit,)
-        ).fetchone()
-        index = KeyIndex(connection, bandit, last)
-        for after in range(0, last, _CHUNK):
-            for hash_, kind, row in hashes_between(connection, bandit, after, min(after + _CHUNK, last)):
-                wrong += row not in index.find(hash_, kind)
-    return [f"{wrong:,} keys that their index does not find"] if wrong else []
+    return found or reader.wrong_copies()

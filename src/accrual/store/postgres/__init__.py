@@ -1,7 +1,11 @@
-"""Bandits in PostgreSQL, for many workers at once."""
+"""Bandits in PostgreSQL, for many workers at once.
+
+`PostgresBackend` is all that can be done with such a database; `PostgresStore` is its store.
+"""
 
 from __future__ import annotations
 
+from accrual.store.postgres.backend import PostgresBackend
 from accrual.store.postgres.store import PostgresStore
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresBackend", "PostgresStore"]

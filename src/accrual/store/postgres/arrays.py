@@ -1,4 +1,4 @@
-"""Requests, answers and events as the arrays that PostgreSQL takes and gives."""
+"""Requests, answers and events as arrays, which PostgreSQL takes and returns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,18 @@ Columns = tuple[list[Any], ...]
 
 # What `accrual_append` takes before the columns that `encode` makes, and those.
 _FIRST = ("to_bandit", "clock", "skew")
-_ARRAYS = ("kinds", "subjects", "amounts", "ages", "whens", "names", "counts", "arms", "windows", "chances")
+_ARRAYS = (
+    "kinds",
+    "subjects",
+    "amounts",
+    "ages",
+    "whens",
+    "names",
+    "counts",
+    "arms",
+    "windows",
+    "propensities",
+)
 
 
 def append_query() -> str:
@@ -41,7 +52,7 @@ def append_query() -> str:
 
 
 def event_query() -> str:
-    """Return the query for a stretch of the log: an array, in binary form, for each column of `Events`."""
+    """Return the query for a part of the log: an array, in binary form, for each column of `Events`."""
     kinds: dict[str, list[Kind]] = {}
     for kind, (table, _) in EVENT_COLUMNS.items():
         kinds.setdefault(table, []).append(kind)
@@ -77,7 +88,7 @@ def _source(column: str, kinds: Sequence[Kind]) -> str:
 
 
 def encode(requests: Sequence[StoreRequest]) -> Columns:
-    """Return the arguments of `accrual_append` from `kinds` to `chances`."""
+    """Return the arguments of `accrual_append` from `kinds` to `propensities`."""
     lists: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
     for type_, run in groupby(requests, type):
         if type_ is NewPiece:  # many in a row, as a rule: a column at a time
@@ -97,17 +108,17 @@ def encode(requests: Sequence[StoreRequest]) -> Columns:
             if isinstance(request, NewDecisions):
                 lists["arms"] += map(_known, request.arms)
                 lists["windows"] += request.windows
-                lists["chances"] += request.propensities or [None] * len(request.arms)
+                lists["propensities"] += request.propensities or [None] * len(request.arms)
     return tuple(lists.values())
 
 
 def _known(number: int) -> int:
-    """Return the number of a decision, arm or feature; -1, which none has, if no column can hold it."""
+    """Return the number of a decision or an arm; -1, which none has, if no column can hold the number."""
     return number if 0 <= number < NUMBERS_END else -1
 
 
 def _arguments(request: StoreRequest) -> dict[str, Any]:
-    """Return what a request that is no piece adds to each array but `arms`, `windows` and `chances`."""
+    """Return what a request that is no piece adds to each array but `arms`, `windows` and `propensities`."""
     values: dict[str, Any] = {
         "kinds": Kind.RETIRE_ARM, "subjects": 0, "amounts": 0.0, "ages": None, "whens": None, "names": None,
         "counts": 0,
@@ -128,21 +139,21 @@ def _arguments(request: StoreRequest) -> dict[str, Any]:
 
 def decode(requests: Sequence[StoreRequest], row: Mapping[str, Any]) -> list[Answer]:
     """Return the answers that a row of `accrual_append` holds."""
-    again, again_chances = row["again"], row["again_chances"]
+    again, again_propensities = row["again"], row["again_propensities"]
     answers = []
     taken = 0
-    columns = (row["statuses"], row["seqs"], row["ats"], row["numbers"], row["lates"], row["kept"])
+    columns = (row["statuses"], row["seqs"], row["ats"], row["numbers"], row["lates"], row["stored_ages"])
     for request, code, seq, at, number, late, age in zip(requests, *columns, strict=True):
         arms: tuple[int, ...] = ()
-        chances: tuple[float | None, ...] = ()
+        propensities: tuple[float | None, ...] = ()
         if type(request) is NewDecisions and code < 2:
             arms = request.arms
-            chances = request.propensities
+            propensities = request.propensities
             if code == 1:
                 arms = tuple(again[taken : taken + len(arms)])
-                chances = known_propensities(again_chances[taken : taken + len(arms)])
+                propensities = known_propensities(again_propensities[taken : taken + len(arms)])
                 taken += len(arms)
-        answers.append(Answer(_STATUSES[code], seq, at, number, arms, late, age, chances))
+        answers.append(Answer(_STATUSES[code], seq, at, number, arms, late, age, propensities))
     return answers
 
 
@@ -152,7 +163,7 @@ def column(sent: bytes | None, kind: str) -> npt.NDArray[Any]:
     Parameters
     ----------
     sent : bytes or None
-        What `array_send` gives; None for no elements.
+        What `array_send` returns; None for no elements.
     kind : str
         What they are: "i" for integers, "f" for floating-point numbers; of eight bytes each.
     """

@@ -12,25 +12,18 @@ from typing import Any, TypeVar
 
 from accrual.core.errors import InputError, need
 from accrual.store.address import parse
-from accrual.store.background_loop import BackgroundLoop
 from accrual.store.base import StoreError, one_line
-from accrual.store.migrate import VERSION_SQL, VERSION_TABLE, check
+from accrual.store.postgres.background_loop import BackgroundLoop
+from accrual.store.schema import READ_VERSION, VERSION_TABLE, check_version
 
-# Which bandits have new events: one worker tells the others by PostgreSQL's notifications.
-#
-# A notification is a hint. It is sent after the commit, on a connection of its own, so that no append
-# waits for it, and several appends share one; it may be lost with the process or the connection. So
-# a caller that waits for events looks into the database itself: when it begins, when a hint names one of its
-# bandits, and every half second. One query serves all bandits, so idle bandits cost next to nothing. A store
-# does not heed its own hints: it knows of the events that it wrote.
+_T = TypeVar("_T")
 
 _CHANNEL = "accrual"
-_LISTEN_PAUSE = 0.005  # seconds between two hints: a busy worker need not be told more often
-_LOOK = 0.5  # seconds between looks without a hint
-_AGAIN = 0.5  # seconds before a lost connection is sought again
+_SEND_PAUSE = 0.005  # seconds between two notifications: more would not help a busy worker
+_POLL = 0.5  # seconds between queries without a notification
+_RECONNECT_PAUSE = 0.5  # seconds before a lost connection is made again
 
-
-Look = Callable[[Iterable[int]], Awaitable[dict[int, int]]]
+Find = Callable[[Iterable[int]], Awaitable[dict[int, int]]]
 
 
 class _Waiter:
@@ -38,28 +31,34 @@ class _Waiter:
 
     def __init__(self, bandits: Collection[int]) -> None:
         self._bandits = bandits
-        self.hint = asyncio.Event()
-        self.hinted: set[int] = set()  # those of which a hint has come
+        self.notified = asyncio.Event()
+        self.named: set[int] = set()  # those that notifications have named
 
-    def hear(self, bandit: int) -> None:
+    def receive(self, bandit: int) -> None:
         if bandit in self._bandits:
-            self.hinted.add(bandit)
-            self.hint.set()
+            self.named.add(bandit)
+            self.notified.set()
 
     def take(self) -> set[int]:
-        """Return the bandits of which hints have come, once."""
-        hinted, self.hinted = self.hinted, set()
-        self.hint.clear()
-        return hinted
+        """Return the bandits that notifications have named since the last call."""
+        named, self.named = self.named, set()
+        self.notified.clear()
+        return named
 
 
 class Notifications:
-    """Tells and hears of new events, for all bandits of a store. Lives in one event loop.
+    """Tells other workers which bandits have new events, and waits for theirs. It runs in one event loop.
+
+    A notification of PostgreSQL is a hint. It is sent after the commit, on a connection of its own, so that
+    no append waits for it, and several appends share one; it may be lost with the process or the connection.
+    So a caller that waits for events queries the database itself: when it begins, when a notification names
+    one of its bandits, and every half second. One query serves all bandits, so idle bandits cost next to
+    nothing. A store ignores its own notifications: it knows of the events that it wrote.
 
     Parameters
     ----------
     connect : callable
-        Gives a new connection.
+        Returns a new connection.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
@@ -67,15 +66,15 @@ class Notifications:
         self._not_sent: set[int] = set()
         self._any = asyncio.Event()
         self._waiting: set[_Waiter] = set()
-        self._task = asyncio.create_task(self._attend())
+        self._task = asyncio.create_task(self._stay_connected())
 
-    def say(self, bandit: int) -> None:
+    def send(self, bandit: int) -> None:
         """Tell other workers that a bandit has new events."""
         self._not_sent.add(bandit)
         self._any.set()
 
-    async def wait(self, bandits: Collection[int], look: Look, timeout: float) -> dict[int, int]:
-        """Return what `look` finds of these bandits within `timeout` seconds; nothing if that is nothing."""
+    async def wait(self, bandits: Collection[int], find: Find, timeout: float) -> dict[int, int]:
+        """Return what `find` finds of these bandits within `timeout` seconds; nothing if it finds nothing."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
         waiter = _Waiter(bandits)
@@ -83,13 +82,13 @@ class Notifications:
         try:
             which: Iterable[int] = bandits
             while True:
-                found = await look(which)
+                found = await find(which)
                 left = end - loop.time()
                 if found or left <= 0:
                     return found
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(waiter.hint.wait(), min(left, _LOOK))
-                if loop.time() >= end and not waiter.hinted:
+                    await asyncio.wait_for(waiter.notified.wait(), min(left, _POLL))
+                if loop.time() >= end and not waiter.named:
                     return {}
                 which = waiter.take() or bandits
         finally:
@@ -100,40 +99,38 @@ class Notifications:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    def _heard(self, connection: Any, process: int, channel: str, payload: str) -> None:
+    def _received(self, connection: Any, process: int, channel: str, payload: str) -> None:
         if process != connection.get_server_pid() and payload.isdecimal():
             self._wake(int(payload))
 
     def _wake(self, bandit: int) -> None:
         for waiter in self._waiting:
-            waiter.hear(bandit)
+            waiter.receive(bandit)
 
-    async def _attend(self) -> None:
+    async def _stay_connected(self) -> None:
         while True:
             with suppress(Exception):  # whatever has failed, a new connection is made
-                await self._talk()
-            await asyncio.sleep(_AGAIN)
+                await self._send_and_receive()
+            await asyncio.sleep(_RECONNECT_PAUSE)
 
-    async def _talk(self) -> None:
+    async def _send_and_receive(self) -> None:
         connection = await self._connect()
         try:
-            await connection.execute("SET synchronous_commit = off")  # nothing here is to be kept
-            await connection.add_listener(_CHANNEL, self._heard)
+            await connection.execute("SET synchronous_commit = off")  # nothing here must be durable
+            await connection.add_listener(_CHANNEL, self._received)
             connection.add_termination_listener(lambda _: self._any.set())
             for waiter in self._waiting:
-                waiter.hint.set()  # there may have been hints before it listened
+                waiter.notified.set()  # there may have been notifications before it listened
             while not connection.is_closed():
                 await self._any.wait()
                 self._any.clear()
                 bandits, self._not_sent = self._not_sent, set()
                 for bandit in bandits:
                     await connection.execute("SELECT pg_notify($1, $2)", _CHANNEL, str(bandit))
-                await asyncio.sleep(_LISTEN_PAUSE)
+                await asyncio.sleep(_SEND_PAUSE)
         finally:
             connection.terminate()
 
-
-_T = TypeVar("_T")
 
 _RETRY_PAUSE = 0.01  # seconds
 
@@ -146,20 +143,19 @@ SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED
 
 
 class PostgresPool:
-    """Connections of the asynchronous driver, in a thread of their own, to a database with our tables.
+    """Connections of the asynchronous driver to a database with the tables of accrual, in one thread.
 
     Parameters
     ----------
     url : str
     connections : int
-        At most so many at once, beside one for notifications.
+        How many connections there may be at once, besides one for notifications.
     timeout : float
-        Seconds after which an operation is given up.
+        How many seconds an operation may take.
 
     Attributes
     ----------
-    news : Notifications
-        Tells other workers that there are new events, and waits for theirs.
+    notifications : Notifications
     """
 
     def __init__(self, url: str, connections: int, timeout: float) -> None:
@@ -193,19 +189,18 @@ class PostgresPool:
             raise InputError(f"cannot open {self.address}: {one_line(error)}") from None
         try:
             async with self._pool.acquire() as connection:
-                known = await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE)
-                check(await connection.fetchval(VERSION_SQL) if known else None, self.address)
+                check_version(await version_of(connection), self.address)
         except BaseException:
             self._pool.terminate()
             raise
-        self.news = Notifications(lambda: self._asyncpg.connect(place, timeout=30))
+        self.notifications = Notifications(lambda: self._asyncpg.connect(place, timeout=30))
 
     def run(self, job: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine in the driver's thread, and wait for what it returns."""
         return self._background.run(job)
 
     async def once(self, job: Callable[[Any], Awaitable[_T]]) -> _T:
-        """Do a job on a connection, once. If that fails, it may have been done and may not."""
+        """Do a job on a connection, once. If that fails, it is not known whether the job was done."""
         try:
             async with asyncio.timeout(self._timeout), self._pool.acquire() as connection:
                 return await job(connection)
@@ -213,7 +208,7 @@ class PostgresPool:
             raise StoreError(f"{self.address}: {one_line(error)}") from error
 
     async def fetch(self, query: str, *values: Any) -> list[Any]:
-        """Return the rows of a query that may be sent again, if a connection was lost while it was idle."""
+        """Return the rows of a query; send the query again if an idle connection was lost."""
 
         async def job(connection: Any) -> list[Any]:
             return await connection.fetch(query, *values)  # type: ignore[no-any-return]
@@ -222,13 +217,11 @@ class PostgresPool:
             try:
                 return await self.once(job)
             except StoreError:
-                await asyncio.sleep(
-                    _RETRY_PAUSE
-                )  # meanwhile the driver finds out which other connections were lost
+                await asyncio.sleep(_RETRY_PAUSE)  # the driver finds out which other connections were lost
         return await self.once(job)
 
     def rows(self, query: str, *values: Any) -> list[Any]:
-        """Return the rows of a query, as `fetch` does, to a thread that waits for them."""
+        """Return the rows of a query, as `fetch` does; the calling thread waits."""
         return self._background.run(self.fetch(query, *values))
 
     def close(self) -> None:
@@ -239,11 +232,18 @@ class PostgresPool:
             self._background.close()
 
     async def _shut(self) -> None:
-        await self.news.close()
+        await self.notifications.close()
         try:
             await asyncio.wait_for(self._pool.close(), 5)
         except Exception:  # the server may not answer
             self._pool.terminate()
+
+
+async def version_of(connection: Any) -> str | None:
+    """Return the schema version of a database; None where there are no tables of accrual."""
+    if await connection.fetchval("SELECT to_regclass($1)", VERSION_TABLE) is None:
+        return None
+    return await connection.fetchval(READ_VERSION)  # type: ignore[no-any-return]
 
 
 async def _begin(connection: Any) -> None:
@@ -251,7 +251,7 @@ async def _begin(connection: Any) -> None:
 
 
 async def _leave(connection: Any) -> None:
-    """Do nothing: nothing is ever changed on a connection, so there is nothing to put right."""
+    """Do nothing: no job changes the settings of a connection, so there is nothing to reset."""
 
 
 def _close(pool: weakref.ref[PostgresPool]) -> None:

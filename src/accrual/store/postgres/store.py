@@ -1,8 +1,7 @@
-"""Bandits in PostgreSQL, for many workers at once.
+"""A store in PostgreSQL, for many workers at once.
 
-The driver is asynchronous and lives in a thread of its own; any number of threads may use one store.
-An append is one call of a function of the schema: one round trip, one
-transaction.
+The driver is asynchronous and runs in a thread of its own; any number of threads may use one store. An append
+is one call of a function of the schema: one round trip, one transaction.
 """
 
 from __future__ import annotations
@@ -26,13 +25,14 @@ from accrual.store.base import (
     StoredArm,
     StoreRequest,
     amended,
+    checked_snapshot,
+    digest,
     may_be_erased,
 )
-from accrual.store.checksums import checked_snapshot, digest
 from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Events, quoted
-from accrual.store.migrate import VERSION_TABLE
 from accrual.store.postgres.arrays import append_query, column, decode, encode, event_query
 from accrual.store.postgres.pool import PostgresPool
+from accrual.store.schema import VERSION_TABLE
 
 _CLOCK = 60.0  # seconds for which the server's time is known
 
@@ -77,16 +77,16 @@ class PostgresStore:
     url : str
         `postgresql://user:password@host/name`, with whatever else the driver, asyncpg, understands.
     connections : int
-        At most so many at once, beside one for notifications.
+        How many connections there may be at once, besides one for notifications.
     timeout : float
-        Seconds after which an operation is given up.
+        How many seconds an operation may take.
     """
 
     shared = True
 
     def __init__(self, url: str, connections: int = 4, timeout: float = 60.0) -> None:
         self._pool = PostgresPool(url, connections, timeout)
-        self._asked, self._ahead = -math.inf, 0.0  # of the server's time: when, and by how much it is ahead
+        self._asked, self._ahead = -math.inf, 0.0  # when the server's time was asked, and how far it is ahead
 
     # What is written.
 
@@ -161,20 +161,20 @@ class PostgresStore:
                 row = await connection.fetchrow(_APPEND, bandit, now + 0.0, skew, *columns)
                 return await _store_more(connection, bandit, requests, decode(requests, row))
 
-        async def told() -> list[Answer]:
+        async def append() -> list[Answer]:
             answers = await self._pool.once(job)
             if any(answer.status is Status.STORED for answer in answers):
-                self._pool.news.say(bandit)
+                self._pool.notifications.send(bandit)
             return answers
 
-        return self._pool.run(told())
+        return self._pool.run(append())
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
-        """Keep `body`, what the events up to `seq` come to, in place of any earlier one of this form."""
+        """Store a snapshot, made from the events up to `seq`; it replaces an earlier one of this form."""
         self._pool.rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
 
     def probe(self) -> None:
-        """Store something that changes nothing; raise `StoreError` if nothing can be stored now."""
+        """Write something that changes nothing; raise `StoreError` if nothing can be written now."""
         self._pool.rows(f"UPDATE {VERSION_TABLE} SET version_num = version_num")
 
     # What is read.
@@ -201,11 +201,11 @@ class PostgresStore:
         return self._pool.run(self._head(bandit))
 
     def arms(self, bandit: int) -> list[StoredArm]:
-        """Return all arms that there have been, in the order of their numbers."""
+        """Return all arms that have been added, in the order of their numbers."""
         return [StoredArm._make(row) for row in self._pool.rows(_ARMS, bandit)]
 
     def decision(self, bandit: int, id: int) -> DecisionRow | None:
-        """Return one decision; None if there is none of this id."""
+        """Return the decision of this id; None if there is none."""
         rows = self._pool.rows(_DECISION, bandit, id) if 0 <= id < NUMBERS_END else []
         return DecisionRow._make(rows[0]) if rows else None
 
@@ -215,18 +215,18 @@ class PostgresStore:
         return [row[0] for row in self._pool.rows(_CONTEXTS, bandit, min(first, end), end)]
 
     def used_keys(self, bandit: int, keys: Sequence[str]) -> set[str]:
-        """Return those of these keys under which decisions are stored."""
+        """Return those of `keys` that decisions are stored under."""
         query = "SELECT key FROM decision WHERE bandit = $1 AND key = ANY($2::TEXT[]) AND part = 0"
         return {row[0] for row in self._pool.rows(query, bandit, list(keys))}
 
     def wait(self, positions: Mapping[int, int], timeout: float) -> dict[int, int]:
         """Wait until one of these bandits has an event beyond its position; return their last positions."""
 
-        async def look(bandits: Iterable[int]) -> dict[int, int]:
+        async def find(bandits: Iterable[int]) -> dict[int, int]:
             rows = await self._pool.fetch(_HEADS, list(bandits))
             return {bandit: seq for bandit, seq in rows if seq > positions[bandit]}
 
-        return self._pool.run(self._pool.news.wait(positions, look, timeout))
+        return self._pool.run(self._pool.notifications.wait(positions, find, timeout))
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """Return the snapshot of this form, with its position; None if there is none."""
@@ -244,7 +244,7 @@ class PostgresStore:
         return time.monotonic() + self._ahead
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._pool.close()
 
     async def _head(self, bandit: int) -> int:
@@ -256,18 +256,18 @@ async def _store_more(
     connection: Any, bandit: int, requests: Sequence[StoreRequest], answers: list[Answer]
 ) -> list[Answer]:
     """Store what `accrual_append` does not take, in its transaction; return what became of each request."""
-    told = list(answers)
+    final = list(answers)
     for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
         if isinstance(request, NewDecisions):
             if request.contexts or answer.status is Status.AGAIN:
-                told[place] = await _with_contexts(connection, bandit, request, answer)
+                final[place] = await _with_contexts(connection, bandit, request, answer)
         elif isinstance(request, AddArm):
-            told[place] = await _with_about(connection, bandit, request, answer)
-    return told
+            final[place] = await _with_about(connection, bandit, request, answer)
+    return final
 
 
 async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, answer: Answer) -> Answer:
-    """Store whom new decisions are for; refuse a key used for other contexts, or for none."""
+    """Store the contexts of new decisions; refuse a key that was used for other contexts, or for none."""
     ids = range(answer.number, answer.number + len(answer.arms))
     if answer.status is Status.STORED:
         await connection.execute(_SET_CONTEXTS, bandit, list(ids), list(request.contexts or ()))
@@ -282,7 +282,7 @@ async def _with_contexts(connection: Any, bandit: int, request: NewDecisions, an
 
 
 async def _with_about(connection: Any, bandit: int, request: AddArm, answer: Answer) -> Answer:
-    """Store what is known about a new arm; refuse an arm of which something else is known."""
+    """Store the features of a new arm; refuse an arm that is stored with other features."""
     if answer.status is Status.STORED and request.about is not None:
         await connection.execute(_SET_ABOUT, bandit, answer.number, request.about)
     if answer.status is not Status.AGAIN:

@@ -1,4 +1,8 @@
-"""A SQLite file as it is opened: one connection that writes durably, one that reads, and the locks."""
+"""A SQLite file: how it is made, how it is opened, and who may write to it.
+
+A file that is in use has one connection that writes durably and one that reads (`SQLiteFile`). Its locks are
+in `accrual.store.sqlite.lock`.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,164 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
 from accrual.core.errors import InputError
-from accrual.store import migrate
 from accrual.store.address import Address, sqlite_address
 from accrual.store.base import StoreClosed, StoreDamaged, StoreError, one_line
-from accrual.store.lock import SQLITE_ERRORS, FileLock, Turn
+from accrual.store.schema import READ_VERSION, SET_VERSION, VERSION_TABLE, check_version
+from accrual.store.sqlite.lock import SQLITE_ERRORS, Connection, FileLock, Turn
 from accrual.store.sqlite.wal import check_wal
 
 _CACHE = 16_384  # KiB
 _CHECKPOINT = 4_000  # pages of the write-ahead log: a page is in it many times over
+_BESIDE = ("-wal", "-shm", "-journal")  # what SQLite adds to a file's name for files that belong to it
 _T = TypeVar("_T")
+
+
+def connect_sqlite(address: Address, mode: str) -> Connection:
+    """Open a connection that begins no transaction by itself; `mode` is ro or rw."""
+    path = os.path.abspath(address.place)
+    try:
+        place = "file:" + "".join(f"%{byte:02x}" for byte in os.fsencode(path))
+        connection = sqlite3.connect(
+            f"{place}?mode={mode}", uri=True, isolation_level=None, timeout=10, check_same_thread=False,
+            factory=Connection,
+        )  # fmt: skip
+        connection.watch(path)
+        connection.execute("PRAGMA cell_size_check = ON")
+        return connection
+    except (*SQLITE_ERRORS, OSError) as error:
+        raise InputError(f"cannot open {address}: {one_line(error)}") from None
+
+
+# The tables of a file.
+
+
+def file_version(address: Address) -> str | None:
+    """Return the schema version of a SQLite file; None where there is no file, or no tables of accrual."""
+    if not os.path.exists(address.place):
+        return None
+    if not os.path.getsize(address.place):
+        raise InputError(
+            f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, if the file is to be "
+            "new, remove it first"
+        )
+    # A power cut while the file was being made leaves a journal. SQLite must undo what the journal holds
+    # before anything can be read, and only a connection that may write does so.
+    mode = "rw" if os.path.exists(f"{address.place}-journal") else "ro"
+    with closing(connect_sqlite(address, mode)) as connection:
+        return version_of(connection, address)
+
+
+def version_of(connection: sqlite3.Connection, address: Address) -> str | None:
+    """Return the schema version of an open SQLite file; None where there are no tables of accrual."""
+    try:
+        found = connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", [VERSION_TABLE]
+        ).fetchone()
+        return connection.execute(READ_VERSION).fetchone()[0] if found[0] else None
+    except SQLITE_ERRORS as error:
+        raise InputError(f"cannot read {address}: {one_line(error)}") from None
+
+
+def make_tables(address: Address) -> None:
+    """Make the tables in a SQLite file, and the file where there is none.
+
+    A new file appears whole or not at all, and only where there is no file.
+    """
+    if os.path.lexists(address.place):
+        with closing(connect_sqlite(address, "rw")) as connection:
+            _make_tables(connection, address, "WAL")
+        return
+    place = os.path.realpath(address.place)
+    stale = _left_beside(place)
+    if stale and not os.path.lexists(place):  # otherwise another process has made the file meanwhile
+        raise InputError(
+            f"there is no {place}, but {' and '.join(stale)} of an earlier database, which SQLite would "
+            "read as a part of the new one; put the earlier database back, or, to begin anew, move away "
+            f"{' and '.join(stale)}"
+        )
+    partial = f"{place}.{os.urandom(8).hex()}.new"
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(connect_sqlite(sqlite_address(partial), "rw")) as connection:
+            _make_tables(connection, address, "MEMORY")  # so that no other files lie beside it
+        with suppress(FileExistsError):  # another process has made it meanwhile
+            os.link(partial, place)
+        sync(Path(place).parent)
+    except OSError as error:
+        raise InputError(f"cannot open {address}: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(partial)
+
+
+def _make_tables(connection: Connection, address: Address, journal: str) -> None:
+    found = version_of(connection, address)
+    if found is not None:
+        check_version(found, address)
+        return
+    try:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        if version_of(connection, address) is None:  # another process may have made them meanwhile
+            for statement in _statements(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")):
+                connection.execute(statement)
+            connection.execute(SET_VERSION)
+        connection.execute("COMMIT")
+    except SQLITE_ERRORS as error:
+        raise InputError(f"cannot make tables in {address}: {one_line(error)}") from None
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Yield the statements of a script one by one: `executescript` would commit first."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+# The place of a file.
+
+
+def _left_beside(place: str) -> list[str]:
+    """Return the files that lie beside a database and that SQLite would read as a part of it."""
+    return [place + end for end in _BESIDE if os.path.lexists(place + end)]
+
+
+def check_place(path: str | os.PathLike[str], replace: bool) -> None:
+    """Refuse a place for a new file where SQLite would read something else as a part of the file.
+
+    A write-ahead log that was left behind by another database would be replayed into the new file. With
+    `replace`, a backup may lie there, unless a process has it open.
+    """
+    place = os.path.realpath(path)
+    there = [place] * os.path.lexists(place) + _left_beside(place)
+    if replace and there == [place]:
+        FileLock(place, f"{path} is open for writing; back up to another place").release()
+    elif there:
+        raise InputError(
+            f"there is {' and '.join(there)} already; choose another place, or move away all files that "
+            f"belong together: {', '.join(place + end for end in ('', *_BESIDE))}"
+        )
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Wait until a file or a folder is on the disk."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# A file in use.
 
 
 class SQLiteFile:
@@ -31,7 +180,7 @@ class SQLiteFile:
     readonly : bool
         Read what another process may be writing.
     forget : callable
-        Called when a transaction fails: what the caller remembered of it may not have come to pass.
+        Called when a transaction fails: what the caller remembers of it may not be stored.
 
     Attributes
     ----------
@@ -50,11 +199,11 @@ class SQLiteFile:
         self._turn: Turn | None = None
         self._closed = False
         if readonly:
-            migrate.check(migrate.current(str(self.address)), self.address)
+            check_version(file_version(self.address), self.address)
         else:
             place = self.address.place
             if not os.path.lexists(place):
-                migrate.make_tables(str(self.address))
+                make_tables(self.address)
             self._lock = FileLock(
                 place,
                 f"{self.address} is open for writing already; only one store at a time may write to it",
@@ -63,14 +212,14 @@ class SQLiteFile:
             if self._lock is not None:
                 self._turn = Turn(self.address.place)
                 with self._turn.taken():
-                    migrate.check(migrate.current(str(self.address)), self.address)
+                    check_version(file_version(self.address), self.address)
                     _rewrite_wal(self.address)
                     self.writer = _connect_durably(self.address)
-            self.reader = migrate.connect_sqlite(self.address, "ro")
+            self.reader = connect_sqlite(self.address, "ro")
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Close the file if the block fails, and say that it cannot be opened."""
+        """Close the file if the block fails, and raise an error that says that it cannot be opened."""
         try:
             yield
         except SQLITE_ERRORS as error:
@@ -82,7 +231,7 @@ class SQLiteFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the writing connection: what the block does is synced at its end, or undone if it fails."""
+        """Yield the writing connection: what the block does is synced at its end, or undone if it fails."""
         self._check_process()
         with self._writing:
             connection = self.writer
@@ -120,7 +269,7 @@ class SQLiteFile:
             self.writer = _connect_durably(self.address)
 
     def _check_process(self) -> None:
-        """Complain in a forked process: connections and the lock belong to the process that made them."""
+        """Refuse a forked process: connections and the lock belong to the process that made them."""
         if os.getpid() != self._process:
             raise InputError(f"{self.address} was opened before a fork; open it again in the new process")
 
@@ -142,7 +291,7 @@ class SQLiteFile:
                 raise StoreDamaged(f"{self.address}: {one_line(error)}") from None
 
     def close(self) -> None:
-        """Close the connections, and let other processes write to the file."""
+        """Close the connections and release the lock."""
         if os.getpid() != self._process:
             return  # it is another process's
         with self._writing, self._reading:
@@ -161,8 +310,8 @@ class SQLiteFile:
 
 
 def _connect_durably(address: Address) -> sqlite3.Connection:
-    """Return a connection that syncs what it commits. A backup, for one, has no write-ahead log yet."""
-    connection = migrate.connect_sqlite(address, "rw")
+    """Return a connection that syncs what it commits. (A backup, for example, has no write-ahead log yet.)"""
+    connection = connect_sqlite(address, "rw")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA cache_size = {-_CACHE}")
@@ -173,15 +322,15 @@ def _connect_durably(address: Address) -> sqlite3.Connection:
 def _rewrite_wal(address: Address) -> None:
     """Write the write-ahead log again, as it is.
 
-    After a sync that failed, the system may show what was written and yet never put it on the disk.
-    SQLite would take it for committed and write on behind it. While this writes, no other process may:
-    SQLite's own lock sees to that, and `Turn`.
+    After a sync that failed, the system may show what was written and yet never write it to the disk. SQLite
+    would take that for committed and append to it. SQLite's own lock and `Turn` keep other processes from
+    writing meanwhile.
     """
     wal = f"{os.path.realpath(address.place)}-wal"
     if not os.path.exists(wal):
         return
     check_wal(wal, address)
-    with closing(migrate.connect_sqlite(address, "rw")) as connection:
+    with closing(connect_sqlite(address, "rw")) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             with open(wal, "r+b") as log:
@@ -199,7 +348,7 @@ def _rewrite_wal(address: Address) -> None:
 
 
 def _failure(what: str, error: Exception) -> StoreError:
-    """Return the error to raise for one of SQLite's: the file is out of reach for now, or damaged."""
+    """Return the error to raise for an error of SQLite: the file cannot be reached now, or is damaged."""
     text = one_line(error)
     broken = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError) or text.startswith(
         ("Could not decode", "no such")

@@ -1,12 +1,12 @@
-"""Which keys a bandit's log has, in a SQLite file: found exactly, and random ones at the cost of others.
+"""The index of a bandit's keys in a SQLite file. Random keys cost no more than keys that grow.
 
-A B-tree keeps keys in order, so random ones fall on a page each, and every one of these is written twice.
-Here the keys since the last run are in memory. Some ten thousands of them make a run: their hashes in
-order, cut into pages, and written at once. A filter in memory says which runs may have a key, so most new
-keys are known to be new without a look at the disk. A hash that is found is only a hint: the row that it
-leads to says whether it is that key.
+A B-tree stores keys in order, so each random key falls on another page, and SQLite writes every such page
+twice. This index is log-structured. The keys since the last run are in memory. Some ten thousand keys make a
+run: their hashes, sorted, cut into pages and written at once. A filter in memory says which runs may have a
+key, so for most new keys nothing is read from the disk. A hash that is found is only a hint: the row that it
+leads to decides.
 
-All of it follows from the tables of events. What is missing is made from them.
+The index follows from the tables of events. What is missing in it is made from them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from accrual.store.checksums import checked_row, columns_of, damaged, digest
+from accrual.store.base import digest
 from accrual.store.events import ChangeRow, DecisionRow, Kind, PieceRow
+from accrual.store.sqlite.checksums import checked_row, columns_of, damaged
 
-BATCH, PIECE, CLOSING, OF_ARM = range(4)  # what a key is of: decisions, a piece, a closing, an arm's change
+BATCH, PIECE, CLOSING, OF_ARM = range(4)  # what has a key: a batch, a piece, a closing, an arm's change
 
 _RUN = 1 << 16  # keys
-_EVENTS = 4 * _RUN  # since the last run, at most: so that few need be read at the start
+_EVENTS = 4 * _RUN  # at most, since the last run: so that opening reads few events
 _PAGES = 64  # of a run
 _SLOTS = 1 << 20  # bits of a run's filter
-_PROBES = 6  # bits that one key sets; one new key in some thousand finds all of its bits set by others
+_PROBES = 6  # bits that a key sets; for about one new key in a thousand, other keys have set all its bits
 _LOW, _TOP = _SLOTS - 1, 64 - 6
 _ENTRY = np.dtype([("hash", "<u8"), ("place", "<i8")])
 _WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64}
@@ -60,7 +61,7 @@ def _slots(hashes: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.intp]]:
 
 
 class KeyIndex:
-    """The keys of one bandit. Belongs to the writer: what it adds becomes true with its transaction.
+    """The keys of one bandit. Only the writer has it: what it adds is committed with its transaction.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class KeyIndex:
         self._read(self._since, head)
 
     def _read(self, after: int, head: int) -> None:
-        """Take in the keys of the events beyond the last run."""
+        """Add the keys of the events beyond the last run."""
         while after < head:
             upto = min(after + _CHUNK, head)
             for entry in hashes_between(self._connection, self._bandit, after, upto):
@@ -97,13 +98,16 @@ class KeyIndex:
             self.flush(after)
 
     def find(self, hash_: int, kind: int) -> list[int]:
-        """Return the rows that may have the key of this hash, the earliest first; there are seldom any.
+        """Return the rows that may have the key of this hash, the earliest first; mostly there are none.
 
-        A row is given by its position, that of a decision by its id. Another key may have the same hash.
+        A row is given by its position, the row of a decision by its id. Another key may have the same hash.
         """
         found = self._recent.get(hash_, ())
         if self._views:
-            found = (*(place for run in self._candidates(hash_) for place in self._look(run, hash_)), *found)
+            found = (
+                *(place for run in self._candidates(hash_) for place in self._places(run, hash_)),
+                *found,
+            )
         return [place >> 2 for place in found if place & 3 == kind] if found else []
 
     def add(self, hash_: int, kind: int, row: int) -> None:
@@ -115,7 +119,7 @@ class KeyIndex:
             self._recent[hash_] = (place,)
 
     def flush(self, head: int) -> None:
-        """Make a run of what is in memory, if it is time; `head` is the position up to which that goes."""
+        """Make a run of the keys in memory if there are enough; they go up to the position `head`."""
         if len(self._recent) < _RUN and head - self._since < _EVENTS:
             return
         pairs = [(hash_, place) for hash_, places in self._recent.items() for place in places]
@@ -172,7 +176,7 @@ class KeyIndex:
                 bits ^= low
         return found
 
-    def _look(self, run: int, hash_: int) -> list[int]:
+    def _places(self, run: int, hash_: int) -> list[int]:
         """Return the places that a run has for a hash."""
         seq, page = self._runs[run], hash_ >> _TOP
         found = self._connection.execute(

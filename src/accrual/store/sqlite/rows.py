@@ -1,12 +1,12 @@
-"""The tables of a SQLite store, row by row, each row checked as it is read."""
+"""The tables of a SQLite file: rows, each checked as it is read, and what follows from rows."""
 
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
 
 from accrual.store.accept import LogLookup, NewRows
-from accrual.store.base import NUMBERS_END, Answer, Status, StoredArm, known_propensities
-from accrual.store.checksums import check_row, checked_row, columns_of, damaged
+from accrual.store.base import NUMBERS_END, Answer, Status, StoredArm, digest, known_propensities
 from accrual.store.events import (
     ArmRow,
     ChangeRow,
@@ -15,13 +15,15 @@ from accrual.store.events import (
     HeadRow,
     Kind,
     PieceRow,
-    change_event,
-    decision_event,
+    events_of_rows,
     insert_into,
-    piece_event,
+    pack,
     seq_of,
 )
+from accrual.store.sqlite.checksums import checked_row, columns_of, damaged, fill
 from accrual.store.sqlite.key_index import BATCH, CLOSING, OF_ARM, PIECE, KeyIndex, hash_of, hash_of_change
+
+BLOCK = 4096  # events of a block, at least
 
 ADD = {table: insert_into(table, "sum") for table in ("decision", "piece", "arm", "change", "head", "bandit")}
 
@@ -31,11 +33,10 @@ _CHANGES = f"SELECT {columns_of('change')} FROM change WHERE bandit = ?"
 _ARMS = f"SELECT {columns_of('arm')} FROM arm NOT INDEXED WHERE bandit = ? ORDER BY number"
 _RETIRED = f"SELECT subject FROM change WHERE bandit = ? AND kind = {int(Kind.RETIRE_ARM)}"
 _HEAD = f"SELECT {columns_of('head')} FROM head WHERE bandit = ?"
-_BETWEEN = " AND seq > ? AND seq <= ?"
 
 
 class TableLookup(LogLookup):
-    """Finds in the tables what is not in memory.
+    """Finds requests' decisions, keys and arms in the tables where they are not in memory.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class TableLookup(LogLookup):
         self._new: list[int] = []  # hashes of pieces' keys that were not found, in the order of the pieces
 
     def begin(self) -> None:
-        """Forget all of earlier appends but decisions."""
+        """Forget what earlier appends found, except decisions."""
         self._new.clear()
         self.pieces.clear()
         self.batches.clear()
@@ -79,8 +80,8 @@ class TableLookup(LogLookup):
         self._new.append(hash_)
         return None
 
-    def keep_keys(self, rows: NewRows) -> None:
-        """Take the keys of new rows into the index."""
+    def add_keys(self, rows: NewRows) -> None:
+        """Add the keys of new rows to the index."""
         keyed = [row.seq for row in rows.piece if row.key is not None]
         for hash_, seq in zip(self._new, keyed, strict=True):
             self.index.add(hash_, PIECE, seq)
@@ -108,7 +109,7 @@ class TableLookup(LogLookup):
                 return Answer(
                     Status.STORED, first.seq, first.at, id_, arms, propensities=chances, contexts=contexts
                 )
-            decision_row(self._connection, self._bandit, id_)  # it is of another key; or damaged
+            decision_row(self._connection, self._bandit, id_)  # the decision has another key, or is damaged
         return None
 
     def find_change(self, kind: Kind, subject: int) -> Answer | None:
@@ -139,7 +140,7 @@ def decision_row(connection: sqlite3.Connection, bandit: int, id: int) -> Decisi
 
 
 def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count: int) -> list[bytes | None]:
-    """Return whom decisions were for."""
+    """Return the contexts of the decisions from id `first` on, at most `count` of them."""
     end = min(first + count, NUMBERS_END - 1)
     where = (bandit, min(first, end), end)
     rows = connection.execute(f"{_DECISIONS} AND id >= ? AND id < ? ORDER BY id", where)
@@ -147,7 +148,7 @@ def context_rows(connection: sqlite3.Connection, bandit: int, first: int, count:
 
 
 def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:
-    """Return all arms that there have been."""
+    """Return all arms that have been added."""
     head = head_row(connection, bandit)
     retired = {subject for (subject,) in connection.execute(_RETIRED, (bandit,))}
     arms: list[StoredArm] = []
@@ -162,22 +163,37 @@ def arm_rows(connection: sqlite3.Connection, bandit: int) -> list[StoredArm]:
 
 def event_rows(connection: sqlite3.Connection, bandit: int, after: int, upto: int) -> list[Event]:
     """Return the events at positions beyond `after`, up to `upto`, from the tables."""
-    where = (bandit, after, upto)
-    events: list[Event] = []
-    for row in connection.execute(f"{_PIECES}{_BETWEEN} ORDER BY seq", where):
-        check_row("piece", row)
-        events.append(piece_event(row))
-    for row in connection.execute(f"{_DECISIONS}{_BETWEEN}", where):
-        check_row("decision", row)
-        events.append(decision_event(row))
+
+    def rows(table: str, query: str) -> list[Any]:
+        found = connection.execute(f"{query} AND seq > ? AND seq <= ? ORDER BY seq", (bandit, after, upto))
+        return [checked_row(table, row) for row in found]
+
     arms = arm_rows(connection, bandit)
-    for row in connection.execute(f"{_CHANGES}{_BETWEEN}", where):
-        change: ChangeRow = checked_row("change", row)
-        if change.kind in (Kind.ADD_ARM, Kind.RETIRE_ARM) and not 0 <= change.subject < len(arms):
+    changes: list[ChangeRow] = rows("change", _CHANGES)
+    for change in changes:
+        if change.kind != Kind.CLOSE and not 0 <= change.subject < len(arms):
             raise damaged(f"event {change.seq} is of arm {change.subject}, which there is not")
-        events.append(change_event(change, arms))
-    events.sort()
+    events = events_of_rows(rows("decision", _DECISIONS), rows("piece", _PIECES), changes, arms)
     for place, event in enumerate(events, after + 1):
         if seq_of(event) != place:
             raise damaged(f"event {place} is missing")
     return events
+
+
+# What follows from the rows.
+
+
+def add_block(connection: sqlite3.Connection, bandit: int, seq: int, events: list[Event]) -> None:
+    """Store events once more as a block, which ends at position `seq`."""
+    body = pack(events).tobytes()
+    connection.execute(
+        "INSERT INTO block VALUES (?, ?, ?, ?)", [bandit, seq, body, digest(bandit, seq, body)]
+    )
+
+
+def complete_file(connection: sqlite3.Connection) -> None:
+    """Add what follows from the rows of a new file: their checksums, and blocks of events."""
+    fill(connection)
+    for bandit, last in connection.execute("SELECT bandit, seq FROM head").fetchall():
+        for end in range(BLOCK, last + 1, BLOCK):
+            add_block(connection, bandit, end, event_rows(connection, bandit, end - BLOCK, end))

@@ -1,9 +1,9 @@
-"""Decisions and pieces in a SQLite file: one process writes, others may read.
+"""A store in a SQLite file: one process writes, others may read.
 
-Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The
-tables are the truth. Beside them, events are kept once more in blocks, some thousands in a row of
-the table `block`, because reading them one row at a time would take most of a refold; and keys in an
-index of their own (`accrual.store.sqlite.key_index`). All that is read is checked (`accrual.store.checksums`).
+Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The tables are
+the truth. Two things follow from them. Events are stored once more in blocks, some thousands in a row of the
+table `block`, because reading them one row at a time would take most of a refold. Keys are in an index of
+their own (`accrual.store.sqlite.key_index`). All that is read is checked (`accrual.store.sqlite.checksums`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance, events_of_rows
+from accrual.store.accept import Acceptance
 from accrual.store.base import (
     AddArm,
     Answer,
@@ -28,24 +28,29 @@ from accrual.store.base import (
     StoreError,
     StoreRequest,
     amended,
+    checked_snapshot,
+    digest,
     may_be_erased,
     wait_for_events,
 )
-from accrual.store.checksums import (
-    SUMS,
-    check_list,
-    checked_row,
-    checked_snapshot,
-    columns_of,
-    damaged,
-    digest,
-    seal_list,
+from accrual.store.events import (
+    PACKED,
+    BanditTableRow,
+    DecisionRow,
+    Event,
+    Events,
+    HeadRow,
+    events_of_rows,
+    pack,
+    unpack,
 )
-from accrual.store.events import PACKED, BanditTableRow, DecisionRow, Event, Events, HeadRow, pack, unpack
+from accrual.store.sqlite.checksums import SUMS, check_list, checked_row, columns_of, damaged, seal_list
 from accrual.store.sqlite.file import SQLiteFile
 from accrual.store.sqlite.rows import (
     ADD,
+    BLOCK,
     TableLookup,
+    add_block,
     arm_rows,
     context_rows,
     decision_row,
@@ -53,8 +58,7 @@ from accrual.store.sqlite.rows import (
     head_row,
 )
 
-_BLOCK = 4096  # events, at least
-_DECISIONS_MOST = 80_000  # remembered; others are looked up
+_DECISIONS_MOST = 80_000  # that are remembered; others are looked up
 _POLL = 0.01
 
 _SAVE = """
@@ -81,7 +85,7 @@ _BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
 
 
 class _WriterLog:
-    """What the writer remembers of a bandit's log. Forgotten whenever a transaction fails."""
+    """What the writer remembers of a bandit's log, until a transaction fails."""
 
     def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
         row = connection.execute(_BANDIT, [bandit]).fetchone()
@@ -127,7 +131,7 @@ class SQLiteStore:
 
     def __init__(self, path: str, readonly: bool = False) -> None:
         self._logs: dict[int, _WriterLog] = {}
-        self._ends: dict[int, tuple[Any, ...]] = {}  # the head rows that this writer may find
+        self._ends: dict[int, tuple[Any, ...]] = {}  # by bandit: the head rows that this writer may find
         self._file = SQLiteFile(path, readonly, self._logs.clear)
         if self._file.writer is not None:
             with self._file.opening():
@@ -141,7 +145,7 @@ class SQLiteStore:
             (number,) = connection.execute(_NEXT_NUMBER, [_LAST_ERASED]).fetchone()
             row = BanditTableRow(number=number, name=name, config=json.dumps(dict(config)), rounds=rounds)
             connection.execute(ADD["bandit"], (*row, _BANDIT_SUM(row)))
-            start = HeadRow(bandit=number, seq=0, at=0.0 if rounds else now, decisions=0, arms=0)
+            start = HeadRow(bandit=number, seq=0, at=0.0 if rounds else now + 0.0, decisions=0, arms=0)
             head = (*start, _HEAD_SUM(start))
             connection.execute(ADD["head"], head)
             self._ends[number] = (head,)
@@ -182,7 +186,7 @@ class SQLiteStore:
             seal_list(connection, "bandit")
             self._logs.pop(bandit, None)
             self._ends.pop(bandit, None)
-        self._file.checkpoint()  # the write-ahead log still has it
+        self._file.checkpoint()  # the write-ahead log still has the events
         return True
 
     def append(
@@ -202,7 +206,7 @@ class SQLiteStore:
         end = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
         if end not in self._ends.get(bandit, (None,)):
             raise StoreError(
-                "another process has written to it, which only one may do; stop both, then start one again"
+                "another process has written to it, and only one may; stop both, then start one again"
             )
         log = self._log(connection, bandit)
         lookup = log.lookup
@@ -217,19 +221,15 @@ class SQLiteStore:
             if new:
                 row_sum = SUMS[table]
                 connection.executemany(ADD[table], [(*row, row_sum(row)) for row in new])
-        lookup.keep_keys(rows)
+        lookup.add_keys(rows)
         lookup.index.flush(head.seq)
         log.head = head
         new_end = (*head, _HEAD_SUM(head))
         connection.execute(_SET_HEAD, (*new_end, bandit))
-        self._ends[bandit] = (end, new_end)  # whether it comes to pass is not known yet
-        log.tail += events_of_rows(rows, lookup.arms)
-        if len(log.tail) >= _BLOCK:
-            body = pack(log.tail).tobytes()
-            connection.execute(
-                "INSERT INTO block VALUES (?, ?, ?, ?)",
-                [bandit, head.seq, body, digest(bandit, head.seq, body)],
-            )
+        self._ends[bandit] = (end, new_end)  # the transaction may still fail
+        log.tail += events_of_rows(rows.decision, rows.piece, rows.change, lookup.arms)
+        if len(log.tail) >= BLOCK:
+            add_block(connection, bandit, head.seq, log.tail)
             log.tail = []
         if len(lookup.decisions) > _DECISIONS_MOST:
             recent = islice(lookup.decisions.items(), len(lookup.decisions) // 2, None)
@@ -273,7 +273,7 @@ class SQLiteStore:
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
         sum_ = digest(bandit, seq, form.encode() + body)
         with self._file.transaction() as connection:
-            for given in (body, b""):  # the second changes nothing, but has the statement let go of the first
+            for given in (body, b""):  # the second changes nothing, but frees the memory of the first
                 connection.execute(_SAVE, [bandit, form, seq, given, sum_])
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:

@@ -1,9 +1,9 @@
 """SQLite's write-ahead log, checked before SQLite reads it.
 
-SQLite ends the log at the first frame whose checksum is wrong, for a power cut leaves the last transaction
-half written. A frame in the middle may also have been damaged; then all the transactions behind it would be
-gone without a word. They are there to be seen, because each frame's checksum goes on from the one before.
-(The format: https://sqlite.org/fileformat2.html#walformat)
+SQLite ends the log at the first frame whose checksum is wrong, because a power cut leaves the last
+transaction half written. But a frame in the middle may have been damaged; then SQLite would drop all the
+transactions after it without a word. They can be found, because the checksum of each frame continues that of
+the frame before. (The format: https://sqlite.org/fileformat2.html#walformat)
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Flags = npt.NDArray[np.bool_]
 
 
 def check_wal(path: str, address: object) -> None:
-    """Complain of a log in which whole transactions come behind something that is damaged.
+    """Raise `StoreDamaged` for a log in which whole transactions come after something that is damaged.
 
-    What is wrong in the last transaction cannot be told from a power cut amid it: SQLite leaves it out.
+    Damage in the last transaction looks like a power cut during it: SQLite leaves that transaction out.
     """
     with open(path, "rb") as file:
         body = file.read()
@@ -34,12 +34,12 @@ def check_wal(path: str, address: object) -> None:
     if at is not None:
         raise StoreDamaged(
             f"{address}: damaged: byte {at:,} or so of {os.path.basename(path)}, and there are transactions "
-            "behind it; accrual db recover saves what comes before it"
+            "after it; accrual db recover saves what comes before it"
         )
 
 
 def lost(body: bytes) -> int | None:
-    """Return the byte at which a log is damaged, if transactions behind it would be lost; otherwise None."""
+    """Return the byte at which a log is damaged, if transactions after it would be lost; otherwise None."""
     if len(body) < _HEADER + _FRAME:
         return None
     head = np.frombuffer(body[:_HEADER], ">u4")
@@ -56,9 +56,9 @@ def lost(body: bytes) -> int | None:
         return None
     first = int(np.argmin(good))
     at = _HEADER + first * (_FRAME + size)
-    # The first commit behind it may be the end of the same transaction, of which some was never synced. It
-    # is not if this frame was to end its transaction itself, and is no frame from before the log began anew:
-    # then both of the numbers that change with that would differ.
+    # The first commit after it may be the end of the same transaction, if a part of that was never synced. It
+    # is another transaction if the damaged frame was to end its own and is not left over from before the log
+    # began anew: in a frame that is left over, both salts differ.
     differing = sum(a != b for a, b in zip(body[at + 8 : at + 16], body[16:24], strict=True))
     ends = differing <= 1 and any(body[at + 4 : at + 8])
     return at if commit[first:].sum() > (0 if ends else 1) else None
@@ -67,20 +67,20 @@ def lost(body: bytes) -> int | None:
 def _frames(body: bytes, head: Words, size: int, order: str, whole: bool) -> tuple[Flags, Flags]:
     """Return which frames' checksums follow from the frame before, and which of these end a transaction.
 
-    Each frame is judged by what is written before it, right or wrong. `whole` says that the log's header is
-    right, so that a frame must also have the two numbers (salts) of that header.
+    Each frame is checked against the frame before it, right or wrong. `whole` says that the header of the log
+    is right, so that a frame must also have the two salts of that header.
     """
     count = (len(body) - _HEADER) // (_FRAME + size)
     if not count:
         return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
     frames = np.frombuffer(body, np.uint8, count * (_FRAME + size), _HEADER).reshape(count, _FRAME + size)
-    told = _words(frames[:, 16:24])
-    before = np.vstack([head[6:8].astype(np.uint32)[None, :], told[:-1]])
+    stored = _words(frames[:, 16:24])
+    before = np.vstack([head[6:8].astype(np.uint32)[None, :], stored[:-1]])
     data = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
     added, (a, b, c, d) = _weights(data.tobytes(), size + 8, order)
     now = np.stack([a * before[:, 0] + b * before[:, 1], c * before[:, 0] + d * before[:, 1]], axis=1) + added
-    salts = _words(frames[:, 8:16])  # a number that changes whenever the log begins anew
-    good = (now == told).all(axis=1) & (not whole or (salts == head[4:6]).all(axis=1))
+    salts = _words(frames[:, 8:16])  # they change whenever the log begins anew
+    good = (now == stored).all(axis=1) & (not whole or (salts == head[4:6]).all(axis=1))
     return good, good & (_words(frames[:, 4:8])[:, 0] > 0)
 
 
@@ -89,10 +89,10 @@ def _words(part: npt.NDArray[np.uint8]) -> Words:
 
 
 def _weights(data: bytes, each: int, order: str) -> tuple[Words, tuple[np.uint32, ...]]:
-    """Return what each stretch of `each` bytes adds to a checksum, and the matrix that takes on the old one.
+    """Return what each part of `each` bytes adds to a checksum, and the matrix to multiply the old one with.
 
     SQLite's checksum takes two words at a time: `s0 += x0 + s1; s1 += x1 + s0`. That is linear, so all
-    stretches can be computed at once.
+    parts can be computed at once.
     """
     words = np.frombuffer(data, order).astype(np.uint32).reshape(-1, each // 4)
     power = (1, 0, 0, 1)

@@ -1,4 +1,4 @@
-"""What can be saved of a damaged SQLite file: every bandit's log up to the first event that is damaged."""
+"""Save what is sound in a damaged SQLite file: the log of every bandit up to its first damaged event."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any
 
 from accrual.core.errors import InputError
 from accrual.core.files import replacing
-from accrual.store import migrate
-from accrual.store.address import Address, parse, sqlite_address
-from accrual.store.admin.backups import check_place, finish
-from accrual.store.backends import backend_of
+from accrual.store.address import Address, sqlite_address
 from accrual.store.base import StoreDamaged, StoreError
-from accrual.store.checksums import check_list, checked_row, columns_of
 from accrual.store.events import ArmRow, BanditTableRow, HeadRow, KeyTableRow, Kind, insert_into
-from accrual.store.lock import SQLITE_ERRORS, FileLock
+from accrual.store.schema import check_version
+from accrual.store.sqlite.checksums import check_list, checked_row, columns_of
+from accrual.store.sqlite.file import check_place, connect_sqlite, make_tables, version_of
+from accrual.store.sqlite.lock import SQLITE_ERRORS, FileLock
+from accrual.store.sqlite.rows import complete_file
 
 _LOG = ("piece", "decision", "change")  # the tables whose rows are events
 _CHUNK = 10_000  # rows
@@ -32,33 +32,11 @@ _LOST_KEY = KeyTableRow(
 )
 
 
-def recover(url: str, path: str | os.PathLike[str], until: float | None = None) -> list[str]:
-    """Write to a new file what is sound in a damaged one, which stays as it is.
-
-    Parameters
-    ----------
-    url : str
-        A SQLite file that no process has open for writing.
-    path : path
-        Where no file is yet.
-    until : float, optional
-        Save no event after this time, in seconds since 1970: to go back to before a clock leapt ahead.
-        Bandits that count rounds have no such times, and are saved whole.
-
-    Returns
-    -------
-    list of str
-        What was saved of each bandit, and what was not.
-    """
-    address = parse(url)
-    return backend_of(address).recover(address, path, until)
-
-
 def recover_file(address: Address, path: str | os.PathLike[str], until: float | None) -> list[str]:
-    """Write what is sound in a damaged SQLite file to a new one; see `recover`."""
+    """Write what is sound in a damaged SQLite file to a new one; see `accrual.store.admin.recover`."""
     if not os.path.isfile(address.place):
         raise InputError(f"there is no file at {address.place}")
-    check_place(Path(path), again=False)
+    check_place(path, replace=False)
     lock = FileLock(address.place, f"{address} is open for writing; stop what is writing to it first")
     try:
         with tempfile.TemporaryDirectory(dir=Path(os.path.realpath(path)).parent) as folder:
@@ -75,12 +53,12 @@ def recover_file(address: Address, path: str | os.PathLike[str], until: float | 
 
 def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[str]:
     report = []
-    migrate.make_tables(f"sqlite:///{to}")
+    make_tables(sqlite_address(to))
     with (
-        closing(migrate.connect_sqlite(copy, "rw")) as source,
-        closing(migrate.connect_sqlite(sqlite_address(to), "rw")) as target,
+        closing(connect_sqlite(copy, "rw")) as source,
+        closing(connect_sqlite(sqlite_address(to), "rw")) as target,
     ):
-        migrate.check(migrate.sqlite_version(source, shown), shown)
+        check_version(version_of(source, shown), shown)
         target.execute("BEGIN")
         bandits, whole = _rows(source, "bandit", "1 = 1", "1")
         for bandit in bandits:
@@ -96,7 +74,7 @@ def _save(copy: Address, shown: Address, to: Path, until: float | None) -> list[
             report.append("some keys are lost: see accrual keys list")
             keys = [*keys, _LOST_KEY]  # so that a service asks for a key as before
         _insert(target, "api_key", keys)
-        finish(target)
+        complete_file(target)
         target.execute("COMMIT")
     return report
 
@@ -126,7 +104,7 @@ def _rows(source: sqlite3.Connection, table: str, where: str, order: str) -> tup
 
 
 def _first_arms(bandit: BanditTableRow) -> dict[int, ArmRow]:
-    """Return a bandit's first arms by their numbers: its configuration has them too."""
+    """Return the first arms of a bandit by number, from its configuration, which has them too."""
     arms = {}
     for number, (name, cap, window, *about) in enumerate(json.loads(bandit.config).get("arms", ())):
         known = bytes.fromhex(about[0]) if about else None
@@ -149,7 +127,7 @@ def _log(
     arms = first | {row.number: row for row in _rows(source, "arm", where, "number")[0]}
     wrong: list[str] = []
     streams = [_events(source, table, bandit.number, wrong) for table in _LOG]
-    kept: dict[str, list[Any]] = {table: [] for table in (*_LOG, "arm")}
+    sound: dict[str, list[Any]] = {table: [] for table in (*_LOG, "arm")}
     seq, at, decisions, added = 0, 0.0, 0, 0
     for place, table, row in heapq.merge(*streams):
         if place != seq + 1:
@@ -162,18 +140,18 @@ def _log(
             if row.subject != added or added not in arms:
                 wrong.append(f"arm {added} is damaged")
                 break
-            kept["arm"].append(arms[added])
+            sound["arm"].append(arms[added])
             added += 1
-        kept[table].append(row)
+        sound[table].append(row)
         seq, at = place, row.at
         decisions += table == "decision"
-        if len(kept[table]) >= _CHUNK and added >= len(first):
-            _insert(target, table, kept[table])
-            kept[table] = []
+        if len(sound[table]) >= _CHUNK and added >= len(first):
+            _insert(target, table, sound[table])
+            sound[table] = []
     ended = wrong[0] if wrong else None
     if added < max(len(first), 1):
         return 0, ended or "its arms are missing"
-    for table, rows in kept.items():
+    for table, rows in sound.items():
         _insert(target, table, rows)
     head = HeadRow(bandit=bandit.number, seq=seq, at=at, decisions=decisions, arms=added)
     _insert(target, "bandit", [bandit])

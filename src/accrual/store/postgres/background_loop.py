@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for asynchronous drivers behind plain functions."""
+"""An event loop in a thread of its own: so plain functions can use an asynchronous driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class BackgroundLoop:
-    """Runs coroutines for threads that have no event loop, or whose loop is not to be used."""
+    """An event loop in a thread of its own, which runs coroutines for other threads."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -26,7 +26,7 @@ class BackgroundLoop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Wait for `coroutine`, and return or raise what it does."""
+        """Run `coroutine`, wait for it, and return or raise what it does."""
         if not self.here:
             coroutine.close()  # its thread is in the other process: it would never be run
             raise InputError("the store was opened before a fork; open it again in the new process")
@@ -42,16 +42,16 @@ class BackgroundLoop:
 
     @property
     def here(self) -> bool:
-        """Whether this is the process that made it, not one that was forked since."""
+        """Whether this is the process that made the loop, not a process that was forked since."""
         return os.getpid() == self._process
 
     @property
     def closed(self) -> bool:
-        """Whether it has stopped."""
+        """Whether the loop has stopped."""
         return self.loop.is_closed()
 
     def close(self) -> None:
-        """Stop; callers that still wait for a coroutine get an error."""
+        """Stop the loop; callers that still wait for a coroutine get an error."""
         if not self.here:
             return
         with self._open:

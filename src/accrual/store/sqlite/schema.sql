@@ -1,6 +1,6 @@
--- The schema of a SQLite file. `accrual.store.event_schema` says what each column holds; `sum` is the checksum
--- of a row, and `digest` that of a body (`accrual.store.checksums`). A row is added before its checksum is known
--- only while a whole file is written.
+-- The schema of a SQLite file. `accrual.store.events` says what each column holds; `sum` is the checksum of a row
+-- (`accrual.store.sqlite.checksums`), and `digest` that of a body (`accrual.store.base.digest`). A row is added before its
+-- checksum is known only while a whole file is written.
 
 CREATE TABLE accrual_version (
     version_num TEXT PRIMARY KEY NOT NULL
@@ -109,7 +109,7 @@ CREATE TABLE block (
     PRIMARY KEY (bandit, seq)
 ) STRICT;
 
--- A log-structured index of keys (`accrual.store.key_index`): it finds keys at the same cost whether they
+-- A log-structured index of keys (`accrual.store.sqlite.key_index`): it finds keys at the same cost whether they
 -- are random or grow. `seq` is the last event's position.
 CREATE TABLE key_run (
     bandit INTEGER NOT NULL,

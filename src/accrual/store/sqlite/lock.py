@@ -1,4 +1,4 @@
-"""Locks on files, for as long as a process lives: the operating system lets go of them."""
+"""Locks on SQLite files. The operating system releases them when a process ends."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Inode = tuple[int, int]
 # What SQLite raises. It quotes what it finds in a damaged file, and that may not even be text.
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
-# A process that closes any descriptor of a database loses SQLite's locks on it. So the descriptor that
-# carries the lock stays until no connection to the same file is left in this process.
+# A process that closes any descriptor of a file loses SQLite's locks on the file. So the descriptor that has
+# the lock stays open until this process has no connection to the file.
 _descriptors: dict[Inode, int] = {}
 _held: set[Inode] = set()
 _connections: Counter[Inode] = Counter()
@@ -36,7 +36,7 @@ def _inode(path: str) -> Inode:
     return (found.st_dev, found.st_ino)
 
 
-def _let_go(inode: Inode) -> None:
+def _close_unused(inode: Inode) -> None:
     if inode not in _held and not _connections[inode] and inode in _descriptors:
         os.close(_descriptors.pop(inode))
 
@@ -57,12 +57,12 @@ class Connection(sqlite3.Connection):
         if self._file is not None:
             with _registry:
                 _connections[self._file] -= 1
-                _let_go(self._file)
+                _close_unused(self._file)
             self._file = None
 
 
 class FileLock:
-    """Holds a lock on a file from the start; an `InputError` says `why` where another process has it.
+    """A lock on a file, taken at once; if another process has it, an `InputError` says `why`.
 
     The lock is on the file itself, whatever path leads to it: a link to it is the same file.
 
@@ -86,7 +86,7 @@ class FileLock:
                 if self.inode not in _descriptors:
                     _descriptors[self.inode] = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
                 if not try_lock(_descriptors[self.inode]):
-                    _let_go(self.inode)
+                    _close_unused(self.inode)
                     raise InputError(why)
                 _held.add(self.inode)
         except OSError as error:
@@ -94,7 +94,7 @@ class FileLock:
         self._mine = True
 
     def check(self) -> None:
-        """Complain if the path leads to another file by now, or to none."""
+        """Raise `StoreError` if the path leads to another file by now, or to none."""
         try:
             found = _inode(self.path)
         except OSError as error:
@@ -103,13 +103,13 @@ class FileLock:
             raise StoreError(f"{self.path} was replaced by another file while it was open; start again")
 
     def release(self) -> None:
-        """Let another process have the lock."""
+        """Release the lock."""
         if self._mine:
             self._mine = False
             with _registry:
                 _held.discard(self.inode)
                 unlock(_descriptors[self.inode])
-                _let_go(self.inode)
+                _close_unused(self.inode)
 
 
 class Turn:
@@ -122,7 +122,8 @@ class Turn:
     Parameters
     ----------
     path : str
-        Of the database. The lock is a file beside it, which stays: were it removed, two could have a turn.
+        The database. The lock is on a file beside it, which is never removed: otherwise two processes could
+        have a turn.
     """
 
     def __init__(self, path: str) -> None:
@@ -146,7 +147,7 @@ class Turn:
             unlock(self._file)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

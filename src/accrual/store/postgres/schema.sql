@@ -1,5 +1,5 @@
 -- The schema of a PostgreSQL database: all tables, and the function that appends to a log.
--- `accrual.store.event_schema` says what each column holds. A key is compared byte by byte, hence COLLATE "C".
+-- `accrual.store.events` says what each column holds. A key is compared byte by byte, hence COLLATE "C".
 
 CREATE TABLE accrual_version (
     version_num TEXT PRIMARY KEY
@@ -109,23 +109,23 @@ CREATE FUNCTION accrual_append(
     clock DOUBLE PRECISION,
     skew DOUBLE PRECISION,
     kinds BIGINT[],
-    subjects BIGINT[],           -- a piece's or a closing's decision; a retiring arm; what a choice had seen
-    amounts DOUBLE PRECISION[],  -- a piece's value; an arm's cap; a choice's salt
+    subjects BIGINT[],           -- a piece's or a closing's decision; an arm to retire; what the chooser had seen
+    amounts DOUBLE PRECISION[],  -- a piece's value; an arm's cap; the salt of decisions
     ages DOUBLE PRECISION[],     -- a piece's age, if stated; an arm's window
     whens DOUBLE PRECISION[],    -- a piece's own time, if stated
     names TEXT[],                -- a key; an arm's name
-    counts BIGINT[],             -- how many of `arms` are a choice's; a piece's stream and 1, 0 for the reward
+    counts BIGINT[],             -- how many of `arms` a batch of decisions has; a piece's stream plus 1, 0 for the reward
     arms BIGINT[],
     windows DOUBLE PRECISION[],
-    chances DOUBLE PRECISION[],  -- the propensities of `arms`
+    propensities DOUBLE PRECISION[],  -- one for each of `arms`
     OUT statuses BIGINT[],
     OUT seqs BIGINT[],
     OUT ats DOUBLE PRECISION[],
     OUT numbers BIGINT[],
     OUT lates BOOLEAN[],
-    OUT kept DOUBLE PRECISION[], -- the ages of pieces, as stored
-    OUT again BIGINT[],          -- the arms of choices made before, one after the other, and ...
-    OUT again_chances DOUBLE PRECISION[] -- ... their propensities
+    OUT stored_ages DOUBLE PRECISION[], -- the ages of pieces, as stored
+    OUT again BIGINT[],          -- the arms of decisions stored before, one after the other, and ...
+    OUT again_propensities DOUBLE PRECISION[] -- ... their propensities
 )
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
@@ -152,7 +152,7 @@ DECLARE
     place BIGINT;
     moment DOUBLE PRECISION;
     number_ BIGINT;
-    twins BIGINT[];          -- of a run: places of pieces whose key came in it before
+    duplicates BIGINT[];          -- of a run: places of pieces whose key came in it before
 BEGIN
     SELECT head.seq, head.decisions, head.arms, head.at, bandit.rounds INTO h
     FROM head JOIN bandit ON bandit.number = head.bandit
@@ -194,7 +194,7 @@ BEGIN
                         WHEN p.value = k.value AND p.stream IS NOT DISTINCT FROM k.stream AND p.stated = k.stated
                             AND (p.age = k.age OR NOT k.stated) THEN 1
                         WHEN p.seq IS NOT NULL THEN 2
-                        WHEN k.place = ANY (twins) THEN 6
+                        WHEN k.place = ANY (duplicates) THEN 6
                         ELSE 0
                     END AS status
                 FROM item k
@@ -214,7 +214,7 @@ BEGIN
                 array_agg(CASE a.status WHEN 0 THEN a.seq WHEN 1 THEN a.seq_was ELSE 0 END) AS seqs,
                 array_agg(CASE a.status WHEN 0 THEN t WHEN 1 THEN a.at_was ELSE 0 END) AS ats,
                 array_agg(CASE a.status WHEN 0 THEN a.late WHEN 1 THEN a.late_was ELSE FALSE END) AS lates,
-                array_agg(CASE a.status WHEN 1 THEN a.age_was WHEN 0 THEN a.age WHEN 6 THEN a.age ELSE 0 END) AS kept,
+                array_agg(CASE a.status WHEN 1 THEN a.age_was WHEN 0 THEN a.age WHEN 6 THEN a.age ELSE 0 END) AS stored_ages,
                 array_agg(a.key) AS keys,
                 array_agg(a.stated) AS stated,
                 count(*) FILTER (WHERE a.status = 0) AS fresh,
@@ -222,37 +222,37 @@ BEGIN
             INTO run FROM (SELECT * FROM placed ORDER BY place) AS a;
             IF run.added < run.fresh THEN
                 -- Some came twice in this very run, which is rare. It starts again and leaves them out.
-                SELECT array_agg(g.place) INTO twins
+                SELECT array_agg(g.place) INTO duplicates
                 FROM unnest(run.statuses, run.seqs) WITH ORDINALITY AS g (status, seq, place)
                 LEFT JOIN piece p ON p.bandit = to_bandit AND p.seq = g.seq
                 WHERE g.status = 0 AND p.seq IS NULL;
                 DELETE FROM piece p WHERE p.bandit = to_bandit AND p.seq > h.seq;
                 CONTINUE;
             END IF;
-            IF twins IS NOT NULL THEN
+            IF duplicates IS NOT NULL THEN
                 FOR old IN
                     SELECT g.place, p.seq, p.at, p.late, p.age,
                         p.value = g.value AND p.stream IS NOT DISTINCT FROM nullif(g.count, 0) - 1
                             AND p.stated = g.stated AND (p.age = g.age OR NOT g.stated) AS same
-                    FROM unnest(run.kept, run.keys, run.stated, subjects[i:j], amounts[i:j], counts[i:j])
+                    FROM unnest(run.stored_ages, run.keys, run.stated, subjects[i:j], amounts[i:j], counts[i:j])
                         WITH ORDINALITY AS g (age, key, stated, decision, value, count, place)
                     JOIN piece p ON p.bandit = to_bandit AND p.decision = g.decision AND p.key = g.key
-                    WHERE g.place = ANY (twins)
+                    WHERE g.place = ANY (duplicates)
                 LOOP
                     run.statuses[old.place] := CASE WHEN old.same THEN 1 ELSE 2 END;
                     run.seqs[old.place] := CASE WHEN old.same THEN old.seq ELSE 0 END;
                     run.ats[old.place] := CASE WHEN old.same THEN old.at ELSE 0 END;
                     run.lates[old.place] := old.same AND old.late;
-                    run.kept[old.place] := CASE WHEN old.same THEN old.age ELSE 0 END;
+                    run.stored_ages[old.place] := CASE WHEN old.same THEN old.age ELSE 0 END;
                 END LOOP;
-                twins := NULL;
+                duplicates := NULL;
             END IF;
             statuses := statuses || run.statuses;
             seqs := seqs || run.seqs;
             ats := ats || run.ats;
             numbers := numbers || array_fill(0::BIGINT, ARRAY[(j - i + 1)::INT]);
             lates := lates || run.lates;
-            kept := kept || run.kept;
+            stored_ages := stored_ages || run.stored_ages;
             h.seq := h.seq + run.fresh;
             i := j + 1;
             CONTINUE;
@@ -268,7 +268,7 @@ BEGIN
             IF names[i] IS NOT NULL THEN
                 SELECT count(*) AS many, min(d.seq) AS seq, min(d.at) AS at, min(d.id) AS id,
                     array_agg(d.arm ORDER BY d.part) AS arms,
-                    array_agg(d.propensity ORDER BY d.part) AS chances
+                    array_agg(d.propensity ORDER BY d.part) AS propensities
                 INTO old FROM decision d WHERE d.bandit = to_bandit AND d.key = names[i];
                 known := old.many;
             END IF;
@@ -284,16 +284,16 @@ BEGIN
                     moment := old.at;
                     number_ := old.id;
                     again := again || old.arms;
-                    again_chances := again_chances || old.chances;
+                    again_propensities := again_propensities || old.propensities;
                 END IF;
             ELSIF state = 0 THEN
                 INSERT INTO decision (bandit, id, seq, arm, at, "window", seen, key, part, salt, propensity)
                 SELECT to_bandit, h.decisions + u.part - 1, h.seq + u.part, u.arm,
                     CASE WHEN h.rounds THEN h.decisions + u.part ELSE t END,
-                    u."window", subjects[i], names[i], u.part - 1, amounts[i]::BIGINT, u.chance
+                    u."window", subjects[i], names[i], u.part - 1, amounts[i]::BIGINT, u.propensity
                 FROM unnest(arms[taken + 1:taken + many], windows[taken + 1:taken + many],
-                    chances[taken + 1:taken + many])
-                    WITH ORDINALITY AS u (arm, "window", chance, part);
+                    propensities[taken + 1:taken + many])
+                    WITH ORDINALITY AS u (arm, "window", propensity, part);
                 place := h.seq + 1;
                 number_ := h.decisions;
                 moment := CASE WHEN h.rounds THEN h.decisions + 1 ELSE t END;
@@ -352,7 +352,7 @@ BEGIN
         ats := ats || moment;
         numbers := numbers || number_;
         lates := lates || FALSE;
-        kept := kept || 0::FLOAT8;
+        stored_ages := stored_ages || 0::FLOAT8;
         i := i + 1;
     END LOOP;
 
