@@ -31,9 +31,10 @@ from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
+from accrual.service.messages import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn
 from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
-from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
+from accrual.service.traffic_routes import TrafficRoutes
 
 Floats = npt.NDArray[np.float64]
 
