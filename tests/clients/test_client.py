@@ -22,7 +22,7 @@ from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
 import accrual.client as typed
-from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls
+from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls, results
 from accrual.client.calls import pause_after
 from accrual.client.errors import error_of
 from accrual.core.version import VERSION
@@ -123,10 +123,10 @@ def test_results_have_the_fields_of_the_answers():
         (typed.ArmState, messages.ArmStateOut), (typed.Explanation, messages.ExplanationOut),
         (typed.Reason, messages.ReasonOut), (typed.Event, messages.EventOut),
         (typed.EventPage, messages.EventsOut), (typed.Decision, messages.DecisionOut),
-        (typed.Verdict, messages.VerdictOut), (typed.Pair, messages.PairOut),
-        (typed.Feature, messages.FeatureOut), (typed.Level, messages.LevelOut),
-        (typed.ContextWorth, messages.ContextWorthOut), (typed.Winner, messages.WinnerOut),
-        (typed.Interval, messages.IntervalOut),
+        (results.Verdict, messages.VerdictOut), (results.Pair, messages.PairOut),
+        (results.Feature, messages.FeatureOut), (results.Level, messages.LevelOut),
+        (results.ContextWorth, messages.ContextWorthOut), (results.Winner, messages.WinnerOut),
+        (results.Interval, messages.IntervalOut),
         (typed.Alarm, messages.AlarmOut), (typed.ChangedArm, messages.ChangedArmOut),
         (typed.Guardrail, messages.GuardrailOut), (typed.GuardedArm, messages.GuardedArmOut),
     ]  # fmt: skip

@@ -89,7 +89,7 @@ class Verdict(NamedTuple):
     error: float  # the chance that a false winner is ever named, in the whole life of the bandit
     contenders: list[str]  # arms that may still be the best
     retirable: list[str]  # arms for which another arm in play was shown to pay more
-    changed: list[str]  # arms that have changed places: shown to pay more than another, and later less
+    changed: list[str]  # arms shown to pay more than another over some decisions, and less over others
     loss_if_stopped: (
         float | None
     )  # about how much a decision would lose if the leader were chosen from now on

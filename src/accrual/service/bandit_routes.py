@@ -301,7 +301,6 @@ def _verdict(state: BanditState) -> VerdictOut:
     return message_of(
         VerdictOut,
         verdict,
-        outcome=verdict.outcome,
         may_stop=verdict.winner is not None and not changed,
         pairs=[message_of(PairOut, pair) for pair in verdict.pairs],
     )
@@ -382,7 +381,7 @@ def _worth(worth: ContextWorth) -> ContextWorthOut:
 
 
 def _interval(found: Interval | None) -> IntervalOut | None:
-    return None if found is None else IntervalOut(found.value, found.low, found.high)
+    return None if found is None else message_of(IntervalOut, found)
 
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:

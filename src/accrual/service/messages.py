@@ -26,8 +26,9 @@ _T = TypeVar("_T", bound=Struct)
 
 
 def message_of(kind: type[_T], found: Any, **parts: Any) -> _T:
-    """Make a message from a named tuple with the same fields; `parts` replaces fields or adds them."""
-    return kind(**found._asdict() | parts)
+    """Make a message from the attributes of `found` with the names of its fields, except those in `parts`."""
+    names = [name for name in kind.__struct_fields__ if name not in parts]
+    return kind(**{name: getattr(found, name) for name in names}, **parts)
 
 
 def _check_name(name: str, what: str = "an arm") -> None:
@@ -679,7 +680,10 @@ class VerdictOut(Struct):
     ]
     changed: Annotated[
         list[str],
-        Meta(description="Arms that have changed places: shown to pay more than another, and later less."),
+        Meta(
+            description="Arms that have changed places: shown to pay more than another arm over some "
+            "decisions, and less over others."
+        ),
     ]
     loss_if_stopped: Annotated[
         float | None,
