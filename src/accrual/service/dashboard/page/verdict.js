@@ -42,7 +42,10 @@ function swapped(verdict) {
   const pairs = verdict.pairs.filter((pair) => pair.ahead && pair.behind);
   return [
     `${some(verdict.changed)} have changed places: each was shown to pay more than another arm over some decisions, and less over others.`,
-    ...pairs.slice(0, RANGES).map(({ first, second, ahead, behind }) => `On average ${first} paid more than ${second} ${between(ahead)}, and ${second} more than ${first} ${between(behind)}.`),
+    ...pairs.slice(0, RANGES).map(({ first, second, ahead, behind }) => {
+      const [[one, earlier], [other, later]] = [[first, ahead], [second, behind]].sort((a, b) => a[1][1] - b[1][1]);
+      return `On average ${one} paid more than ${other} ${between(earlier)}, and less ${between(later)}.`;
+    }),
   ];
 }
 
