@@ -720,17 +720,16 @@ def test_what_the_page_says_of_a_verdict_follows_from_its_fields(plain, seen):
     arms = [{"name": name, "retired": False, "estimate": None} for name in "ab"]
     pair = {"first": "a", "second": "b", "ahead": [700, 900], "behind": None}
     fields = {
-        "winner": None, "may_stop": False, "error": 0.05, "contenders": ["a", "b"], "retirable": [], "changed": [],
-        "loss_if_stopped": None, "decisions_to_go": None, "time_to_go": None, "reason": "", "leader": "a",
-        "scored": 9, "skipped": 0, "pairs": [pair], "sentence": "not read",
+        "winner": None, "may_stop": False, "error": 0.05, "contenders": ["a", "b"], "retirable": [],
+        "changed": [], "loss_if_stopped": None, "decisions_to_go": None, "time_to_go": None, "reason": "",
+        "leader": "a", "scored": 9, "skipped": 0, "pairs": [pair], "sentence": "not read",
     }  # fmt: skip
 
-    def said(outcome: str, alarm: list[dict[str, Any]], **others: Any) -> list[str]:
+    def said(outcome, alarm, **others):
         verdict = fields | {"outcome": outcome} | others
         state = {"decisions": 9, "arms": arms, "verdict": verdict, "alarm": {"arms": alarm}}
         script = "async (state) => (await import('/dashboard/verdict.js')).answer(state, String)"
-        found: list[str] = seen.page.evaluate(script, state)
-        return found
+        return seen.page.evaluate(script, state)
 
     changed = [{"name": "b", "decision": 1_000}]
     swapped = [pair | {"behind": [0, 500]}]
