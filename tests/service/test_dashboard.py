@@ -161,8 +161,8 @@ def test_history_of_a_short_log_is_whole(plain, monkeypatch):
     assert found["at"] == [100.0, 200.0, 300.0, 400.0, 500.0]
     arms = plain.get("/v1/bandits/past/state").json()["arms"]
     assert np.sum(found["counts"], axis=0).tolist() == [arm["decisions"] for arm in arms]
-    monkeypatch.setattr(bandit_routes, "_STRETCHES", 4)
-    monkeypatch.setattr(bandit_routes, "_LENGTH", 50)
+    monkeypatch.setattr(bandit_routes, "_PARTS", 4)
+    monkeypatch.setattr(bandit_routes, "_PART_EVENTS", 50)
     sampled = plain.get("/v1/bandits/past/history").json()  # of 502 events: the two arms, then decisions
     assert sampled["decisions"] == [48, 198, 349, 500]
     assert [sum(counts) for counts in sampled["counts"]] == [48, 50, 50, 50]

@@ -209,13 +209,13 @@ def test_archiving_and_a_damaged_bandit_leave_nothing_in_memory(monkeypatch):
         gc.disable()
         monkeypatch.setattr(Ledger, "__init__", noted)
         for _ in range(3):
-            await pool.put_away("plays", None)
-            await pool.bring_back("plays")
+            await pool.archive("plays")
+            await pool.restore("plays")
             await pool.find("plays")
-        await pool.put_away("plays", None)
+        await pool.archive("plays")
         assert len(made) >= 3
         assert await none_left(made)
-        await pool.bring_back("plays")
+        await pool.restore("plays")
         made.clear()
 
         def damaged(*_: Any) -> None:

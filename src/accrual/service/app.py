@@ -144,7 +144,7 @@ class _Service:
     async def metrics_page(self, request: Request) -> Response:
         """Answer Prometheus."""
         require_scope(request.scope["accrual.key"], "read")
-        await self._bandits.look(self._bandits.measure)
+        await self._bandits.compute(self._bandits.measure)
         return Response(self._metrics.page(), headers={"content-type": METRICS_TYPE})
 
     @asynccontextmanager

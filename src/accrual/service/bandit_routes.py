@@ -146,15 +146,15 @@ class BanditRoutes:
 
     async def archive(self, call: Call) -> BanditOut:
         """Stop serving a bandit. All its data are kept, and it can be restored."""
-        return _bandit(await self._bandits.put_away(call.path["bandit"], None))
+        return _bandit(await self._bandits.archive(call.path["bandit"]))
 
     async def restore(self, call: Call) -> BanditOut:
         """Serve an archived or deleted bandit again, as it was."""
-        return _bandit(await self._bandits.bring_back(call.path["bandit"]))
+        return _bandit(await self._bandits.restore(call.path["bandit"]))
 
     async def delete(self, call: Call) -> BanditOut:
         """Archive a bandit and erase it for good after `grace`. Until then it can be restored."""
-        return _bandit(await self._bandits.put_away(call.path["bandit"], call.query.grace))
+        return _bandit(await self._bandits.archive(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> Raw:
         """Show what is known of every arm, and the verdict.
@@ -163,7 +163,7 @@ class BanditRoutes:
         as it took to compute, if that is longer.
         """
         served = await self._find(call)
-        return Raw(await self._bandits.shown(served, "state", lambda: _write(_state(served))))
+        return Raw(await self._bandits.computed(served, "state", lambda: _write(_state(served))))
 
     async def history(self, call: Call) -> Raw:
         """Show how often each arm was chosen, since the first decision, in up to 40 parts of the log.
@@ -171,7 +171,7 @@ class BanditRoutes:
         A short log is read whole. A log of more than 40,000 events is sampled.
         """
         served = await self._find(call)
-        return Raw(await self._bandits.shown(served, "history", lambda: _write(_share_history(served))))
+        return Raw(await self._bandits.computed(served, "history", lambda: _write(_share_history(served))))
 
     async def contexts(self, call: Call) -> ContextWorthOut:
         """Show what contexts are worth: the reward per decision with and without them.
@@ -201,7 +201,7 @@ class BanditRoutes:
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first. Decisions of an old log are left out."""
         served = await self._find(call)
-        return await self._bandits.look(lambda: _recent(served, call.query.limit))
+        return await self._bandits.compute(lambda: _recent(served, call.query.limit))
 
     async def explain(self, call: Call) -> ExplanationOut:
         """Explain a decision: show every arm's index at that moment, and what the index was made of."""
@@ -219,7 +219,7 @@ class BanditRoutes:
     async def export(self, call: Call) -> EventsOut:
         """Read the log after a position, in order. `accrual db export` writes the whole log as Parquet."""
         served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
-        return await self._bandits.look(lambda: _events(served, served.events(after, limit), after, limit))
+        return await self._bandits.compute(lambda: _events(served, served.events(after, limit), after, limit))
 
 
 async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
