@@ -117,32 +117,32 @@ function contextWords(context) {
 
 function sentences(found) {
   if (found.first) return ["Nothing was known of this arm yet. Such arms are tried in turn."];
-  const look = MERITS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
+  const merit = MERITS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
-  const worth = (reason) => reason.terms[look] ?? -Infinity;
-  const looks = (reason) => {
+  const worth = (reason) => reason.terms[merit] ?? -Infinity;
+  const meritWords = (reason) => {
     const [so, all] = [amount(reason.estimate), amount(worth(reason))];
-    if (look === "estimate") return `${all} per decision`;
-    if (look !== "expected total") return `${plain(look).toLowerCase()} ${all}`;
+    if (merit === "estimate") return `${all} per decision`;
+    if (merit !== "expected total") return `${plain(merit).toLowerCase()} ${all}`;
     return so === all ? `${all} per decision` : `${so} per decision at the ages reached so far, ${all} expected in all`;
   };
-  if (!look && found.reasons.length === 1) said.push("It was the only arm in play.");
-  else if (!look && found.reasons.every((reason) => Object.keys(reason.terms).join() === "decisions")) {
+  if (!merit && found.reasons.length === 1) said.push("It was the only arm in play.");
+  else if (!merit && found.reasons.every((reason) => Object.keys(reason.terms).join() === "decisions")) {
     said.push("No arm could be judged yet, so the one with the fewest decisions was next.");
   }
-  if (look && chosen && Number.isFinite(worth(chosen))) {
+  if (merit && chosen && Number.isFinite(worth(chosen))) {
     const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
     if (!best || worth(chosen) >= worth(best)) {
       said.push(
-        `${found.reasons.length === 1 ? "It was the only arm in play" : "It looked best"}: ${looks(chosen)}` +
+        `${found.reasons.length === 1 ? "It was the only arm in play" : "It looked best"}: ${meritWords(chosen)}` +
           (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
       );
     } else {
       const n = chosen.terms["decisions"] ?? chosen.terms["closed decisions"];
       said.push(
-        `It did not look best: ${looks(chosen)}, against ${amount(worth(best))} for ${best.arm}. ` +
+        `It did not look best: ${meritWords(chosen)}, against ${amount(worth(best))} for ${best.arm}. ` +
           `But ${n === undefined ? "" : `after ${plural(n, "decision")} of it `}that was not certain, ` +
           `and the policy thought one more try worth its possible cost.`,
       );
