@@ -25,6 +25,11 @@ _DURATION = r"^[1-9][0-9]{0,4}[smhdwy]$"
 _T = TypeVar("_T", bound=Struct)
 
 
+def says(description: str) -> Meta:
+    """Return the annotation of a field that has a description and no limits."""
+    return Meta(description=description)
+
+
 def message_of(kind: type[_T], found: Any, **parts: Any) -> _T:
     """Make a message from the attributes of `found` with the names of its fields, except those in `parts`."""
     names = [name for name in kind.__struct_fields__ if name not in parts]
@@ -73,8 +78,8 @@ ArmFeaturesIn = Annotated[
 ContextIn = dict[str, str | bool | float | None]
 AboutIn = Annotated[
     ContextIn,
-    Meta(
-        description="The arm's features: a value for each. Only for a bandit with arm_features. A feature "
+    says(
+        "The arm's features: a value for each. Only for a bandit with arm_features. A feature "
         "that is left out is not known. An unknown level and a number out of range are refused."
     ),
 ]
@@ -133,7 +138,7 @@ class GuardrailIn(Struct, forbid_unknown_fields=True):
     ] = 0.0
     action: Annotated[
         Literal["flag", "retire"],
-        Meta(description="What happens to a worse arm. It is shown and logged; `retire` also retires it."),
+        says("What happens to a worse arm. It is shown and logged; `retire` also retires it."),
     ] = "flag"
 
 
@@ -147,8 +152,8 @@ GuardrailsIn = Annotated[
 ]
 PriorIn = Annotated[
     dict[str, list[list[tuple[float, float]]]],
-    Meta(
-        description="Closed decisions of an old log, by arm. Each decision is a list of (age in seconds, "
+    says(
+        "Closed decisions of an old log, by arm. Each decision is a list of (age in seconds, "
         "value). They become the bandit's first decisions, marked as imported. If there are more than "
         "20,000, an even sample of 20,000 is taken."
     ),
@@ -160,7 +165,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
 
     name: BanditName
     arms: Annotated[list[ArmIn], Meta(min_length=1, max_length=ARMS_MOST)]
-    window: Annotated[Window, Meta(description="The greatest age at which a piece may arrive.")]
+    window: Annotated[Window, says("The greatest age at which a piece may arrive.")]
     groups: (
         Annotated[
             int,
@@ -196,9 +201,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
         ]
         | None
     ) = None
-    allow_negative: Annotated[bool, Meta(description="Whether pieces may be negative, as refunds are.")] = (
-        False
-    )
+    allow_negative: Annotated[bool, says("Whether pieces may be negative, as refunds are.")] = False
     unit: Annotated[
         str,
         Meta(
@@ -217,7 +220,7 @@ class BanditIn(Struct, forbid_unknown_fields=True):
     ] = 0.0
     shares: Annotated[
         dict[str, tuple[float, float]],
-        Meta(description="By arm, the least and the greatest share of decisions that the arm gets."),
+        says("By arm, the least and the greatest share of decisions that the arm gets."),
     ] = {}
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
@@ -237,29 +240,26 @@ class BanditOut(Struct):
     """A bandit as it was made."""
 
     name: str
-    rounds: Annotated[bool, Meta(description="Whether its clock counts decisions rather than seconds.")]
-    window: Annotated[float, Meta(description="In rounds or in seconds.")]
+    rounds: Annotated[bool, says("Whether its clock counts decisions rather than seconds.")]
+    window: Annotated[float, says("In rounds or in seconds.")]
     groups: int
     policy: str
     seed: int
     allow_negative: bool
-    arms: Annotated[list[str], Meta(description="The arms that it was made with.")]
-    unit: Annotated[str, Meta(description="What one unit of reward is; empty for none.")] = ""
-    floor: Annotated[float, Meta(description="The share of decisions whose arm is drawn at random.")] = 0.0
+    arms: Annotated[list[str], says("The arms that it was made with.")]
+    unit: Annotated[str, says("What one unit of reward is; empty for none.")] = ""
+    floor: Annotated[float, says("The share of decisions whose arm is drawn at random.")] = 0.0
     features: FeaturesIn | None = None
     arm_features: ArmFeaturesIn | None = None
     guardrails: GuardrailsIn = {}
     imported: Annotated[
-        int,
-        Meta(description="How many decisions come from an old log. Their ids are below this number."),
+        int, says("How many decisions come from an old log. Their ids are below this number.")
     ] = 0
     archived: Annotated[
-        float | None,
-        Meta(description="When the bandit was archived, in seconds since 1970; null if it is not archived."),
+        float | None, says("When the bandit was archived, in seconds since 1970; null if it is not archived.")
     ] = None
     erase_at: Annotated[
-        float | None,
-        Meta(description="When the bandit will be erased for good, in seconds since 1970; null if never."),
+        float | None, says("When the bandit will be erased for good, in seconds since 1970; null if never.")
     ] = None
 
 
@@ -274,10 +274,9 @@ class BanditsOut(Struct):
     """All bandits: served, archived, and those that cannot be served."""
 
     bandits: list[BanditOut]
-    archived: Annotated[list[BanditOut], Meta(description="Bandits that are archived or deleted.")]
+    archived: Annotated[list[BanditOut], says("Bandits that are archived or deleted.")]
     not_served: Annotated[
-        list[NotServedOut],
-        Meta(description="Bandits that cannot be opened. The service tries again every 30 seconds."),
+        list[NotServedOut], says("Bandits that cannot be opened. The service tries again every 30 seconds.")
     ]
 
 
@@ -303,10 +302,7 @@ class NewArmIn(Struct, forbid_unknown_fields=True):
     name: ArmName
     cap: Cap = 1.0
     window: (
-        Annotated[
-            Window,
-            Meta(description="The arm's own window, if it is shorter than the bandit's; in the same unit."),
-        ]
+        Annotated[Window, says("The arm's own window, if it is shorter than the bandit's; in the same unit.")]
         | None
     ) = None
     about: AboutIn | None = None
@@ -333,8 +329,7 @@ KeyText = Annotated[
     ),
 ]
 Propensity = Annotated[
-    float | None,
-    Meta(description="The probability with which the arm was chosen; null without a floor."),
+    float | None, says("The probability with which the arm was chosen; null without a floor.")
 ]
 
 
@@ -345,8 +340,8 @@ class DecisionsIn(Struct, forbid_unknown_fields=True):
     key: KeyText | None = None
     context: Annotated[
         ContextIn | Annotated[list[ContextIn], Meta(max_length=BATCH_MOST)] | None,
-        Meta(
-            description="The context: a value for each feature. With `n`, a list of n contexts. Only for a "
+        says(
+            "The context: a value for each feature. With `n`, a list of n contexts. Only for a "
             "bandit with features. A feature that is left out counts as missing."
         ),
     ] = None
@@ -357,7 +352,7 @@ class DecisionOut(Struct, gc=False):
 
     id: int
     arm: str
-    at: Annotated[float, Meta(description="The round, or the time in seconds since 1970.")]
+    at: Annotated[float, says("The round, or the time in seconds since 1970.")]
     propensity: Propensity
 
 
@@ -366,8 +361,7 @@ class DecisionsOut(Struct):
 
     decisions: list[DecisionOut]
     again: Annotated[
-        bool,
-        Meta(description="Whether the key was used before. Then these are the decisions made at that time."),
+        bool, says("Whether the key was used before. Then these are the decisions made at that time.")
     ]
 
 
@@ -388,13 +382,11 @@ class ReasonOut(Struct):
 
     arm: str
     index: Annotated[
-        float | None,
-        Meta(description="The policy chooses the arm with the largest index. Null before all were tried."),
+        float | None, says("The policy chooses the arm with the largest index. Null before all were tried.")
     ]
-    terms: Annotated[dict[str, float | None], Meta(description="What the index is made of.")]
+    terms: Annotated[dict[str, float | None], says("What the index is made of.")]
     estimate: Annotated[
-        float | None,
-        Meta(description="As in the state, at that moment; null unless the policy's name begins with Age."),
+        float | None, says("As in the state, at that moment; null unless the policy's name begins with Age.")
     ]
 
 
@@ -405,16 +397,10 @@ class ExplanationOut(Struct):
     arm: str
     at: float
     propensity: Propensity
-    first: Annotated[
-        bool, Meta(description="Whether the arm was chosen because nothing was known of it yet.")
-    ]
-    exact: Annotated[
-        bool, Meta(description="Whether the state, computed again from the log, gives the same choice.")
-    ]
+    first: Annotated[bool, says("Whether the arm was chosen because nothing was known of it yet.")]
+    exact: Annotated[bool, says("Whether the state, computed again from the log, gives the same choice.")]
     reasons: list[ReasonOut]
-    context: Annotated[
-        ContextIn, Meta(description="The decision's context; empty for a bandit without features.")
-    ] = {}
+    context: Annotated[ContextIn, says("The decision's context; empty for a bandit without features.")] = {}
 
 
 # Pieces.
@@ -453,18 +439,15 @@ class PieceOut(Struct, omit_defaults=True, gc=False):
     """What became of a piece."""
 
     status: Literal["stored", "again", "late", "conflict", "unknown", "future", "early", "invalid"]
-    age: Annotated[float, Meta(description="The age as stored.")] | UnsetType = UNSET
+    age: Annotated[float, says("The age as stored.")] | UnsetType = UNSET
     late: (
-        Annotated[bool, Meta(description="Whether the piece is stored and counted but not learned from.")]
-        | UnsetType
+        Annotated[bool, says("Whether the piece is stored and counted but not learned from.")] | UnsetType
     ) = UNSET
     warning: (
-        Annotated[
-            str, Meta(description="Present if the decision has now paid more in all than its arm's cap.")
-        ]
+        Annotated[str, says("Present if the decision has now paid more in all than its arm's cap.")]
         | UnsetType
     ) = UNSET
-    detail: Annotated[str, Meta(description="Why the piece was not stored.")] | UnsetType = UNSET
+    detail: Annotated[str, says("Why the piece was not stored.")] | UnsetType = UNSET
 
 
 # The log.
@@ -489,37 +472,32 @@ class EventOut(Struct, omit_defaults=True):
     arm: str | UnsetType = UNSET
     value: float | UnsetType = UNSET
     age: float | UnsetType = UNSET
-    stream: Annotated[str, Meta(description="The guardrail to which a piece belongs.")] | UnsetType = UNSET
+    stream: Annotated[str, says("The guardrail to which a piece belongs.")] | UnsetType = UNSET
     window: float | UnsetType = UNSET
     propensity: float | UnsetType = UNSET
     cap: float | UnsetType = UNSET
-    about: Annotated[ContextIn, Meta(description="The features of an added arm.")] | UnsetType = UNSET
-    context: (
-        Annotated[ContextIn, Meta(description="A decision's context, if the bandit has features.")]
-        | UnsetType
-    ) = UNSET
-    imported: Annotated[bool, Meta(description="True for a decision or piece of an old log.")] | UnsetType = (
+    about: Annotated[ContextIn, says("The features of an added arm.")] | UnsetType = UNSET
+    context: Annotated[ContextIn, says("A decision's context, if the bandit has features.")] | UnsetType = (
         UNSET
     )
+    imported: Annotated[bool, says("True for a decision or piece of an old log.")] | UnsetType = UNSET
 
 
 class EventsOut(Struct):
     """A part of the log, in order."""
 
     events: list[EventOut]
-    next: Annotated[int, Meta(description="The `after` of the request for the next part.")]
-    end: Annotated[bool, Meta(description="Whether this part is the last.")]
+    next: Annotated[int, says("The `after` of the request for the next part.")]
+    end: Annotated[bool, says("Whether this part is the last.")]
 
 
 class HistoryOut(Struct):
     """How often each arm was chosen in each of several parts of the log, in order."""
 
     arms: list[str]
-    at: Annotated[list[float], Meta(description="The time, or round, of the last decision of each part.")]
-    decisions: Annotated[
-        list[int], Meta(description="How many decisions there were in all by the end of each part.")
-    ]
-    counts: Annotated[list[list[int]], Meta(description="For each part, the decisions of each arm.")]
+    at: Annotated[list[float], says("The time, or round, of the last decision of each part.")]
+    decisions: Annotated[list[int], says("How many decisions there were in all by the end of each part.")]
+    counts: Annotated[list[list[int]], says("For each part, the decisions of each arm.")]
 
 
 # State.
@@ -532,49 +510,45 @@ class ArmStateOut(Struct):
     cap: float
     retired: bool
     decisions: int
-    pending: Annotated[int, Meta(description="Decisions whose window has not closed.")]
-    observed: Annotated[float, Meta(description="Reward that arrived in time.")]
+    pending: Annotated[int, says("Decisions whose window has not closed.")]
+    observed: Annotated[float, says("Reward that arrived in time.")]
     expected: Annotated[
         float | None,
-        Meta(
-            description="Reward still to come from pending decisions, at all ages up to the window. For ages "
+        says(
+            "Reward still to come from pending decisions, at all ages up to the window. For ages "
             "beyond `reached` it is a guess: the arm is assumed to pay as other arms do. At ages that no arm "
             "has reached, it is assumed to pay evenly, or as the policy's prior says."
         ),
     ]
     estimate: Annotated[
-        float | None,
-        Meta(description="An estimate of what one decision pays on average, up to the age `reached`."),
+        float | None, says("An estimate of what one decision pays on average, up to the age `reached`.")
     ]
     interval: Annotated[
         tuple[float, float] | None,
-        Meta(
-            description="An interval for the estimate. It holds for one look at one arm. Do not stop a test "
+        says(
+            "An interval for the estimate. It holds for one look at one arm. Do not stop a test "
             "because of it."
         ),
     ]
     reached: Annotated[
-        float, Meta(description="The greatest age that a decision of the arm has reached, up to its window.")
+        float, says("The greatest age that a decision of the arm has reached, up to its window.")
     ]
-    above_cap: Annotated[int, Meta(description="Decisions that have paid more in all than the cap.")]
-    share: Annotated[float, Meta(description="The arm's share of the last 1,000 decisions.")]
-    spread: Annotated[
-        list[float], Meta(description="How the arm's reward divides over the ages up to each of `ages`.")
-    ]
+    above_cap: Annotated[int, says("Decisions that have paid more in all than the cap.")]
+    share: Annotated[float, says("The arm's share of the last 1,000 decisions.")]
+    spread: Annotated[list[float], says("How the arm's reward divides over the ages up to each of `ages`.")]
     about: Annotated[
-        ContextIn | None,
-        Meta(description="The arm's features; null for a bandit without arm_features."),
+        ContextIn | None, says("The arm's features; null for a bandit without arm_features.")
     ] = None
 
 
 class LevelOut(Struct):
     """What the policy expects of the arms in play at one level of a feature."""
 
-    level: Annotated[str, Meta(description="For a number, one of the two ends of its range.")]
+    level: Annotated[str, says("For a number, one of the two ends of its range.")]
     expected: Annotated[
         dict[str, float],
-        Meta(
-            description="By arm, an estimate of what a decision pays in all, if the other features are as "
+        says(
+            "By arm, an estimate of what a decision pays in all, if the other features are as "
             "they are on average."
         ),
     ]
@@ -584,12 +558,11 @@ class FeatureOut(Struct):
     """What is known of a feature."""
 
     name: str
-    unknown: Annotated[int, Meta(description="Decisions with a level that was not declared.")]
-    missing: Annotated[int, Meta(description="Decisions without a value.")]
-    beyond: Annotated[int, Meta(description="Decisions with a number out of range.")]
+    unknown: Annotated[int, says("Decisions with a level that was not declared.")]
+    missing: Annotated[int, says("Decisions without a value.")]
+    beyond: Annotated[int, says("Decisions with a number out of range.")]
     levels: Annotated[
-        list[LevelOut],
-        Meta(description="Empty while nothing is known, and for every policy but AgeLinTS."),
+        list[LevelOut], says("Empty while nothing is known, and for every policy but AgeLinTS.")
     ]
 
 
@@ -600,20 +573,16 @@ class StateOut(Struct):
     position: int
     at: float
     decisions: int
-    pending: Annotated[int, Meta(description="Decisions whose window has not closed.")]
-    late: Annotated[int, Meta(description="Pieces that came too late, since the first decision.")]
-    duplicates: Annotated[
-        int, Meta(description="Requests sent again and counted once, since this process started.")
-    ]
-    behind: Annotated[
-        int, Meta(description="Events that other processes stored and that this state does not have yet.")
-    ]
-    ages: Annotated[list[float], Meta(description="The ages at which the parts of a `spread` end.")]
+    pending: Annotated[int, says("Decisions whose window has not closed.")]
+    late: Annotated[int, says("Pieces that came too late, since the first decision.")]
+    duplicates: Annotated[int, says("Requests sent again and counted once, since this process started.")]
+    behind: Annotated[int, says("Events that other processes stored and that this state does not have yet.")]
+    ages: Annotated[list[float], says("The ages at which the parts of a `spread` end.")]
     arms: list[ArmStateOut]
     verdict: VerdictOut
-    features: Annotated[list[FeatureOut], Meta(description="Empty for a bandit without features.")]
-    guardrails: Annotated[list[GuardrailOut], Meta(description="Empty for a bandit without guardrails.")]
-    alarm: Annotated[AlarmOut, Meta(description="Whether arms still pay as they did.")]
+    features: Annotated[list[FeatureOut], says("Empty for a bandit without features.")]
+    guardrails: Annotated[list[GuardrailOut], says("Empty for a bandit without guardrails.")]
+    alarm: Annotated[AlarmOut, says("Whether arms still pay as they did.")]
 
 
 # Verdict, guardrails and alarm.
@@ -624,29 +593,25 @@ class PairOut(Struct):
 
     first: str
     second: str
-    difference: Annotated[
-        float,
-        Meta(description="First minus second, estimated from closed decisions."),
-    ]
+    difference: Annotated[float, says("First minus second, estimated from closed decisions.")]
     interval: Annotated[
         tuple[float, float],
-        Meta(description="An interval for the difference. It holds at all times, however often one looks."),
+        says("An interval for the difference. It holds at all times, however often one looks."),
     ]
     sequence: Annotated[
-        list[tuple[int, float, float]],
-        Meta(description="Earlier intervals: after how many closed decisions, from, to."),
+        list[tuple[int, float, float]], says("Earlier intervals: after how many closed decisions, from, to.")
     ]
     ahead: Annotated[
         tuple[int, int] | None,
-        Meta(
-            description="The first and the last decision of the range over which the first arm was shown to "
+        says(
+            "The first and the last decision of the range over which the first arm was shown to "
             "pay more on average; null if it was not."
         ),
     ]
     behind: Annotated[
         tuple[int, int] | None,
-        Meta(
-            description="The first and the last decision of the range over which the second arm was shown to "
+        says(
+            "The first and the last decision of the range over which the second arm was shown to "
             "pay more on average; null if it was not."
         ),
     ]
@@ -657,76 +622,65 @@ class VerdictOut(Struct):
 
     outcome: Annotated[
         Literal["winner", "none_yet", "cannot_tell"],
-        Meta(
-            description="`winner`: `winner` names an arm. `none_yet`: no arm has won so far. `cannot_tell`: "
+        says(
+            "`winner`: `winner` names an arm. `none_yet`: no arm has won so far. `cannot_tell`: "
             "no verdict can be given, for the reason in `reason`."
         ),
     ]
     may_stop: Annotated[
         bool,
-        Meta(
-            description="Whether there is a winner, and no arm in play has been found to pay otherwise than "
-            "before."
-        ),
+        says("Whether there is a winner, and no arm in play has been found to pay otherwise than before."),
     ]
-    winner: Annotated[str | None, Meta(description="The arm shown to pay more than every other arm in play.")]
+    winner: Annotated[str | None, says("The arm shown to pay more than every other arm in play.")]
     error: Annotated[
-        float,
-        Meta(description="The chance that a false winner is ever named, in the whole life of the bandit."),
+        float, says("The chance that a false winner is ever named, in the whole life of the bandit.")
     ]
-    contenders: Annotated[list[str], Meta(description="Arms in play that may still be the best.")]
-    retirable: Annotated[
-        list[str], Meta(description="Arms for which another arm in play was shown to pay more.")
-    ]
+    contenders: Annotated[list[str], says("Arms in play that may still be the best.")]
+    retirable: Annotated[list[str], says("Arms for which another arm in play was shown to pay more.")]
     changed: Annotated[
         list[str],
-        Meta(
-            description="Arms that have changed places: shown to pay more than another arm over some "
+        says(
+            "Arms that have changed places: shown to pay more than another arm over some "
             "decisions, and less over others."
         ),
     ]
     loss_if_stopped: Annotated[
         float | None,
-        Meta(description="About how much a decision would lose on average if the leader were chosen from "
-             "now on."),
-    ]  # fmt: skip
+        says("About how much a decision would lose on average if the leader were chosen from now on."),
+    ]
     decisions_to_go: Annotated[
         tuple[int, int | None] | None,
-        Meta(
-            description="A guess of how many more decisions must close: from, to. `to` is null if it may "
+        says(
+            "A guess of how many more decisions must close: from, to. `to` is null if it may "
             "never be enough. Null if there is no guess."
         ),
     ]
     time_to_go: Annotated[
         tuple[float, float | None] | None,
-        Meta(description="`decisions_to_go` in rounds or seconds, at the present pace."),
+        says("`decisions_to_go` in rounds or seconds, at the present pace."),
     ]
-    reason: Annotated[str, Meta(description="Why no verdict can be given; empty if one can.")]
-    sentence: Annotated[str, Meta(description='The answer to "may I stop?" in words.')]
-    leader: Annotated[
-        str | None,
-        Meta(description="The arm with the largest estimate. Do not stop because of it."),
-    ]
-    scored: Annotated[int, Meta(description="Closed decisions that count.")]
+    reason: Annotated[str, says("Why no verdict can be given; empty if one can.")]
+    sentence: Annotated[str, says('The answer to "may I stop?" in words.')]
+    leader: Annotated[str | None, says("The arm with the largest estimate. Do not stop because of it.")]
+    scored: Annotated[int, says("Closed decisions that count.")]
     skipped: Annotated[
         int,
-        Meta(
-            description="Closed decisions that do not count, because no propensity was recorded or because "
+        says(
+            "Closed decisions that do not count, because no propensity was recorded or because "
             "their worker did not know the newest arm yet."
         ),
     ]
-    cut: Annotated[int, Meta(description="Totals above the cap, which count as the cap here.")]
+    cut: Annotated[int, says("Totals above the cap, which count as the cap here.")]
     intervals: Annotated[
         dict[str, tuple[float, float]],
-        Meta(
-            description="By arm, an interval for what a decision pays on average. The intervals hold at all "
+        says(
+            "By arm, an interval for what a decision pays on average. The intervals hold at all "
             "times, however often one looks."
         ),
     ]
-    pairs: Annotated[list[PairOut], Meta(description="The leader compared with every other arm in play.")]
+    pairs: Annotated[list[PairOut], says("The leader compared with every other arm in play.")]
     warnings: Annotated[
-        list[str],
-        Meta(description="Arms that are not chosen as often as they should be, or that no longer pay."),
+        list[str], says("Arms that are not chosen as often as they should be, or that no longer pay.")
     ]
 
 
@@ -734,26 +688,19 @@ class GuardedArmOut(Struct):
     """What is known of an arm on a guardrail."""
 
     name: str
-    decisions: Annotated[int, Meta(description="Closed decisions that count.")]
-    mean: Annotated[float | None, Meta(description="The mean total of the stream for a decision.")]
+    decisions: Annotated[int, says("Closed decisions that count.")]
+    mean: Annotated[float | None, says("The mean total of the stream for a decision.")]
     excess: Annotated[
-        float | None,
-        Meta(description="An estimate of how much more the arm has than the best other arm in play."),
+        float | None, says("An estimate of how much more the arm has than the best other arm in play.")
     ]
     excess_least: Annotated[
         float | None,
-        Meta(
-            description="A lower bound of the excess. It holds for all arms together, however often one "
-            "looks."
-        ),
+        says("A lower bound of the excess. It holds for all arms together, however often one looks."),
     ]
-    worse: Annotated[
-        bool,
-        Meta(description="Whether its excess was shown to be above the margin."),
-    ]
+    worse: Annotated[bool, says("Whether its excess was shown to be above the margin.")]
     span: Annotated[
         tuple[int, int] | None,
-        Meta(description="The first and the last decision of the range over which that was shown."),
+        says("The first and the last decision of the range over which that was shown."),
     ]
     retired: bool
 
@@ -765,13 +712,11 @@ class GuardrailOut(Struct):
     cap: float
     margin: float
     action: Literal["flag", "retire"]
-    error: Annotated[
-        float, Meta(description="The chance that an arm is ever called worse although it is not.")
-    ]
-    scored: Annotated[int, Meta(description="Closed decisions that count.")]
-    cut: Annotated[int, Meta(description="Totals of the stream above its cap, which count as the cap.")]
-    reason: Annotated[str, Meta(description="Why nothing can be said; empty if something can.")]
-    sentence: Annotated[str, Meta(description="What is known, in words.")]
+    error: Annotated[float, says("The chance that an arm is ever called worse although it is not.")]
+    scored: Annotated[int, says("Closed decisions that count.")]
+    cut: Annotated[int, says("Totals of the stream above its cap, which count as the cap.")]
+    reason: Annotated[str, says("Why nothing can be said; empty if something can.")]
+    sentence: Annotated[str, says("What is known, in words.")]
     arms: list[GuardedArmOut]
 
 
@@ -779,27 +724,25 @@ class ChangedArmOut(Struct):
     """An arm that no longer pays as it did."""
 
     name: str
-    decision: Annotated[int, Meta(description="The closed decision that raised the alarm.")]
+    decision: Annotated[int, says("The closed decision that raised the alarm.")]
     lately: Annotated[
         float,
-        Meta(
-            description="The mean that a decision paid when the alarm was raised: of the last 64 decisions, "
+        says(
+            "The mean that a decision paid when the alarm was raised: of the last 64 decisions, "
             "or of half of them if there were fewer."
         ),
     ]
-    before: Annotated[float, Meta(description="The mean of the decisions before those.")]
+    before: Annotated[float, says("The mean of the decisions before those.")]
 
 
 class AlarmOut(Struct):
     """Whether arms still pay as they did, however often one looks."""
 
-    error: Annotated[
-        float, Meta(description="The chance that a false alarm is ever raised, for all arms together.")
-    ]
-    closed: Annotated[int, Meta(description="How many closed decisions were checked.")]
-    reason: Annotated[str, Meta(description="Why nothing can be said; empty if something can.")]
-    sentence: Annotated[str, Meta(description="What is known, in words.")]
-    arms: Annotated[list[ChangedArmOut], Meta(description="The arms that no longer pay as they did.")]
+    error: Annotated[float, says("The chance that a false alarm is ever raised, for all arms together.")]
+    closed: Annotated[int, says("How many closed decisions were checked.")]
+    reason: Annotated[str, says("Why nothing can be said; empty if something can.")]
+    sentence: Annotated[str, says("What is known, in words.")]
+    arms: Annotated[list[ChangedArmOut], says("The arms that no longer pay as they did.")]
 
 
 # What contexts are worth.
@@ -816,13 +759,12 @@ class IntervalOut(Struct):
 class WinnerOut(Struct):
     """Decisions for which another arm pays more than the arm that is best for all."""
 
-    part: Annotated[str, Meta(description="The contexts of these decisions, such as country=us.")]
+    part: Annotated[str, says("The contexts of these decisions, such as country=us.")]
     decisions: int
-    arm: Annotated[str, Meta(description="The arm that pays more for these contexts.")]
-    than: Annotated[str, Meta(description="The arm that pays best for all contexts.")]
+    arm: Annotated[str, says("The arm that pays more for these contexts.")]
+    than: Annotated[str, says("The arm that pays best for all contexts.")]
     more: Annotated[
-        IntervalOut,
-        Meta(description="How much more a decision pays. All intervals of `winners` hold together."),
+        IntervalOut, says("How much more a decision pays. All intervals of `winners` hold together.")
     ]
 
 
@@ -831,29 +773,24 @@ class ContextWorthOut(Struct):
 
     more: Annotated[
         IntervalOut | None,
-        Meta(
-            description="How much more a decision pays if its arm is chosen by context; null if that cannot "
+        says(
+            "How much more a decision pays if its arm is chosen by context; null if that cannot "
             "be told. The interval holds for one look. Do not stop because of it."
         ),
     ]
     with_contexts: Annotated[
-        IntervalOut | None, Meta(description="What a decision pays if its arm is chosen by context.")
+        IntervalOut | None, says("What a decision pays if its arm is chosen by context.")
     ]
     without: Annotated[
-        IntervalOut | None,
-        Meta(description="What a decision pays if every decision gets the one arm that pays best."),
+        IntervalOut | None, says("What a decision pays if every decision gets the one arm that pays best.")
     ]
-    single: Annotated[str, Meta(description="The one arm that pays best; several if that changed over time.")]
-    winners: Annotated[list[WinnerOut], Meta(description="The contexts for which another arm pays more.")]
-    decisions: Annotated[
-        int, Meta(description="How many closed decisions were used: the last ones, at most 50,000.")
-    ]
-    closed: Annotated[int, Meta(description="How many decisions have closed in all.")]
-    effective: Annotated[
-        float, Meta(description="How many decisions of equal weight would give figures as precise.")
-    ]
-    reason: Annotated[str, Meta(description="Why nothing can be told; empty if something can.")]
-    sentence: Annotated[str, Meta(description="What is known, in words.")]
+    single: Annotated[str, says("The one arm that pays best; several if that changed over time.")]
+    winners: Annotated[list[WinnerOut], says("The contexts for which another arm pays more.")]
+    decisions: Annotated[int, says("How many closed decisions were used: the last ones, at most 50,000.")]
+    closed: Annotated[int, says("How many decisions have closed in all.")]
+    effective: Annotated[float, says("How many decisions of equal weight would give figures as precise.")]
+    reason: Annotated[str, says("Why nothing can be told; empty if something can.")]
+    sentence: Annotated[str, says("What is known, in words.")]
 
 
 # The service.
@@ -869,6 +806,4 @@ class ReadyOut(Struct):
     """The service can store and decide now."""
 
     status: Literal["ready"]
-    not_served: Annotated[
-        int, Meta(description="How many bandits cannot be opened; `GET /v1/bandits` names them.")
-    ]
+    not_served: Annotated[int, says("How many bandits cannot be opened; `GET /v1/bandits` names them.")]
