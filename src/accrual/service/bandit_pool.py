@@ -200,6 +200,7 @@ class BanditPool:
         self._refolding = 0
         self.queue_limit = QueueLimit(queue)
         self._clock = SteadyClock(store.clock)
+        self._options: dict[str, Options] = {}  # the clock of a bandit made with its own: no store keeps it
         self._stored = -math.inf  # when the store was last seen to take a write, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
@@ -223,7 +224,8 @@ class BanditPool:
         try:
             # Compile first: for a while, compiling keeps what it was called with in memory.
             await self.read(lambda: _warm(_like(row)))
-            self._add(row, await self.read(lambda: Bandit.open(self._store, name)))
+            options = self._options.get(name, Options())
+            self._add(row, await self.read(lambda: Bandit.open(self._store, name, **options)))
         except StoreError as error:
             if not isinstance(error, StoreDamaged):
                 raise  # the database cannot be reached at the moment
@@ -295,6 +297,8 @@ class BanditPool:
                     plain = {key: value for key, value in settings.items() if key != "prior"}
                     await self.read(lambda: _warm(Bandit(arms, window, name=name, **plain)))
                     await self.read(lambda: _created(self._store, name, arms, window, settings))
+                    if "clock" in settings:
+                        self._options[name] = Options(clock=settings["clock"])
                 else:
                     await self.read(lambda: _check_same(self._store, name, arms, window, settings))
             except InputError as error:
