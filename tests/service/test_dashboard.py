@@ -163,6 +163,7 @@ def test_history_of_a_short_log_is_whole(plain, monkeypatch):
     assert np.sum(found["counts"], axis=0).tolist() == [arm["decisions"] for arm in arms]
     monkeypatch.setattr(bandit_routes, "_PARTS", 4)
     monkeypatch.setattr(bandit_routes, "_PART_EVENTS", 50)
+    wait_until(lambda: plain.get("/v1/bandits/past/history").json() != found)  # it is used again for a while
     sampled = plain.get("/v1/bandits/past/history").json()  # of 502 events: the two arms, then decisions
     assert sampled["decisions"] == [48, 198, 349, 500]
     assert [sum(counts) for counts in sampled["counts"]] == [48, 50, 50, 50]
