@@ -1,8 +1,8 @@
 #!/bin/sh
-# The start of the container, and of the systemd unit before it serves: in the working directory make the keys
-# that a new store needs, then run accrual with the arguments given.
+# Start the container, or prepare the systemd unit: make the keys of a new store in the working directory, then run
+# accrual with the given arguments.
 #
-# first-key    may do everything (read, write, admin), for the README's walk; only this user can read the file
+# first-key    may do everything (read, write, admin); only this user can read the file
 # metrics-key  may read, for Prometheus
 set -eu
 case "${ACCRUAL_STORE:-}" in

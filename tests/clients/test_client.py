@@ -22,12 +22,11 @@ from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
 import accrual.client as typed
-from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls
+from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls, results
+from accrual.client.calls import pause_after
 from accrual.client.errors import error_of
-from accrual.client.retry import pause
 from accrual.core.version import VERSION
-from accrual.service import messages, traffic_routes
-from accrual.service import messages as verdict_messages
+from accrual.service import messages
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,13 +122,17 @@ def test_results_have_the_fields_of_the_answers():
         (typed.BanditInfo, messages.BanditOut), (typed.BanditState, messages.StateOut),
         (typed.ArmState, messages.ArmStateOut), (typed.Explanation, messages.ExplanationOut),
         (typed.Reason, messages.ReasonOut), (typed.Event, messages.EventOut),
-        (typed.EventPage, messages.EventsOut), (typed.Decision, traffic_routes.DecisionOut),
-        (typed.Alarm, verdict_messages.AlarmOut), (typed.ChangedArm, verdict_messages.ChangedArmOut),
-        (typed.Guardrail, verdict_messages.GuardrailOut), (typed.GuardedArm, verdict_messages.GuardedArmOut),
+        (typed.EventPage, messages.EventsOut), (typed.Decision, messages.DecisionOut),
+        (results.Verdict, messages.VerdictOut), (results.Pair, messages.PairOut),
+        (results.Feature, messages.FeatureOut), (results.Level, messages.LevelOut),
+        (results.ContextWorth, messages.ContextWorthOut), (results.Winner, messages.WinnerOut),
+        (results.Interval, messages.IntervalOut),
+        (typed.Alarm, messages.AlarmOut), (typed.ChangedArm, messages.ChangedArmOut),
+        (typed.Guardrail, messages.GuardrailOut), (typed.GuardedArm, messages.GuardedArmOut),
     ]  # fmt: skip
     for result, answer in pairs:
         assert result._fields == answer.__struct_fields__  # type: ignore[attr-defined]
-    assert set(typed.PieceResult._fields) == set(traffic_routes.PieceOut.__struct_fields__)
+    assert set(typed.PieceResult._fields) == set(messages.PieceOut.__struct_fields__)
 
 
 def test_a_client_brings_neither_the_library_nor_what_it_computes_with():
@@ -312,10 +315,15 @@ def test_whatever_is_answered_is_a_result_or_an_error_of_the_client(
 
 
 def test_what_a_service_asks_for_is_waited_for():
-    assert pause(1, "3") == 3.0
-    assert pause(1, "3600") == 30.0
-    assert 0.0 <= pause(3, None) <= 0.8
-    assert all(pause(20, None) <= 5.0 for _ in range(100))
+    for asked, pause in (("3", 3.0), ("3600", 30.0)):
+        assert pause_after(httpx.Response(503, headers={"retry-after": asked}), 1, 5) == pause
+    lost = httpx.ConnectError("refused")
+    assert 0.0 <= pause_after(lost, 3, 5) <= 0.8
+    assert all(pause_after(lost, 20, 21) <= 5.0 for _ in range(100))
+    for last, kind in ((lost, "unreachable"), (httpx.Response(503, content=b""), "unreadable")):
+        with pytest.raises(ServiceError) as raised:
+            pause_after(last, 5, 5)
+        assert raised.value.kind == kind
     assert error_of(502, b"<html>").kind == "unreadable"
 
 

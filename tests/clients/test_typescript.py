@@ -14,8 +14,7 @@ import pytest
 from tests.clients.lossy_proxy import counts, dropping, lossy
 from tests.serving import serving
 
-from accrual.service import messages, refusals, traffic_routes
-from accrual.service import messages as verdict_messages
+from accrual.service import messages, refusals
 
 HERE = Path(__file__).parents[2] / "clients" / "typescript"
 NOT_TRIED = "the TypeScript client was not tried: "
@@ -115,15 +114,15 @@ def test_it_knows_every_problem_of_the_service():
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("Decision", traffic_routes.DecisionOut),
-        ("PieceResult", traffic_routes.PieceOut),
+        ("Decision", messages.DecisionOut),
+        ("PieceResult", messages.PieceOut),
         ("ArmState", messages.ArmStateOut),
         ("BanditState", messages.StateOut),
-        ("Verdict", verdict_messages.VerdictOut),
-        ("Alarm", verdict_messages.AlarmOut),
-        ("ChangedArm", verdict_messages.ChangedArmOut),
-        ("Guardrail", verdict_messages.GuardrailOut),
-        ("GuardedArm", verdict_messages.GuardedArmOut),
+        ("Verdict", messages.VerdictOut),
+        ("Alarm", messages.AlarmOut),
+        ("ChangedArm", messages.ChangedArmOut),
+        ("Guardrail", messages.GuardrailOut),
+        ("GuardedArm", messages.GuardedArmOut),
     ],
 )
 def test_its_results_have_fields_of_the_answers(name, answer):

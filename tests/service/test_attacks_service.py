@@ -25,7 +25,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.live.ledger import Ledger
-from accrual.service import app, bandit_pool, json_input, traffic_routes
+from accrual.service import app, bandit_pool, json_input, messages
 from accrual.service import keys as keyring
 from accrual.service import server as json_logs
 from accrual.service.refusals import Refusal
@@ -304,7 +304,7 @@ def test_a_whole_number_may_have_a_point(shared):
 )
 def test_a_large_body_is_not_made_into_objects_before_it_is_refused(start, part):
     """A megabyte of lists stalled the service for up to two seconds while each became an object."""
-    read = json_input.json_reader(traffic_routes.Pieces)
+    read = json_input.json_reader(messages.PiecesIn)
     body = start + part * 260_000 + b"0]" + b"}" * start.startswith(b"{")
     tracemalloc.start()
     try:

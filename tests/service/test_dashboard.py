@@ -161,8 +161,9 @@ def test_history_of_a_short_log_is_whole(plain, monkeypatch):
     assert found["at"] == [100.0, 200.0, 300.0, 400.0, 500.0]
     arms = plain.get("/v1/bandits/past/state").json()["arms"]
     assert np.sum(found["counts"], axis=0).tolist() == [arm["decisions"] for arm in arms]
-    monkeypatch.setattr(bandit_routes, "_STRETCHES", 4)
-    monkeypatch.setattr(bandit_routes, "_LENGTH", 50)
+    monkeypatch.setattr(bandit_routes, "_PARTS", 4)
+    monkeypatch.setattr(bandit_routes, "_PART_EVENTS", 50)
+    wait_until(lambda: plain.get("/v1/bandits/past/history").json() != found)  # it is used again for a while
     sampled = plain.get("/v1/bandits/past/history").json()  # of 502 events: the two arms, then decisions
     assert sampled["decisions"] == [48, 198, 349, 500]
     assert [sum(counts) for counts in sampled["counts"]] == [48, 50, 50, 50]
@@ -624,7 +625,7 @@ def test_the_api_is_described_without_any_other_host(plain, seen):
     count = sum(len(methods) for methods in described["paths"].values())
     expect(page.locator("#operations section")).to_have_count(count)
     expect(page.locator("#operations")).to_contain_text("POST /v1/bandits/{bandit}/pieces")
-    expect(page.locator("#types")).to_contain_text("Equal parts of the window")
+    expect(page.locator("#types")).to_contain_text("How many equal parts the window has.")
     assert axe(page) == []
 
 
@@ -712,6 +713,45 @@ def test_verdicts_and_guardrails_are_said_in_words(plain, browser):
         expect(page.locator("#alarm")).to_contain_text("No longer pays as before: jazz (")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert seen.errors == []
+
+
+@in_browser
+def test_what_the_page_says_of_a_verdict_follows_from_its_fields(plain, seen):
+    seen.page.goto(plain.url)
+    arms = [{"name": name, "retired": False, "estimate": None} for name in "ab"]
+    pair = {"first": "a", "second": "b", "ahead": [700, 900], "behind": None}
+    fields = {
+        "winner": None, "may_stop": False, "error": 0.05, "contenders": ["a", "b"], "retirable": [],
+        "changed": [], "loss_if_stopped": None, "decisions_to_go": None, "time_to_go": None, "reason": "",
+        "leader": "a", "scored": 9, "skipped": 0, "pairs": [pair], "sentence": "not read",
+    }  # fmt: skip
+
+    def said(outcome, alarm, **others):
+        verdict = fields | {"outcome": outcome} | others
+        state = {"decisions": 9, "arms": arms, "verdict": verdict, "alarm": {"arms": alarm}}
+        script = "async (state) => (await import('/dashboard/verdict.js')).answer(state, String)"
+        return seen.page.evaluate(script, state)
+
+    changed = [{"name": "b", "decision": 1_000}]
+    swapped = [pair | {"behind": [0, 500]}]
+    head, more = said("winner", [], winner="a", may_stop=True)
+    assert head == "You may stop: a paid most"
+    assert more.startswith(
+        "a paid more on average than every other arm in play: from decision 700 to 900. The"
+    )
+    assert "at most 5 %" in more
+    head, more = said("winner", changed, winner="a")
+    assert head == "Arms have changed: a paid most"
+    assert "pay otherwise than before: b (found at decision 1,000)." in more
+    head, more = said("none_yet", [], changed=["a", "b"], pairs=swapped)
+    assert head == "Arms have changed places"
+    assert "b paid more than a from decision 0 to 500, and less from decision 700 to 900." in more
+    head, more = said("cannot_tell", [], reason="there is no floor", skipped=1)
+    assert head == "No verdict can be given"
+    assert more.startswith("There is no floor. Not counted: 1 closed decision without")
+    head, more = said("none_yet", [], decisions_to_go=[100, None])
+    assert head == "No verdict yet"
+    assert "100 more decisions or many more must close" in more
 
 
 @in_browser

@@ -211,6 +211,38 @@ def test_decisions(service):
     assert last == many["decisions"][:0:-1]
 
 
+def test_a_verdict_says_in_fields_whether_one_may_stop(service):
+    """One arm pays at every decision and wins; then the other pays instead, which raises the alarm."""
+    at = "/v1/bandits/stopping"
+    body = BODY | {"name": "stopping", "window": 2, "groups": 2, "floor": 0.5, "seed": 1}
+    assert service.post("/v1/bandits", body).status_code == 201
+
+    def play(rounds, best):
+        for _ in range(rounds):
+            (made,) = service.post(f"{at}/decisions").json()["decisions"]
+            piece = {"decision": made["id"], "value": float(made["arm"] == best), "age": 0}
+            assert service.post(f"{at}/pieces", piece).status_code == 200
+        wait_until(lambda: service.get(f"{at}/state").json()["decisions"] == made["id"] + 1)
+        return service.get(f"{at}/state").json()
+
+    expected = [
+        (5, "rock", "none_yet", False, False),
+        (150, "rock", "winner", True, False),
+        (60, "jazz", "winner", False, True),
+    ]
+    for rounds, best, outcome, may_stop, alarm in expected:
+        state = play(rounds, best)
+        verdict = state["verdict"]
+        assert (verdict["outcome"], verdict["may_stop"], bool(state["alarm"]["arms"])) == (
+            outcome, may_stop, alarm
+        )  # fmt: skip
+        assert verdict["sentence"].startswith("You may stop") == may_stop
+        assert (verdict["winner"] == "rock") == (outcome == "winner")
+    assert service.post("/v1/bandits", BODY | {"name": "floorless"}).status_code == 201
+    verdict = service.get("/v1/bandits/floorless/state").json()["verdict"]
+    assert (verdict["outcome"], verdict["may_stop"]) == ("cannot_tell", False)
+
+
 def test_a_floor_gives_propensities_and_verdicts(service):
     arms = [{"name": "jazz"}, {"name": "rock"}]
     made = {"name": "floored", "arms": arms, "window": 5, "floor": 0.4, "seed": 1}

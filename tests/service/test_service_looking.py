@@ -19,6 +19,7 @@ from tests.serving import BODY, problem, serving
 
 import accrual as ac
 from accrual.live.archive import delete, erase_due
+from accrual.live.commit import Decide
 from accrual.live.ledger import Ledger
 from accrual.service import bandit_pool
 from accrual.service.bandit_pool import BanditPool
@@ -59,6 +60,27 @@ def test_the_same_bandit_again_folds_nothing(service, monkeypatch):
     assert service.post("/v1/bandits", body).status_code == 201
     monkeypatch.setattr(ac.Bandit, "_start", lambda *_: pytest.fail("a second bandit was opened"))
     assert service.post("/v1/bandits", body).status_code == 200
+
+
+def test_a_bandit_keeps_the_clock_that_it_was_made_with():
+    """Simulated traffic has a clock of its own. It was lost when the new bandit was opened to be served."""
+
+    async def decide(pool):
+        served = await pool.find("plays")
+        (answer,) = await served.queue.submit((Decide(1),))
+        return answer.at
+
+    async def play():
+        pool = BanditPool(MemoryStore(), Metrics(), 100)
+        await pool.create("plays", {"jazz": 1.0, "rock": 1.0}, "1d", {"clock": lambda: 1e9})
+        times = [await decide(pool)]
+        await pool.archive("plays")
+        await pool.restore("plays")
+        times.append(await decide(pool))
+        await pool.close()
+        return times
+
+    assert asyncio.run(play()) == [1e9, 1e9]
 
 
 def test_viewers_share_one_state_and_hold_up_nobody_else(service, monkeypatch):
@@ -209,13 +231,13 @@ def test_archiving_and_a_damaged_bandit_leave_nothing_in_memory(monkeypatch):
         gc.disable()
         monkeypatch.setattr(Ledger, "__init__", noted)
         for _ in range(3):
-            await pool.put_away("plays", None)
-            await pool.bring_back("plays")
+            await pool.archive("plays")
+            await pool.restore("plays")
             await pool.find("plays")
-        await pool.put_away("plays", None)
+        await pool.archive("plays")
         assert len(made) >= 3
         assert await none_left(made)
-        await pool.bring_back("plays")
+        await pool.restore("plays")
         made.clear()
 
         def damaged(*_: Any) -> None:

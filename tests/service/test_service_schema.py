@@ -38,4 +38,4 @@ def probe(folder: Path, examples: int, phases: str) -> str:
 
 def test_some_examples_of_every_operation(tmp_path):
     printed = probe(tmp_path, 3, "examples,coverage,fuzzing,stateful")
-    assert re.search(r"Tested: 20", printed), printed[-2000:]
+    assert re.search(r"Tested: 19", printed), printed[-2000:]

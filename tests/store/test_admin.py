@@ -285,7 +285,7 @@ def test_a_service_whose_clock_leaps_erases_nothing(caplog):
         await pool.open_all()
         assert (await pool.find("kept")).name == "kept"
         with pytest.raises(StoreError, match="leapt ahead"):
-            await pool.put_away("kept", "7d")
+            await pool.archive("kept", "7d")
         ahead[0] = 0.0
         await pool.open_all()
         assert store.names() == ["plays", "kept"]

@@ -1,6 +1,6 @@
-/** Errors of the client: what cannot be sent, and what the service refuses. */
+/** The client's errors: what cannot be sent, and what the service refuses. */
 
-/** The words by which the service names what is wrong; the end of a problem document's `type`. */
+/** The words of the service's table of problems: the end of a problem document's `type`. */
 export const PROBLEM_KINDS = [
   "malformed", "no-key", "bad-key", "scope", "cross-site", "not-found", "unknown-bandit", "unknown-decision",
   "unknown-arm", "method", "slow", "conflict", "not-served", "archived", "no-arms", "too-large", "media-type",
@@ -8,8 +8,8 @@ export const PROBLEM_KINDS = [
 ] as const;
 
 /**
- * A word of the service; `unreachable` where there was no answer; `unreadable` where it was none of the service;
- * `redirected` where another address was named, which is not followed.
+ * A word of the service's table of problems; `unreachable` if there was no answer; `unreadable` if the answer did not
+ * come from accrual's service; `redirected` if it named another address, which is not followed.
  */
 export type ErrorKind =
   | (typeof PROBLEM_KINDS)[number]
@@ -23,8 +23,8 @@ export class ServiceError extends Error {
   override readonly name = "ServiceError";
 
   /**
-   * @param status - The HTTP status; 0 where there was no answer.
-   * @param kind - What was wrong, in a word, as in the service's table of problems.
+   * @param status - The HTTP status; 0 if there was no answer.
+   * @param kind - What was wrong, in a word of the service's table of problems.
    * @param detail - What was wrong, in a sentence.
    */
   constructor(
@@ -42,7 +42,7 @@ export class InputError extends Error {
   override readonly name = "InputError";
 }
 
-/** Read what a problem document says. */
+/** Return the error that a problem document describes. */
 export function readProblem(status: number, body: string): ServiceError {
   try {
     const problem = JSON.parse(body) as { type?: unknown; detail?: unknown } | null;
@@ -50,7 +50,7 @@ export function readProblem(status: number, body: string): ServiceError {
       return new ServiceError(status, problem.type.slice(problem.type.lastIndexOf(":") + 1), problem.detail);
     }
   } catch {
-    // It is not JSON, as a proxy's page of HTML is not.
+    // It is not JSON: a proxy's page, for example.
   }
   return new ServiceError(status, "unreadable", "the answer is not a problem document");
 }

@@ -1,4 +1,4 @@
-/** A typed client of accrual's decision service, for Node, edge functions and pages of the service's own origin. */
+/** A typed client of accrual's decision service, for Node, edge functions and pages that the service itself serves. */
 
 import { InputError, readProblem, ServiceError } from "./errors.js";
 import type { BanditState, Context, Decision, Piece, PieceResult } from "./results.js";
@@ -16,30 +16,30 @@ const LONGEST_PAUSE = 5_000;
 const PATIENCE = 30_000; // the most that a service may ask to wait; all in milliseconds
 
 export interface ClientOptions {
-  /** As `accrual keys create` printed it. Never put one into a page: everyone who reads the page has it. */
+  /** As `accrual keys create` printed it. Never put a key into a page: everyone who reads the page has the key. */
   readonly key?: string;
-  /** Milliseconds to wait for an answer; 10,000 unless given. */
+  /** Milliseconds to wait for an answer. The default is 10,000. */
   readonly timeout?: number;
-  /** How often a call is sent at most, when there is no answer or the service asks to try again; 5 unless given. */
+  /** How often a call is sent at most, if there is no answer or the service asks to try again. The default is 5. */
   readonly attempts?: number;
 }
 
 export interface DecideOptions {
-  /** Sent again with the same key, the service gives the same decision. One is made up unless given. */
+  /** A call that is sent again with the same key gets the same decision. By default a key is drawn. */
   readonly key?: string;
-  /** What is known of whom the decision is for, where the bandit was made with features. */
+  /** The decision's context, for a bandit with features. */
   readonly context?: Context;
 }
 
 export interface DecideManyOptions {
-  /** Sent again with the same key, the service gives the same decisions. One is made up unless given. */
+  /** A call that is sent again with the same key gets the same decisions. By default a key is drawn. */
   readonly key?: string;
-  /** A context for each of the decisions, where the bandit was made with features. */
+  /** A context for each decision, for a bandit with features. */
   readonly context?: readonly Context[];
 }
 
 /**
- * Ask a decision service. A call that gets no answer is sent again with the same key, and counted once.
+ * Call a decision service. A call that gets no answer is sent again with the same key, and counted once.
  *
  * @example
  * const client = new Client("http://127.0.0.1:8000", { key: "acc_..." });
@@ -68,12 +68,12 @@ export class Client {
     return decision as Decision;
   }
 
-  /** Make up to 1,000 decisions at once, before any feedback. */
+  /** Make up to 1,000 decisions at once. */
   async decideMany(bandit: string, n: number, options: DecideManyOptions = {}): Promise<Decision[]> {
     return this.#decide(bandit, whole("n", n, 1, BATCH_MOST), options);
   }
 
-  /** Send a piece of a decision's reward. One that the service cannot store is a `ServiceError`. */
+  /** Send a piece of a decision's reward. If the service cannot store it, a `ServiceError` is thrown. */
   async observe(bandit: string, piece: Piece): Promise<PieceResult> {
     return this.#send("POST", at(bandit, "pieces"), checked(piece));
   }
@@ -86,12 +86,12 @@ export class Client {
     return pieces.length === 0 ? [] : this.#send("POST", at(bandit, "pieces"), pieces.map(checked));
   }
 
-  /** Refuse further pieces of a decision. */
+  /** Close a decision: pieces that still come are late. */
   async closeDecision(bandit: string, decision: number): Promise<void> {
     await this.#send("POST", at(bandit, `decisions/${whole("decision", decision, 0)}/close`), undefined);
   }
 
-  /** Show what is known of every arm. */
+  /** Return what is known of every arm, and the verdict. */
   async state(bandit: string): Promise<BanditState> {
     return this.#send("GET", at(bandit, "state"), undefined);
   }
@@ -112,12 +112,12 @@ export class Client {
           method,
           headers: json === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" },
           ...(json === undefined ? {} : { body: json }),
-          redirect: "manual", // another address is not given what was meant for this one
+          redirect: "manual", // a key must not reach another address
           signal: AbortSignal.timeout(this.#timeout),
         });
         status = answer.status;
         retryAfter = answer.headers.get("retry-after");
-        text = await answer.text(); // the line may break here too
+        text = await answer.text(); // the connection may break here too
       } catch (error) {
         if (attempt >= this.#attempts) {
           throw new ServiceError(0, "unreachable", `no answer: ${reason(error)}`, { cause: error });
@@ -129,12 +129,12 @@ export class Client {
         try {
           return JSON.parse(text) as T;
         } catch (error) {
-          const detail = "the answer is not one of accrual's service; is this its address?";
+          const detail = "the answer does not come from accrual's service; is the address right?";
           throw new ServiceError(status, "unreadable", detail, { cause: error });
         }
       }
-      if (status < 400) { // 0 in a page, which is not told
-        throw new ServiceError(status, "redirected", "the service is at another address, which is not followed");
+      if (status < 400) { // in a page it is 0
+        throw new ServiceError(status, "redirected", "the answer names another address, which is not followed");
       }
       if (!AGAIN.has(status) || attempt >= this.#attempts) {
         throw readProblem(status, text);
@@ -144,14 +144,14 @@ export class Client {
   }
 }
 
-/** The path of something that belongs to a bandit. */
+/** Return the path of a bandit's route. */
 function at(bandit: string, what: string): string {
   return `/v1/bandits/${encodeURIComponent(bandit)}/${what}`;
 }
 
 /**
- * Check a piece and write it as JSON has it. One with neither key, age nor time would count anew each time it is
- * sent, so it gets a key here.
+ * Check a piece and copy it for JSON. A piece without key, age and time would count each time it is sent, so it gets
+ * a key here.
  */
 function checked(piece: Piece): Piece {
   const { age, at: time, key, stream } = piece;
@@ -167,7 +167,7 @@ function checked(piece: Piece): Piece {
   };
 }
 
-/** JSON has neither NaN nor infinity: JavaScript would write them as null. */
+/** Check that JSON can hold a number: JavaScript would write NaN and infinity as null. */
 function finite(name: string, value: number): number {
   if (typeof value !== "number" || !Number.isFinite(value)) {
     throw new InputError(`${name} must be a finite number, not ${show(value)}`);
@@ -187,14 +187,14 @@ function show(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 
-/** A key unlike any other. Keys of one time begin alike, so that a database has them side by side. */
+/** Draw a new key. It begins with the time, so that a database stores keys of one time together. */
 function newKey(): string {
   const random = crypto.getRandomValues(new Uint8Array(10));
   const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
   return Date.now().toString(16).padStart(12, "0") + hex;
 }
 
-/** Milliseconds to wait: what the service asked for, or a random time whose limit doubles with each attempt. */
+/** Return the milliseconds to wait: what the service asked for, or a random time whose limit doubles each time. */
 function pause(attempt: number, retryAfter: string | null): number {
   if (retryAfter !== null && /^\d+$/.test(retryAfter)) {
     return Math.min(Number(retryAfter) * 1000, PATIENCE);
@@ -206,7 +206,7 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** What went wrong, in words: `fetch` hides it in the cause of its error. */
+/** Say what went wrong. `fetch` hides it in the cause of its error. */
 function reason(error: unknown): string {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return inner instanceof Error ? inner.message || inner.name : String(inner);

@@ -1,4 +1,7 @@
-"""A typed client of accrual's decision service: `Client` waits for each answer, `AsyncClient` is awaited."""
+"""A typed client of accrual's decision service: `Client` waits for each answer, `AsyncClient` is awaited.
+
+The results are typed tuples. `InputError` says what cannot be sent, `ServiceError` what the service refused.
+"""
 
 from .asynchronous import AsyncClient
 from .calls import Piece

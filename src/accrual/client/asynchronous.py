@@ -1,4 +1,4 @@
-"""The client for asynchronous code: each method of `Client`, to be awaited."""
+"""The asynchronous client: each method of `Client`, to be awaited."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any, TypeVar, Unpack
 import httpx
 
 from . import calls
-from .calls import Call, Piece, PieceOptions, options
-from .errors import InputError, ServiceError, error_of, whole
+from .calls import Call, Piece, PieceOptions, options, pause_after
+from .errors import InputError, whole
 from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
-from .retry import AGAIN, pause
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """Ask a decision service. A call that gets no answer is sent again, and counted once.
+    """Call a decision service. A call that gets no answer is sent again, and counted once.
 
     Tasks of one event loop may share a client.
 
@@ -30,7 +29,7 @@ class AsyncClient:
     timeout : float
         Seconds to wait for an answer.
     attempts : int
-        How often a call is sent at most, when there is no answer or the service asks to try again.
+        How often a call is sent at most, if there is no answer or the service asks to try again.
 
     Examples
     --------
@@ -48,8 +47,12 @@ class AsyncClient:
 
     async def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
-        `features`, `arm_features`, `about` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
+        """Make a bandit.
+
+        The settings are those of `accrual.Bandit`: `groups`, `policy`, `seed`, `allow_negative`, `unit`,
+        `floor`, `shares`, `features`, `arm_features`, `about` and `prior` (closed decisions by arm).
+        `guardrails` are written as in JSON: {"refunds": {"cap": 1, "margin": 0.02, "action": "retire"}}.
+        """
         return await self._send(calls.create(name, arms, window, settings))
 
     async def names(self) -> list[str]:
@@ -57,22 +60,24 @@ class AsyncClient:
         return await self._send(calls.names())
 
     async def archive(self, bandit: str) -> BanditInfo:
-        """Stop serving a bandit; all that it has is kept until it is restored."""
+        """Stop serving a bandit. All its data are kept, and it can be restored."""
         return await self._send(calls.archive(bandit))
 
     async def restore(self, bandit: str) -> BanditInfo:
-        """Serve a bandit again that was archived or deleted, as it was."""
+        """Serve an archived or deleted bandit again, as it was."""
         return await self._send(calls.restore(bandit))
 
     async def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
-        """Archive a bandit and have it erased for good after `grace`, at least an hour; until then it can
-        be restored."""
+        """Archive a bandit and erase it for good after `grace`, which is at least an hour.
+
+        Until then the bandit can be restored.
+        """
         return await self._send(calls.delete(bandit, grace))
 
     async def decide(
         self, bandit: str, key: str | None = None, context: calls.Context | None = None
     ) -> Decision:
-        """Make one decision; for a bandit with features, by the `context` of whom it is for."""
+        """Make one decision. A bandit with features takes its `context`."""
         return (await self._send(calls.decide(bandit, 1, key, context)))[0]
 
     async def decide_many(
@@ -82,17 +87,17 @@ class AsyncClient:
         key: str | None = None,
         context: Sequence[calls.Context] | None = None,
     ) -> list[Decision]:
-        """Make up to 1,000 decisions at once, before any feedback; with features, a context for each."""
+        """Make up to 1,000 decisions at once. A bandit with features takes a context for each."""
         return await self._send(calls.decide(bandit, n, key, context))
 
     async def observe(
         self, bandit: str, decision: int, value: float, **options: Unpack[PieceOptions]
     ) -> PieceResult:
-        """Send a piece of a decision's reward; the options are those of `Piece`."""
+        """Send a piece of a decision's reward. The options are those of `Piece`."""
         return await self._send(calls.observe(bandit, Piece(decision, value, **options)))
 
     async def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
-        """Send up to 1,000 pieces; each has its own result."""
+        """Send up to 1,000 pieces. Each has its own result."""
         return await self._send(calls.observe_many(bandit, pieces))
 
     async def add_arm(
@@ -103,7 +108,7 @@ class AsyncClient:
         window: float | None = None,
         about: calls.Context | None = None,
     ) -> None:
-        """Add an arm; for a bandit with `arm_features`, with what is known `about` it."""
+        """Add an arm. A bandit with `arm_features` takes the arm's features as `about`."""
         await self._send(calls.add_arm(bandit, name, cap, window, about))
 
     async def retire_arm(self, bandit: str, name: str) -> None:
@@ -111,23 +116,23 @@ class AsyncClient:
         await self._send(calls.retire_arm(bandit, name))
 
     async def close_decision(self, bandit: str, decision: int) -> None:
-        """Refuse further pieces of a decision."""
+        """Close a decision: pieces that still come are late."""
         await self._send(calls.close(bandit, decision))
 
     async def state(self, bandit: str) -> BanditState:
-        """Show what is known of every arm."""
+        """Return what is known of every arm, and the verdict."""
         return await self._send(calls.state(bandit))
 
     async def context_worth(self, bandit: str) -> ContextWorth:
-        """Show what contexts are worth: reward per decision with and without."""
+        """Return what contexts are worth: the reward per decision with and without them."""
         return await self._send(calls.context_worth(bandit))
 
     async def explain(self, bandit: str, decision: int) -> Explanation:
-        """Explain why a decision fell as it did."""
+        """Explain why a decision chose its arm."""
         return await self._send(calls.explain(bandit, decision))
 
     async def events(self, bandit: str, after: int = 0, limit: int = 1000) -> EventPage:
-        """Read some of the log, in order."""
+        """Read up to `limit` events of the log after a position, in order."""
         return await self._send(calls.events(bandit, after, limit))
 
     async def close(self) -> None:
@@ -150,14 +155,9 @@ class AsyncClient:
             try:
                 answer = await self._http.request(**request)
             except httpx.RequestError as error:
-                if attempt >= self._attempts:
-                    raise ServiceError(
-                        0, "unreachable", f"no answer: {error or type(error).__name__}"
-                    ) from error
-                await asyncio.sleep(pause(attempt, None))
-                continue
-            if answer.is_success:
-                return call.read(answer.status_code, answer.content)
-            if answer.status_code not in AGAIN or attempt >= self._attempts:
-                raise error_of(answer.status_code, answer.content)
-            await asyncio.sleep(pause(attempt, answer.headers.get("retry-after")))
+                pause = pause_after(error, attempt, self._attempts)
+            else:
+                if answer.is_success:
+                    return call.read(answer.status_code, answer.content)
+                pause = pause_after(answer, attempt, self._attempts)
+            await asyncio.sleep(pause)

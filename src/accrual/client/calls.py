@@ -1,10 +1,11 @@
-"""The requests that a service takes: each as plain data, checked here and sent by either client."""
+"""The requests of both clients, as plain data: checked here, sent by `Client` or `AsyncClient`."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
+import random
 import re
 import secrets
 import time
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
-from .errors import InputError, ServiceError, whole
+from .errors import InputError, ServiceError, error_of, whole
 from .results import (
     BanditInfo,
     BanditState,
@@ -33,23 +34,26 @@ from .results import (
 T = TypeVar("T")
 P = ParamSpec("P")
 _ERRORS = (TypeError, ValueError, AttributeError, LookupError, RecursionError)  # of data of the wrong shape
+_AGAIN = frozenset({408, 429, 502, 503, 504})  # HTTP statuses after which a call is sent again
+_FIRST, _LONGEST = 0.1, 5.0  # seconds
+_PATIENCE = 30.0  # seconds: the longest pause that a service may ask for
 Context = Mapping[str, str | bool | float | None]  # a value for each feature of a bandit, or of its arms
 BATCH_MOST = 1_000  # decisions or pieces in one request
 
 
 class Piece(NamedTuple):
-    """A piece to be sent."""
+    """A piece to send."""
 
     decision: int
     value: float
     age: float | None = None
-    at: float | None = None  # in place of the age: when it was paid
+    at: float | None = None  # when it was paid, instead of the age
     key: str | None = None
-    stream: str | None = None  # the guardrail that it is of; reward unless given
+    stream: str | None = None  # the guardrail to which the piece belongs; None for the reward
 
 
 class PieceOptions(TypedDict, total=False):
-    """What may be said of a piece beside its decision and value: the optional fields of `Piece`."""
+    """The optional fields of `Piece`."""
 
     age: float | None
     at: float | None
@@ -58,7 +62,7 @@ class PieceOptions(TypedDict, total=False):
 
 
 class Call(NamedTuple, Generic[T]):
-    """A request, and how to read its answer. It may be sent again: it is counted once."""
+    """A request, and how to read its answer. A request that is sent again is counted once."""
 
     method: str
     path: str
@@ -66,7 +70,7 @@ class Call(NamedTuple, Generic[T]):
     make: Callable[[Any], T]  # makes the result from the answer
 
     def request(self) -> dict[str, Any]:
-        """Return what httpx is to send, or raise an `InputError` if JSON cannot say it."""
+        """Return the arguments of httpx's `request`, or raise an `InputError` if JSON cannot hold them."""
         try:
             request: dict[str, Any] = {"method": self.method, "url": httpx.URL(self.path)}
         except httpx.InvalidURL as error:
@@ -80,16 +84,16 @@ class Call(NamedTuple, Generic[T]):
         return request
 
     def read(self, status: int, answer: bytes) -> T:
-        """Return what the service answered, or raise a `ServiceError` if this is no answer of a service."""
+        """Return the result, or raise a `ServiceError` if the answer does not come from accrual's service."""
         try:
             return self.make(json.loads(answer) if answer else None)
         except _ERRORS as error:
-            detail = "the answer is not one of accrual's service; is this its address?"
+            detail = "the answer does not come from accrual's service; is the address right?"
             raise ServiceError(status, "unreadable", detail) from error
 
 
 def _checked(make: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
-    """Let a function that makes a call raise an `InputError` for whatever it cannot make one of."""
+    """Let a function that makes a call raise an `InputError` for arguments of the wrong shape."""
 
     @functools.wraps(make)
     def checked(*given: P.args, **named: P.kwargs) -> Call[T]:
@@ -104,7 +108,7 @@ def _checked(make: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
 
 
 def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
-    """Return the options of an httpx client, or raise an `InputError` that says which makes no sense.
+    """Return the options of an httpx client, or raise an `InputError` that names the wrong one.
 
     Examples
     --------
@@ -127,10 +131,36 @@ def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
     return {"base_url": url, "headers": headers, "timeout": timeout}
 
 
+def pause_after(answer: httpx.Response | httpx.RequestError, attempt: int, attempts: int) -> float:
+    """Return the seconds to wait before the next attempt, or raise a `ServiceError` if there is none.
+
+    The pause is what the service asked for, or a random time whose limit doubles with each attempt.
+
+    Parameters
+    ----------
+    answer : Response or RequestError
+        An answer that is not a success, or why there is no answer.
+    attempt : int
+        The number of the attempt, from 1.
+    attempts : int
+        The most attempts.
+    """
+    asked = None
+    if isinstance(answer, httpx.Response):
+        if answer.status_code not in _AGAIN or attempt >= attempts:
+            raise error_of(answer.status_code, answer.content)
+        asked = answer.headers.get("retry-after")
+    elif attempt >= attempts:
+        raise ServiceError(0, "unreachable", f"no answer: {answer or type(answer).__name__}") from answer
+    if asked is not None and asked.isdecimal():
+        return min(float(asked), _PATIENCE)
+    return random.uniform(0.0, min(_LONGEST, _FIRST * 2.0**attempt))
+
+
 @_checked
 def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
            settings: Mapping[str, Any]) -> Call[BanditInfo]:  # fmt: skip
-    """Make a bandit; the same request again is no error."""
+    """Make a bandit. The same request sent again is no error."""
     given = {key: value for key, value in settings.items() if value is not None}
     for key in {"features", "arm_features"} & given.keys():
         given[key] = {name: _declaration(kind) for name, kind in given[key].items()}
@@ -140,7 +170,7 @@ def create(name: str, arms: Sequence[str] | Mapping[str, float], window: int | s
 
 
 def _arms(arms: Sequence[str] | Mapping[str, float], about: Mapping[str, Context]) -> list[dict[str, Any]]:
-    """List arms as JSON has them, with their caps and what is known about each where that is given."""
+    """Write arms as JSON, with the caps and features that are given."""
     arms = arms if isinstance(arms, Mapping) else list(arms)
     for name in about:
         if name not in arms:
@@ -163,13 +193,13 @@ def names() -> Call[list[str]]:
 
 @_checked
 def archive(bandit: str) -> Call[BanditInfo]:
-    """Stop serving a bandit; all that it has is kept."""
+    """Stop serving a bandit. All its data are kept."""
     return Call("POST", _of(bandit, "archive"), None, lambda found: build(BanditInfo, found))
 
 
 @_checked
 def restore(bandit: str) -> Call[BanditInfo]:
-    """Serve a bandit again that was archived or deleted."""
+    """Serve an archived or deleted bandit again."""
     return Call("POST", _of(bandit, "restore"), None, lambda found: build(BanditInfo, found))
 
 
@@ -184,7 +214,7 @@ def delete(bandit: str, grace: str) -> Call[BanditInfo]:
 def decide(
     bandit: str, n: int, key: str | None, context: Context | Sequence[Context] | None = None
 ) -> Call[list[Decision]]:
-    """Make decisions. Without a key one is made here, so that sending it again decides nothing new."""
+    """Make decisions. Without a key, one is drawn here, so that a second sending decides nothing new."""
     body: dict[str, Any] = {"n": whole("n", n, 1, BATCH_MOST), "key": _key(key) or _new_key()}
     if context is not None:
         one = isinstance(context, Mapping)
@@ -210,9 +240,9 @@ def observe_many(bandit: str, pieces: Sequence[Piece]) -> Call[list[PieceResult]
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
-    """Check a piece and write it as JSON has it.
+    """Check a piece and write it as JSON.
 
-    One with neither key, age nor time would count anew each time it is sent, so it gets a key here.
+    A piece without key, age and time would count each time it is sent, so it gets a key here.
     """
     body: dict[str, Any] = {
         "decision": whole("decision", piece.decision, 0),
@@ -230,7 +260,7 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
 
 def _number(name: str, value: Any) -> float:
-    """Return a number that JSON can say: numpy's numbers too, but neither text nor NaN."""
+    """Return a number that JSON can hold. Numpy's numbers are taken, text and NaN are not."""
     try:
         number = math.nan if isinstance(value, str | bytes | bool) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -241,9 +271,9 @@ def _number(name: str, value: Any) -> float:
 
 
 def _values(what: str, given: Any) -> dict[str, Any]:
-    """Return the values of features as JSON has them: numpy's too; NaN, which it has not, is not known."""
+    """Return the values of features for JSON. Numpy's values are taken, and NaN means not known."""
     if not isinstance(given, Mapping):
-        raise InputError(f"{what}: features with their values, not {given!r}")
+        raise InputError(f"{what} must be features with their values, not {given!r}")
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
     unknown = {name for name, value in plain.items() if isinstance(value, float) and math.isnan(value)}
     return {name: None if name in unknown else value for name, value in plain.items()}
@@ -256,7 +286,7 @@ def _key(key: Any) -> str | None:
 
 
 def _new_key() -> str:
-    """Make a key unlike any other. Keys of one time begin alike, so a database has them side by side."""
+    """Draw a new key. It begins with the time, so that a database stores keys of one time together."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
@@ -268,7 +298,7 @@ def _result(found: Any) -> PieceResult:
 def add_arm(
     bandit: str, name: str, cap: float, window: float | None, about: Context | None = None
 ) -> Call[None]:
-    """Add an arm; the same request again is no error."""
+    """Add an arm. The same request sent again is no error."""
     body: dict[str, Any] = {"name": name, "cap": _number("cap", cap)}
     if window is not None:
         body["window"] = window
@@ -284,7 +314,7 @@ def retire_arm(bandit: str, name: str) -> Call[None]:
 
 
 def _declaration(kind: Any) -> Any:
-    """Return what a feature may be as JSON has it: `bool`, levels, or the two ends of a range."""
+    """Write the declaration of a feature as JSON: bool, levels, or the two ends of a range."""
     if kind is bool:
         return "bool"
     if isinstance(kind, list | tuple):
@@ -294,25 +324,25 @@ def _declaration(kind: Any) -> Any:
 
 @_checked
 def close(bandit: str, decision: int) -> Call[None]:
-    """Refuse further pieces of a decision."""
+    """Close a decision."""
     return Call("POST", _of(bandit, f"decisions/{whole('decision', decision, 0)}/close"), None, _nothing)
 
 
 @_checked
 def state(bandit: str) -> Call[BanditState]:
-    """Show what is known of every arm."""
+    """Return what is known of every arm."""
     return Call("GET", _of(bandit, "state"), None, build_state)
 
 
 @_checked
 def context_worth(bandit: str) -> Call[ContextWorth]:
-    """Show what contexts are worth: reward per decision with and without."""
+    """Return what contexts are worth."""
     return Call("GET", _of(bandit, "contexts"), None, build_context_worth)
 
 
 @_checked
 def explain(bandit: str, decision: int) -> Call[Explanation]:
-    """Explain why a decision fell as it did."""
+    """Explain why a decision chose its arm."""
     return Call(
         "GET", _of(bandit, f"decisions/{whole('decision', decision, 0)}/explain"), None, build_explanation
     )
@@ -320,7 +350,7 @@ def explain(bandit: str, decision: int) -> Call[Explanation]:
 
 @_checked
 def events(bandit: str, after: int, limit: int) -> Call[EventPage]:
-    """Read some of the log, in order."""
+    """Read a part of the log, in order."""
     query = f"after={whole('after', after, 0)}&limit={whole('limit', limit, 1)}"
     return Call("GET", _of(bandit, f"export?{query}"), None, build_events)
 

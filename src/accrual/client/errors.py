@@ -1,4 +1,4 @@
-"""Errors of the client: what cannot be sent, and what the service refuses."""
+"""The client's errors: what cannot be sent, and what the service refuses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """Raised where the caller gave something that cannot be sent; the message says what would be right."""
+    """The caller gave something that cannot be sent. The message says what would be right."""
 
 
 class ServiceError(Exception):
@@ -16,10 +16,11 @@ class ServiceError(Exception):
     Attributes
     ----------
     status : int
-        The HTTP status; 0 where there was no answer.
+        The HTTP status; 0 if there was no answer.
     kind : str
-        What was wrong, in a word, as in the service's table of problems; `unreachable` where there was no
-        answer, `unreadable` where it was none of the service, `redirected` where another address was named.
+        What was wrong, in a word of the service's table of problems. It is `unreachable` if there was no
+        answer, `unreadable` if the answer did not come from accrual's service, and `redirected` if it named
+        another address.
     """
 
     def __init__(self, status: int, kind: str, detail: str) -> None:
@@ -29,9 +30,9 @@ class ServiceError(Exception):
 
 
 def error_of(status: int, body: bytes) -> ServiceError:
-    """Make the error that a problem document describes."""
+    """Return the error that a problem document describes."""
     if 300 <= status < 400:
-        detail = "the service is at another address, which is not followed"
+        detail = "the answer names another address, which is not followed"
         return ServiceError(status, "redirected", detail)
     try:
         problem: Any = json.loads(body)
@@ -42,7 +43,7 @@ def error_of(status: int, body: bytes) -> ServiceError:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Give `value` as an int within [least, most], or raise an `InputError` that names it.
+    """Return `value` as an int within [least, most], or raise an `InputError` that names it.
 
     Examples
     --------

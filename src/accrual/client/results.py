@@ -1,4 +1,4 @@
-"""What a service answers, as typed tuples. Fields that a newer service adds are left out."""
+"""The answers of a service, as typed tuples. Fields that a newer service adds are left out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Decision(NamedTuple):
 
     id: int
     arm: str
-    at: float  # its round, or its time in seconds since 1970
-    propensity: float | None = None  # the probability with which its arm was chosen; None without a floor
+    at: float  # the round, or the time in seconds since 1970
+    propensity: float | None = None  # the probability with which the arm was chosen; None without a floor
 
 
 class PieceResult(NamedTuple):
@@ -25,30 +25,28 @@ class PieceResult(NamedTuple):
     late: bool = False
     age: float | None = None
     detail: str = ""
-    warning: str = ""  # text if the decision has paid more in all than its arm's cap
+    warning: str = ""  # not empty if the decision has now paid more in all than its arm's cap
 
 
 class BanditInfo(NamedTuple):
-    """A bandit, as it was made."""
+    """A bandit as it was made."""
 
     name: str
-    rounds: bool  # whether its clock counts decisions, not seconds
-    window: float  # in rounds, or in seconds
+    rounds: bool  # whether its clock counts decisions rather than seconds
+    window: float  # in rounds or in seconds
     groups: int
     policy: str
     seed: int
     allow_negative: bool
     arms: list[str]
-    unit: str = ""  # of the reward, such as lectures or €; empty where none was given
+    unit: str = ""  # of the reward, such as lectures or €; empty for none
     floor: float = 0.0  # the share of decisions whose arm is drawn at random
-    features: dict[str, Any] | None = None  # what may be known of whom a decision is for
-    arm_features: dict[str, Any] | None = None  # what may be known about an arm
-    guardrails: Mapping[str, Any] = MappingProxyType(
-        {}
-    )  # cap, margin and action of each other stream, by name
-    imported: int = 0  # how many of the first decisions come from an old log
-    archived: float | None = None  # since when it is archived, in seconds since 1970; None if it is not
-    erase_at: float | None = None  # when it is erased for good; None if it is not
+    features: dict[str, Any] | None = None  # the features of a context
+    arm_features: dict[str, Any] | None = None  # the features of an arm
+    guardrails: Mapping[str, Any] = MappingProxyType({})  # by name: cap, margin and action
+    imported: int = 0  # how many decisions come from an old log: those with ids below this
+    archived: float | None = None  # when it was archived, in seconds since 1970; None if it is not archived
+    erase_at: float | None = None  # when it will be erased for good; None if never
 
 
 class ArmState(NamedTuple):
@@ -58,62 +56,66 @@ class ArmState(NamedTuple):
     cap: float
     retired: bool
     decisions: int
-    pending: int  # decisions that may still be paid for
-    observed: float  # reward that has arrived in time
+    pending: int  # decisions whose window has not closed
+    observed: float  # reward that arrived in time
     expected: float | None  # reward still to come from pending decisions
-    estimate: float | None  # of what one decision pays on average, up to the age `reached`
-    interval: tuple[float, float] | None
+    estimate: float | None  # what one decision pays on average, up to the age `reached`
+    interval: tuple[float, float] | None  # for one look at one arm: do not stop because of it
     reached: float  # the greatest age that a decision of the arm has reached
     above_cap: int  # decisions that have paid more in all than the cap
-    share: float  # of the last 1,000 decisions
+    share: float  # the arm's share of the last 1,000 decisions
     spread: list[float]  # how the arm's reward divides over the ages up to each of the state's `ages`
-    about: dict[str, Any] | None = None  # what is known about it; None for a bandit without arm_features
+    about: dict[str, Any] | None = None  # the arm's features; None for a bandit without arm_features
 
 
 class Pair(NamedTuple):
-    """How much more the first arm pays for a decision than the second, on average."""
+    """How much more one arm pays for a decision than another, on average."""
 
     first: str
     second: str
-    difference: float
-    interval: tuple[float, float]  # holds at all times together
-    sequence: list[tuple[int, float, float]]  # the interval after so many closed decisions
-    ahead: tuple[int, int] | None  # the decisions over which the first was shown to pay more on average
-    behind: tuple[int, int] | None  # those over which the second was
+    difference: float  # first minus second, estimated from closed decisions
+    interval: tuple[float, float]  # for the difference; holds at all times, however often one looks
+    sequence: list[tuple[int, float, float]]  # earlier intervals: after how many closed decisions, from, to
+    ahead: tuple[int, int] | None  # the range of decisions over which the first was shown to pay more
+    behind: tuple[int, int] | None  # the range of decisions over which the second was shown to pay more
 
 
 class Verdict(NamedTuple):
     """What may be said of the arms in play, however often one looks."""
 
-    winner: str | None  # the arm that was shown to pay more than every other one in play
-    error: float  # the chance that a false winner is ever named, in the whole life of a bandit
+    outcome: str  # winner, none_yet or cannot_tell
+    may_stop: bool  # whether there is a winner, and no arm in play was found to pay otherwise than before
+    winner: str | None  # the arm shown to pay more than every other arm in play
+    error: float  # the chance that a false winner is ever named, in the whole life of the bandit
     contenders: list[str]  # arms that may still be the best
-    retirable: list[str]  # arms of which it was shown that another pays more
-    changed: list[str]  # arms that have changed places: shown to pay more than another, and later less
-    loss_if_stopped: float | None  # about what a decision would lose, were the leader taken now
-    decisions_to_go: tuple[int, int | None] | None  # a guess: how many more must close, from and to
-    time_to_go: tuple[float, float | None] | None  # in rounds or seconds
-    reason: str  # why no verdict can be given; empty where one can
-    sentence: str
-    leader: str | None  # the arm with the largest estimate: not for stopping
-    scored: int
-    skipped: int
-    cut: int
-    intervals: dict[str, tuple[float, float]]
-    pairs: list[Pair]
+    retirable: list[str]  # arms for which another arm in play was shown to pay more
+    changed: list[str]  # arms shown to pay more than another over some decisions, and less over others
+    loss_if_stopped: (
+        float | None
+    )  # about how much a decision would lose if the leader were chosen from now on
+    decisions_to_go: tuple[int, int | None] | None  # a guess of how many more must close: from, to
+    time_to_go: tuple[float, float | None] | None  # the same in rounds or seconds
+    reason: str  # why no verdict can be given; empty if one can
+    sentence: str  # the answer to "may I stop?" in words
+    leader: str | None  # the arm with the largest estimate: do not stop because of it
+    scored: int  # closed decisions that count
+    skipped: int  # closed decisions that do not count
+    cut: int  # totals above the cap, which count as the cap here
+    intervals: dict[str, tuple[float, float]]  # by arm: what a decision pays, at all times
+    pairs: list[Pair]  # the leader compared with every other arm in play
     warnings: list[str]
 
 
 class GuardedArm(NamedTuple):
-    """How an arm does on a guardrail."""
+    """What is known of an arm on a guardrail."""
 
     name: str
-    decisions: int  # closed ones that count
-    mean: float | None  # of the stream, for a decision
-    excess: float | None  # estimated: how much more than the best other arm in play
-    excess_least: float | None  # the same at the least, however often one looks
-    worse: bool  # whether it was shown to have more by more than the margin
-    span: tuple[int, int] | None  # the decisions over which that was shown
+    decisions: int  # closed decisions that count
+    mean: float | None  # the mean total of the stream for a decision
+    excess: float | None  # an estimate of how much more the arm has than the best other arm in play
+    excess_least: float | None  # a lower bound of the excess, however often one looks
+    worse: bool  # whether the excess was shown to be above the margin
+    span: tuple[int, int] | None  # the range of decisions over which that was shown
     retired: bool
 
 
@@ -124,11 +126,11 @@ class Guardrail(NamedTuple):
     cap: float
     margin: float
     action: str  # flag or retire
-    error: float  # the chance of ever finding an arm worse that is not
-    scored: int
-    cut: int
-    reason: str  # why nothing can be said; empty where something can
-    sentence: str
+    error: float  # the chance that an arm is ever called worse although it is not
+    scored: int  # closed decisions that count
+    cut: int  # totals of the stream above its cap, which count as the cap
+    reason: str  # why nothing can be said; empty if something can
+    sentence: str  # what is known, in words
     arms: list[GuardedArm]
 
 
@@ -137,25 +139,25 @@ class ChangedArm(NamedTuple):
 
     name: str
     decision: int  # the closed decision that raised the alarm
-    lately: float  # what a decision paid on average then: the last 64 of the arm, or half of fewer
-    before: float  # the mean of those before
+    lately: float  # the mean when the alarm was raised: of the arm's last 64 decisions, or of half of fewer
+    before: float  # the mean of the decisions before those
 
 
 class Alarm(NamedTuple):
     """Whether arms still pay as they did."""
 
-    error: float  # the chance of ever raising a false alarm, for all arms together
-    closed: int  # closed decisions that were looked at
-    reason: str  # why nothing can be said; empty where something can
-    sentence: str
+    error: float  # the chance that a false alarm is ever raised, for all arms together
+    closed: int  # closed decisions that were checked
+    reason: str  # why nothing can be said; empty if something can
+    sentence: str  # what is known, in words
     arms: list[ChangedArm]
 
 
 class Level(NamedTuple):
-    """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
+    """What the policy expects at one level of a feature, if the other features are as on average."""
 
-    level: str  # of a number, one of the two ends of its range
-    expected: dict[str, float]  # by arm: what a decision pays in all; an estimate
+    level: str  # for a number, one of the two ends of its range
+    expected: dict[str, float]  # by arm: an estimate of what a decision pays in all
 
 
 class Feature(NamedTuple):
@@ -163,22 +165,22 @@ class Feature(NamedTuple):
 
     name: str
     unknown: int  # decisions with a level that was not declared
-    missing: int  # decisions that said nothing of it
+    missing: int  # decisions without a value
     beyond: int  # decisions with a number out of range
-    levels: list[Level]  # empty while nothing is known, and unless the policy is AgeLinTS
+    levels: list[Level]  # empty while nothing is known, and for every policy but AgeLinTS
 
 
 class BanditState(NamedTuple):
-    """What is known of a bandit, as of one position of its log."""
+    """What is known of a bandit at one position of its log."""
 
     name: str
     position: int
     at: float
     decisions: int
     pending: int
-    late: int  # pieces that came too late, ever
+    late: int  # pieces that came too late, since the first decision
     duplicates: int  # requests sent again and counted once
-    behind: int  # events that are stored and not in this state yet
+    behind: int  # stored events that this state does not have yet
     ages: list[float]
     arms: list[ArmState]
     verdict: Verdict
@@ -196,55 +198,55 @@ class Interval(NamedTuple):
 
 
 class Winner(NamedTuple):
-    """Decisions for which another arm pays more than the best one for all."""
+    """Decisions for which another arm pays more than the arm that is best for all."""
 
-    part: str  # whom they were for, such as country=us
+    part: str  # the contexts of these decisions, such as country=us
     decisions: int
-    arm: str  # the one that pays more there
-    than: str  # the one that pays best for all
-    more: Interval  # how much more, a decision; all such intervals hold together
+    arm: str  # the arm that pays more for these contexts
+    than: str  # the arm that pays best for all contexts
+    more: Interval  # how much more a decision pays; all intervals of `winners` hold together
 
 
 class ContextWorth(NamedTuple):
     """What contexts are worth, judged by closed decisions. The intervals are for one look."""
 
-    more: Interval | None  # what choosing by context adds to a decision; None where it cannot be told
+    more: Interval | None  # what choosing by context adds to a decision; None if it cannot be told
     with_contexts: Interval | None  # what a decision pays if its arm is chosen by context
-    without: Interval | None  # what it pays if all get the one arm that pays best
-    single: str  # that arm
+    without: Interval | None  # what a decision pays if every decision gets the one arm that pays best
+    single: str  # the one arm that pays best
     winners: list[Winner]
-    decisions: int  # closed ones that it is judged by, the last ones
-    closed: int  # in all
-    effective: float  # decisions of equal weight that the figures rest on
-    reason: str  # why it cannot be told; empty where it can
-    sentence: str
+    decisions: int  # how many closed decisions were used: the last ones
+    closed: int  # how many decisions have closed in all
+    effective: float  # how many decisions of equal weight would give figures as precise
+    reason: str  # why nothing can be told; empty if something can
+    sentence: str  # what is known, in words
 
 
 class Reason(NamedTuple):
-    """How an arm looked when a decision was made."""
+    """What the policy knew of an arm when it made a decision."""
 
     arm: str
-    # The largest is chosen; None before all arms were tried. It hides tuple's own method of this name.
+    # The policy chooses the largest; None before all arms were tried. It hides tuple's own `index`.
     index: float | None  # type: ignore[assignment]
     terms: dict[str, float | None]  # what the index is made of
     estimate: float | None
 
 
 class Explanation(NamedTuple):
-    """Why a decision fell as it did."""
+    """Why a decision chose its arm."""
 
     id: int
     arm: str
     at: float
     propensity: float | None
-    first: bool  # chosen because nothing was known of the arm
+    first: bool  # whether the arm was chosen because nothing was known of it yet
     exact: bool  # whether the state, computed again from the log, gives the same choice
     reasons: list[Reason]
-    context: Mapping[str, Any] = MappingProxyType({})  # whom it was for; empty without features
+    context: Mapping[str, Any] = MappingProxyType({})  # empty for a bandit without features
 
 
 class Event(NamedTuple):
-    """A row of the log; None where a kind of event has no such field."""
+    """An event of the log. A field that its kind does not have is None."""
 
     seq: int
     kind: str  # decision, piece, close, add_arm or retire_arm
@@ -253,21 +255,21 @@ class Event(NamedTuple):
     arm: str | None = None
     value: float | None = None
     age: float | None = None
-    stream: str | None = None  # the guardrail that a piece is of
+    stream: str | None = None  # the guardrail to which a piece belongs
     window: float | None = None
     propensity: float | None = None
     cap: float | None = None
-    about: Mapping[str, Any] | None = None  # what is known about an arm that was added
-    context: Mapping[str, Any] | None = None  # whom a decision was for, where the bandit has features
-    imported: bool | None = None  # True where a decision or piece comes from an old log
+    about: Mapping[str, Any] | None = None  # the features of an added arm
+    context: Mapping[str, Any] | None = None  # a decision's context, if the bandit has features
+    imported: bool | None = None  # True for a decision or piece of an old log
 
 
 class EventPage(NamedTuple):
-    """Some of the log, in order."""
+    """A part of the log, in order."""
 
     events: list[Event]
-    next: int  # what to give as `after` for the page behind this one
-    end: bool  # whether the log ends here
+    next: int  # the `after` of the next part
+    end: bool  # whether this part is the last
 
 
 def build(kind: type[T], answer: Mapping[str, Any]) -> T:
@@ -298,7 +300,7 @@ def build_state(answer: Mapping[str, Any]) -> BanditState:
 
 
 def build_context_worth(answer: Mapping[str, Any]) -> ContextWorth:
-    """Make what contexts are worth from an answer's object."""
+    """Make a `ContextWorth` from an answer's object."""
     winners = [build(Winner, {**one, "more": build(Interval, one["more"])}) for one in answer["winners"]]
     names = ("more", "with_contexts", "without")
     figures = {name: answer[name] and build(Interval, answer[name]) for name in names}
@@ -311,7 +313,7 @@ def build_explanation(answer: Mapping[str, Any]) -> Explanation:
 
 
 def build_events(answer: Mapping[str, Any]) -> EventPage:
-    """Make a page of the log from an answer's object."""
+    """Make a part of the log from an answer's object."""
     return build(EventPage, {**answer, "events": [build(Event, event) for event in answer["events"]]})
 
 

@@ -1,4 +1,4 @@
-"""The client for code that waits for each answer."""
+"""The synchronous client: each call waits for its answer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any, TypeVar, Unpack
 import httpx
 
 from . import calls
-from .calls import Call, Piece, PieceOptions, options
-from .errors import InputError, ServiceError, error_of, whole
+from .calls import Call, Piece, PieceOptions, options, pause_after
+from .errors import InputError, whole
 from .results import BanditInfo, BanditState, ContextWorth, Decision, EventPage, Explanation, PieceResult
-from .retry import AGAIN, pause
 
 T = TypeVar("T")
 
 
 class Client:
-    """Ask a decision service. A call that gets no answer is sent again, and counted once.
+    """Call a decision service. A call that gets no answer is sent again, and counted once.
 
     Threads may share a client.
 
@@ -30,7 +29,7 @@ class Client:
     timeout : float
         Seconds to wait for an answer.
     attempts : int
-        How often a call is sent at most, when there is no answer or the service asks to try again.
+        How often a call is sent at most, if there is no answer or the service asks to try again.
 
     Examples
     --------
@@ -44,8 +43,12 @@ class Client:
 
     def create(self, name: str, arms: Sequence[str] | Mapping[str, float], window: int | str,
                **settings: Any) -> BanditInfo:  # fmt: skip
-        """Make a bandit: `groups`, `policy`, `seed`, `allow_negative`, `unit`, `floor`, `shares`,
-        `features`, `arm_features`, `about` and `prior` (closed decisions by arm) as for `accrual.Bandit`."""
+        """Make a bandit.
+
+        The settings are those of `accrual.Bandit`: `groups`, `policy`, `seed`, `allow_negative`, `unit`,
+        `floor`, `shares`, `features`, `arm_features`, `about` and `prior` (closed decisions by arm).
+        `guardrails` are written as in JSON: {"refunds": {"cap": 1, "margin": 0.02, "action": "retire"}}.
+        """
         return self._send(calls.create(name, arms, window, settings))
 
     def names(self) -> list[str]:
@@ -53,20 +56,22 @@ class Client:
         return self._send(calls.names())
 
     def archive(self, bandit: str) -> BanditInfo:
-        """Stop serving a bandit; all that it has is kept until it is restored."""
+        """Stop serving a bandit. All its data are kept, and it can be restored."""
         return self._send(calls.archive(bandit))
 
     def restore(self, bandit: str) -> BanditInfo:
-        """Serve a bandit again that was archived or deleted, as it was."""
+        """Serve an archived or deleted bandit again, as it was."""
         return self._send(calls.restore(bandit))
 
     def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
-        """Archive a bandit and have it erased for good after `grace`, at least an hour; until then it can
-        be restored."""
+        """Archive a bandit and erase it for good after `grace`, which is at least an hour.
+
+        Until then the bandit can be restored.
+        """
         return self._send(calls.delete(bandit, grace))
 
     def decide(self, bandit: str, key: str | None = None, context: calls.Context | None = None) -> Decision:
-        """Make one decision; for a bandit with features, by the `context` of whom it is for."""
+        """Make one decision. A bandit with features takes its `context`."""
         return self._send(calls.decide(bandit, 1, key, context))[0]
 
     def decide_many(
@@ -76,17 +81,17 @@ class Client:
         key: str | None = None,
         context: Sequence[calls.Context] | None = None,
     ) -> list[Decision]:
-        """Make up to 1,000 decisions at once, before any feedback; with features, a context for each."""
+        """Make up to 1,000 decisions at once. A bandit with features takes a context for each."""
         return self._send(calls.decide(bandit, n, key, context))
 
     def observe(
         self, bandit: str, decision: int, value: float, **options: Unpack[PieceOptions]
     ) -> PieceResult:
-        """Send a piece of a decision's reward; the options are those of `Piece`."""
+        """Send a piece of a decision's reward. The options are those of `Piece`."""
         return self._send(calls.observe(bandit, Piece(decision, value, **options)))
 
     def observe_many(self, bandit: str, pieces: Sequence[Piece]) -> list[PieceResult]:
-        """Send up to 1,000 pieces; each has its own result."""
+        """Send up to 1,000 pieces. Each has its own result."""
         return self._send(calls.observe_many(bandit, pieces))
 
     def add_arm(
@@ -97,7 +102,7 @@ class Client:
         window: float | None = None,
         about: calls.Context | None = None,
     ) -> None:
-        """Add an arm; for a bandit with `arm_features`, with what is known `about` it."""
+        """Add an arm. A bandit with `arm_features` takes the arm's features as `about`."""
         self._send(calls.add_arm(bandit, name, cap, window, about))
 
     def retire_arm(self, bandit: str, name: str) -> None:
@@ -105,23 +110,23 @@ class Client:
         self._send(calls.retire_arm(bandit, name))
 
     def close_decision(self, bandit: str, decision: int) -> None:
-        """Refuse further pieces of a decision."""
+        """Close a decision: pieces that still come are late."""
         self._send(calls.close(bandit, decision))
 
     def state(self, bandit: str) -> BanditState:
-        """Show what is known of every arm."""
+        """Return what is known of every arm, and the verdict."""
         return self._send(calls.state(bandit))
 
     def context_worth(self, bandit: str) -> ContextWorth:
-        """Show what contexts are worth: reward per decision with and without."""
+        """Return what contexts are worth: the reward per decision with and without them."""
         return self._send(calls.context_worth(bandit))
 
     def explain(self, bandit: str, decision: int) -> Explanation:
-        """Explain why a decision fell as it did."""
+        """Explain why a decision chose its arm."""
         return self._send(calls.explain(bandit, decision))
 
     def events(self, bandit: str, after: int = 0, limit: int = 1000) -> EventPage:
-        """Read some of the log, in order."""
+        """Read up to `limit` events of the log after a position, in order."""
         return self._send(calls.events(bandit, after, limit))
 
     def close(self) -> None:
@@ -144,14 +149,9 @@ class Client:
             try:
                 answer = self._http.request(**request)
             except httpx.RequestError as error:
-                if attempt >= self._attempts:
-                    raise ServiceError(
-                        0, "unreachable", f"no answer: {error or type(error).__name__}"
-                    ) from error
-                time.sleep(pause(attempt, None))
-                continue
-            if answer.is_success:
-                return call.read(answer.status_code, answer.content)
-            if answer.status_code not in AGAIN or attempt >= self._attempts:
-                raise error_of(answer.status_code, answer.content)
-            time.sleep(pause(attempt, answer.headers.get("retry-after")))
+                pause = pause_after(error, attempt, self._attempts)
+            else:
+                if answer.is_success:
+                    return call.read(answer.status_code, answer.content)
+                pause = pause_after(answer, attempt, self._attempts)
+            time.sleep(pause)

@@ -1,4 +1,4 @@
-"""Which requests are admitted: to the right host, not from another site, with a good key, not too many."""
+"""Admit a request or refuse it: its host, its site, its key, and the rate of its key."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from accrual.service.settings import Settings
 
 Headers = Iterable[tuple[bytes, bytes]]
 
-OPEN = frozenset({"/v1/openapi.json"})  # beside whatever is neither under /v1 nor /metrics
+OPEN = frozenset({"/v1/openapi.json"})  # needs no key, like every path outside of `_WITH_KEY`
 _WITH_KEY = ("/v1/", "/metrics")
 _BEARER = b"bearer "
-_ASK = [(b"www-authenticate", b'Bearer realm="accrual"')]
-_STRANGERS = frozenset({b"cross-site", b"same-site"})
+_CHALLENGE = [(b"www-authenticate", b'Bearer realm="accrual"')]
+_OTHER_SITES = frozenset({b"cross-site", b"same-site"})
 
 
 class RequestHead:
@@ -58,10 +58,10 @@ class Admission:
 
     def __init__(self, settings: Settings, ring: KeyRing) -> None:
         self._names = settings.names
-        self._known: set[bytes] = set()  # Host headers that were found good
+        self._known: set[bytes] = set()  # Host headers that were good before
         self._ring = ring
         self._rate = settings.rate
-        self._buckets: dict[str, tuple[float, float]] = {}  # of each key: requests left, and when
+        self._buckets: dict[str, tuple[float, float]] = {}  # by key: requests left, and at what time
 
     @property
     def keys_required(self) -> bool:
@@ -74,10 +74,10 @@ class Admission:
             self._check_host(head.host)
         if not path.startswith(_WITH_KEY) or path in OPEN:
             return NOBODY if self._ring.required else EVERYONE
-        # Old browsers send no Sec-Fetch-Site, but an Origin, if the page is of another host.
-        if head.site in _STRANGERS or (head.origin and head.origin.partition(b"://")[2] != head.host):
-            raise Refusal("cross-site", "a browser sent this for a page of another site")
-        if self._ring.stale:  # a key may have been revoked meanwhile
+        # Old browsers send no Sec-Fetch-Site, but an Origin if the page comes from another host.
+        if head.site in _OTHER_SITES or (head.origin and head.origin.partition(b"://")[2] != head.host):
+            raise Refusal("cross-site", "a browser sent this request for a page of another site")
+        if self._ring.stale:  # a key may have been revoked since
             raise try_later("store", "the keys cannot be read now; try again")
         key = self._key(head.authorization) if self._ring.required else EVERYONE
         if self._rate:
@@ -91,23 +91,23 @@ class Admission:
             name = text
         if name not in self._names:
             raise Refusal(
-                "host", f"the service is not called {name[:100]!r}; its `hosts` setting lists its names"
+                "host", f"{name[:100]!r} is not a name of this service; its `hosts` setting lists the names"
             )
         if len(self._known) < len(self._names) * 4:
             self._known.add(host)
 
     def _key(self, authorization: bytes) -> Key:
         if not authorization:
-            raise Refusal("no-key", "send the header Authorization: Bearer KEY", _ASK)
+            raise Refusal("no-key", "send the header Authorization: Bearer KEY", _CHALLENGE)
         if authorization[: len(_BEARER)].lower() != _BEARER:
-            raise Refusal("bad-key", "the Authorization header must read: Bearer KEY", _ASK)
+            raise Refusal("bad-key", "the Authorization header must read: Bearer KEY", _CHALLENGE)
         key = self._ring.find(authorization[len(_BEARER) :].strip().decode("latin-1"))
         if key is None:
-            raise Refusal("bad-key", "the key is unknown, or has been revoked", _ASK)
+            raise Refusal("bad-key", "the key is unknown, or has been revoked", _CHALLENGE)
         return key
 
     def _count(self, id_: str) -> None:
-        """Count a request against its key's rate: a token bucket that holds one second's requests."""
+        """Count a request against its key's rate, with a token bucket that holds the requests of a second."""
         now = time.monotonic()
         left, when = self._buckets.get(id_, (self._rate, now))
         left = min(left + (now - when) * self._rate, max(self._rate, 1.0))
@@ -120,4 +120,4 @@ def require_scope(key: Key, scope: str) -> None:
     """Refuse a request whose key lacks a scope."""
     if scope not in key.scopes:
         has = ", ".join(sorted(key.scopes))
-        raise Refusal("scope", f"this needs a key with the scope {scope}; this one has {has}")
+        raise Refusal("scope", f"this needs a key with the scope {scope}; the key has {has}")

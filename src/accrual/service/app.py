@@ -34,49 +34,31 @@ from accrual.store.address import parse
 from accrual.store.backends import open_store
 from accrual.store.base import StoreError
 
-# Background tasks: a failure is logged and counted, and the task is started again.
-
-_PAUSE = 1.0  # seconds before a task that failed is started again
+_PAUSE = 1.0  # seconds before a background task that failed is started again
+_OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
+_READ_KEYS = 2.0  # seconds between two readings of the keys
+_MEASURE = 5.0  # seconds between two measurements of the gauges that differ between workers
 
 log = logging.getLogger("accrual.service")
 
 
-async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metrics) -> None:
-    """Run `job` until it returns. An exception is logged and counted, and the job is started again."""
-    while True:
-        try:
-            await job()
-            return
-        except Exception as error:
-            metrics.task_failures.labels(name).inc()
-            known = isinstance(error, InputError | StoreError)  # it says itself what is wrong
-            extra = {"task": name, "error": str(error)}
-            log.error("a background task failed", exc_info=None if known else error, extra=extra)
-            await asyncio.sleep(_PAUSE)
-
-
-_OPEN_AGAIN = 30.0  # seconds after which a bandit that could not be opened is tried again
-_READ_KEYS = 2.0  # seconds after which a new or revoked key is known of, at the latest
-_MEASURE = 5.0  # seconds that gauges of a worker's own may be old when another worker answers for it
-
-
 class Simulation(Protocol):
-    """Simulated traffic that a service runs beside the requests, such as `accrual.demo.Demo`."""
+    """Simulated traffic that a service runs beside the requests, such as `accrual.studies.demo.Demo`."""
 
     async def run(self, bandits: BanditPool, traffic: TrafficRoutes) -> None:
         """Make decisions and pieces until cancelled."""
 
     def operations(self) -> list[Operation]:
-        """Return routes that say what only the simulation can know."""
+        """Return the routes for what only the simulation knows."""
 
 
 def prepare(settings: Settings) -> KeyRing:
-    """Make the tables of a new database and read the keys, or say what is wrong, before anything listens."""
+    """Make the tables of a new database and read the keys. Raise an `InputError` if a key is missing."""
     ring = KeyRing(ready_keys(settings.store), required=not settings.loopback)
     if not settings.loopback and not ring.good:
         ring.close()
         raise InputError(
-            f"listening on {settings.host}, beyond this machine, needs a key: "
+            f"listening on {settings.host}, which other machines can reach, needs a key: "
             f"accrual keys create --store {parse(settings.store)} --scope read --scope write"
         )
     return ring
@@ -115,7 +97,7 @@ def create(settings: Settings, simulation: Simulation | None = None) -> ServiceA
 
 
 class _Service:
-    """The service as a whole: whether it is well, and what runs beside the requests."""
+    """The health of the service, and what runs beside the requests."""
 
     def __init__(self, bandits: BanditPool, ring: KeyRing, metrics: Metrics) -> None:
         self._bandits = bandits
@@ -123,39 +105,39 @@ class _Service:
         self._metrics = metrics
         self._opened = asyncio.Event()
         self._stopping = False
-        self.beside: dict[str, Callable[[], Awaitable[None]]] = {}  # what else is to run, once all is open
+        self.beside: dict[str, Callable[[], Awaitable[None]]] = {}  # other tasks, run when all is open
 
     def operations(self) -> list[Operation]:
-        """Return the routes by which others watch the service."""
+        """Return the routes for monitoring."""
         return [
             Operation("health", "GET", "/healthz", None, self.health, HealthOut),
             Operation("ready", "GET", "/readyz", None, self.ready, ReadyOut),
         ]
 
     async def health(self, call: Call) -> HealthOut:
-        """Say that the process answers."""
+        """Check that the process answers."""
         return HealthOut("alive")
 
     async def ready(self, call: Call) -> ReadyOut:
-        """Say whether the service can store and decide now, and how many bandits it cannot serve."""
+        """Check whether the service can store and decide now, and count the bandits that it cannot serve."""
         await self.check()
         return ReadyOut("ready", len(self._bandits.failures))
 
     async def metrics_page(self, request: Request) -> Response:
         """Answer Prometheus."""
         require_scope(request.scope["accrual.key"], "read")
-        await self._bandits.look(self._bandits.measure)
+        await self._bandits.compute(self._bandits.measure)
         return Response(self._metrics.page(), headers={"content-type": METRICS_TYPE})
 
     @asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
-        # What has been imported stays, so the garbage collector need not look through it again and again;
-        # and requests leave little that is not freed at once.
+        # Imported modules stay, so the garbage collector need not visit them again. Requests leave little
+        # that is not freed at once, so it may run seldom.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
         jobs = {"open": self._open, "keys": self._read_keys, "measure": self._measure}
-        jobs |= {name: partial(self._later, job) for name, job in self.beside.items()}
+        jobs |= {name: partial(self._when_open, job) for name, job in self.beside.items()}
         tasks = [asyncio.create_task(supervise(name, job, self._metrics)) for name, job in jobs.items()]
         try:
             yield
@@ -164,12 +146,12 @@ class _Service:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._ring.close()  # first: the last to close a SQLite file tidies up, and this only reads it
+            self._ring.close()  # first: it only reads, and the last to close a SQLite file cleans it up
             await self._bandits.close()
             log.info("stopped")
 
     async def check(self) -> None:
-        """Raise a refusal if the service is not ready."""
+        """Refuse if the service is not ready."""
         if self._stopping:
             raise try_later("stopping", "the service is stopping")
         if not self._opened.is_set():
@@ -189,7 +171,7 @@ class _Service:
             await asyncio.sleep(_MEASURE)
             await self._bandits.read(self._bandits.measure_worker)
 
-    async def _later(self, job: Callable[[], Awaitable[None]]) -> None:
+    async def _when_open(self, job: Callable[[], Awaitable[None]]) -> None:
         await self._opened.wait()
         await job()
 
@@ -197,3 +179,17 @@ class _Service:
         while True:
             await asyncio.sleep(_READ_KEYS)
             await self._bandits.read(self._ring.refresh)
+
+
+async def supervise(name: str, job: Callable[[], Awaitable[None]], metrics: Metrics) -> None:
+    """Run a background task until it returns. If it raises, log and count that, and start it again."""
+    while True:
+        try:
+            await job()
+            return
+        except Exception as error:
+            metrics.task_failures.labels(name).inc()
+            known = isinstance(error, InputError | StoreError)  # the message says what is wrong
+            extra = {"task": name, "error": str(error)}
+            log.error("a background task failed", exc_info=None if known else error, extra=extra)
+            await asyncio.sleep(_PAUSE)

@@ -1,7 +1,6 @@
-"""The outermost layer: every request passes here, is let in or refused, and gets its headers.
+"""The outermost layer: it admits or refuses every request, reads its body, and adds headers to the answer.
 
-The two routes that carry the traffic are answered from here, past the framework. The rest goes on to
-it, with its body read.
+The two routes of the traffic are answered here, without the framework. Other requests go on to the framework.
 """
 
 from __future__ import annotations
@@ -22,46 +21,12 @@ from accrual.service.settings import Settings
 from accrual.service.traffic_routes import TrafficRoutes
 from accrual.store.base import StoreError
 
-# Reading a request's body, counted as it comes.
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Scope = MutableMapping[str, Any]
 
 ANSWERED = "accrual.answered"  # in a scope's state: what to call when the request has been answered
-_CLOSE = [(b"connection", b"close")]  # the rest of the body is not read, so no other request can follow
-
-
-class ClientGone(Exception):
-    """The client closed the connection before its request was complete."""
-
-
-async def read_body(receive: Receive, length: bytes, most: int) -> bytes:
-    """Return the whole body, or refuse it if it is larger than `most` bytes.
-
-    `length` is what the Content-Length header says, if there is one; the bytes are counted all the same.
-    """
-    if len(length) > 18 or (length and int(length) > most):
-        raise _too_large(most)
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    while message.get("more_body", False) and message["type"] == "http.request":
-        if len(body) > most:
-            raise _too_large(most)
-        message = await receive()
-        body += message.get("body", b"")
-    if message["type"] != "http.request":
-        raise ClientGone
-    if len(body) > most:
-        raise _too_large(most)
-    return body
-
-
-def _too_large(most: int) -> Refusal:
-    return Refusal("too-large", f"a body may have {most:,} bytes", _CLOSE)
-
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -82,12 +47,12 @@ log = logging.getLogger("accrual.service")
 
 
 class ServiceApp:
-    """The whole service as an ASGI application, around the router of the framework.
+    """The whole service as an ASGI application, around the framework's router.
 
     Parameters
     ----------
-    app : App
-        What answers everything but the traffic routes.
+    app : Router
+        Answers everything but the routes of the traffic.
     traffic : TrafficRoutes
     admission : Admission
     settings : Settings
@@ -153,7 +118,7 @@ class ServiceApp:
             head = RequestHead(scope["headers"])
             path = scope["path"]
             if b"%" in scope["raw_path"] and path.startswith("/v1"):
-                raise Refusal("not-found", "no address here has escapes (%) in it")
+                raise Refusal("not-found", "no address of this service contains an escape (%)")
             key = self._admission.admit(path, head)
             body = await read_body(receive, head.length, self._body)
             if scope["method"] == "POST":
@@ -168,7 +133,7 @@ class ServiceApp:
                     await answer(200, _JSON, await handle(name, body))
                     return
             scope["accrual.key"] = key
-            scope["app"] = self  # so that the router raises what it does not find
+            scope["app"] = self  # so that the router raises an error for an unknown address
             await self._app(scope, _replay(body, receive), pass_on)
         except ClientGone:
             pass
@@ -177,10 +142,10 @@ class ServiceApp:
             if not started:
                 await answer(refusal.status, [*_PROBLEM, *refusal.headers], refusal.body)
             elif not finished:
-                raise  # so that the connection is cut, and half an answer is not taken for all of it
+                raise  # the connection is cut, so that nobody takes half an answer for a whole one
 
     def _refusal(self, error: Exception, scope: Scope) -> Refusal:
-        """Say what to answer for an error."""
+        """Return the refusal that answers an error."""
         if isinstance(error, Refusal):
             return error
         if isinstance(error, InputError):
@@ -191,7 +156,7 @@ class ServiceApp:
         if isinstance(error, HTTPException):
             return self._not_there(scope["path"])
         log.error("a request failed", exc_info=error, extra={"method": scope["method"]})
-        return Refusal("internal", "this is a fault of the service; its log says more")
+        return Refusal("internal", "the service has a fault; its log says more")
 
     def _not_there(self, path: str) -> Refusal:
         routes = [route for route in self._app.routes if isinstance(route, Route)]
@@ -201,13 +166,43 @@ class ServiceApp:
         if re.fullmatch(f"{_BANDITS}[^/]+/(pieces|decisions)", path):
             methods.add("POST")
         if not methods:
-            return Refusal("not-found", "nothing is here; /v1/openapi.json says what there is")
+            return Refusal("not-found", "nothing has this address; /v1/openapi.json lists the routes")
         allow = ", ".join(sorted(methods))
-        return Refusal("method", f"what can be done here: {allow}", [(b"allow", allow.encode())])
+        return Refusal("method", f"this address takes: {allow}", [(b"allow", allow.encode())])
+
+
+class ClientGone(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+async def read_body(receive: Receive, length: bytes, most: int) -> bytes:
+    """Return the whole body, or refuse a body of more than `most` bytes.
+
+    `length` is the Content-Length header, if there is one. The bytes are counted all the same.
+    """
+    if len(length) > 18 or (length and int(length) > most):
+        raise _too_large(most)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body", False) and message["type"] == "http.request":
+        if len(body) > most:
+            raise _too_large(most)
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] != "http.request":
+        raise ClientGone
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+def _too_large(most: int) -> Refusal:
+    close = [(b"connection", b"close")]  # the rest of the body is not read, so no other request can follow
+    return Refusal("too-large", f"a body may have at most {most:,} bytes", close)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Make a `receive` that gives a body which has been read already, and then what follows it."""
+    """Return a `receive` that returns a body which was read before, and then what follows it."""
     unread = True
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""The bandits that a process serves, each opened once and followed as its log grows."""
+"""The bandits that a process serves. Each is opened once and follows its log as it grows."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ from accrual.store.events import DecisionRow, Events, Kind
 from accrual.store.memory import MemoryStore
 
 _T = TypeVar("_T")
-_PROBE = 2.0  # seconds
-_REFOLDS = 16  # that may wait
-_FRESH = 0.5  # seconds for which a state is shown again as it was, ...
-_REST = 4.0  # ... or so many times what it took to compute, if that is longer
-_WORTH_LEAST, _WORTH_MORE = 20, 0.05  # decisions to close, and their share, before contexts are judged anew
+_PROBE = 2.0  # seconds between two tests of whether the store can be written
+_REFOLDS = 16  # requests that may wait for a part of the log to be folded again
+_FRESH = 0.5  # a computed answer is used again for this many seconds,
+_REST = 4.0  # or for this many times as long as it took to compute, if that is longer
+# What contexts are worth is computed again when this many, or this share, more decisions have closed.
+_WORTH_LEAST, _WORTH_MORE = 20, 0.05
 
 log = logging.getLogger("accrual.service")
 
@@ -67,11 +68,11 @@ class ServedBandit:
         self._number = row.number
         self._store = store
         self.learn_arms()
-        self._looking = threading.Lock()  # held while a state is computed, which is then for all who wait
-        self._state: tuple[float, BanditState] | None = None  # until when it is shown, and what it is
-        self.shown: dict[str, asyncio.Task[bytes]] = {}  # answers that are the same for all who look
+        self._state_lock = threading.Lock()  # held while a state is computed, for all who wait for it
+        self._state: tuple[float, BanditState] | None = None  # until when it is used, and the state
+        self.answers: dict[str, asyncio.Task[bytes]] = {}  # by name; the same for all who ask
         self._winner: str | None = None
-        # When as many decisions have closed it is found anew; arms there were; and what it was.
+        # At how many closed decisions it is computed again, which arms were retired, and the result.
         self._worth: tuple[float, list[bool], ContextWorth] | None = None
 
     def knows(self, arms: Sequence[int]) -> bool:
@@ -79,7 +80,7 @@ class ServedBandit:
         return max(arms, default=0) < len(self._arms)
 
     def learn_arms(self) -> None:
-        """Read the names of the arms, and what is known about them, from the store."""
+        """Read the names and the features of the arms from the store."""
         arms = self._store.arms(self._number)
         self._arms, self._about = [arm.name for arm in arms], [arm.about for arm in arms]
 
@@ -89,11 +90,11 @@ class ServedBandit:
         return self._arms
 
     def arm_name(self, arm: int) -> str:
-        """Return an arm's name. After another process has added the arm, call `learn_arms` first."""
+        """Return an arm's name. If another process has added the arm, call `learn_arms` first."""
         return self._arms[arm]
 
     def about(self, arm: int) -> dict[str, Any] | None:
-        """Return what is known about an arm, as last read; None for a bandit without features of arms."""
+        """Return an arm's features, as last read; None for a bandit without `arm_features`."""
         stored = self._about[arm]
         return None if stored is None else Features.read(self.config["arm_features"]).read_back_bytes(stored)
 
@@ -105,36 +106,36 @@ class ServedBandit:
         return self._arms.index(name)
 
     def state(self) -> BanditState:
-        """Return what is known of every arm: now, or a moment ago, as `_FRESH` and `_REST` say."""
-        with self._looking:
-            kept = self._state
+        """Return what is known of every arm, as old as `_FRESH` and `_REST` allow."""
+        with self._state_lock:
+            last = self._state
             begun = time.monotonic()
-            if kept is None or (kept[0] < begun and kept[1].position != self.bandit.position):
+            if last is None or (last[0] < begun and last[1].position != self.bandit.position):
                 state = self.bandit.state()
-                kept = self._state = (fresh_until(begun), state)
-                self._tell_verdict(state.verdict)
-            return kept[1]
+                last = self._state = (fresh_until(begun), state)
+                self._log_verdict(state.verdict)
+            return last[1]
 
-    def _tell_verdict(self, verdict: Verdict) -> None:
-        """Log a verdict when it is first seen, and when it changes."""
+    def _log_verdict(self, verdict: Verdict) -> None:
+        """Log a verdict whose winner is not the last one."""
         if verdict.winner != self._winner:
             self._winner = verdict.winner
             log.warning("a verdict has changed", extra={"bandit": self.name, "verdict": verdict.sentence})
 
     def context_worth(self) -> ContextWorth:
-        """Return what contexts are worth, now or when about a twentieth fewer decisions had closed.
+        """Return what contexts are worth, computed when at most a twentieth fewer decisions had closed.
 
-        Only one thread may call it at a time: `BanditPool.refold` has but one.
+        One thread may call this at a time; `BanditPool.refold` has only one.
         """
         state = self.state()
         closed = state.decisions - state.pending
-        judged = [arm.retired for arm in state.arms]
-        kept = self._worth
-        if kept is None or kept[0] <= closed or kept[1] != judged:
+        retired = [arm.retired for arm in state.arms]
+        last = self._worth
+        if last is None or last[0] <= closed or last[1] != retired:
             worth = self.bandit.context_worth()
             more = max(_WORTH_LEAST, _WORTH_MORE * max(worth.decisions, 1))
-            kept = self._worth = (closed + more, judged, worth)
-        return kept[2]
+            last = self._worth = (closed + more, retired, worth)
+        return last[2]
 
     def decisions(self) -> int:
         """Return how many decisions there are."""
@@ -145,11 +146,11 @@ class ServedBandit:
         return self._store.decision(self._number, id)
 
     def events(self, after: int, limit: int) -> Events:
-        """Read up to `limit` events of the log beyond a position."""
+        """Read up to `limit` events of the log after a position."""
         return self._store.read(self._number, after, limit)
 
     def contexts(self, events: Events) -> dict[int, dict[str, Any]]:
-        """Read whom the decisions of a stretch of the log were for, by id; empty without features."""
+        """Read the contexts of the decisions among `events`, by id; empty for a bandit without features."""
         features = self.bandit.features
         ids = events.decision[events.kind == Kind.DECISION].tolist()
         if features is None or not ids:
@@ -162,15 +163,15 @@ class ServedBandit:
         }
 
     def release(self, keep: bool = True) -> None:
-        """Close the bandit, which keeps a snapshot unless `keep` is False."""
+        """Close the bandit, with a snapshot unless `keep` is False."""
         try:
             self.bandit.close(keep)
-        except StoreError as error:  # the log has it all; the next start takes longer
+        except StoreError as error:  # the log has everything; only the next start takes longer
             log.error("no snapshot was kept", extra={"error": str(error)})
 
 
 def fresh_until(begun: float) -> float:
-    """Return until when something is shown that has just been computed, from `begun` on."""
+    """Return until when an answer is used whose computing began at `begun` and has just ended."""
     now = time.monotonic()
     return now + max(_FRESH, _REST * (now - begun))
 
@@ -191,26 +192,27 @@ class BanditPool:
         self._metrics = metrics
         self._open: dict[str, ServedBandit] = {}
         self._opening = asyncio.Lock()
-        # A file has one writer anyway, and each thread would hold on to the memory that a snapshot took.
+        # A file has one writer, and every thread would keep the memory that a snapshot took.
         self._commits = ThreadPoolExecutor(8 if store.shared else 1, "commit")
         self._reads = ThreadPoolExecutor(4, "read")
-        self._looks = ThreadPoolExecutor(2, "look")  # apart: keys are read in time, however many look
-        self._refolds = ThreadPoolExecutor(1, "refold")  # so that other requests do not wait for these
+        self._computing = ThreadPoolExecutor(2, "compute")  # of its own, so that reading keys does not wait
+        self._refolds = ThreadPoolExecutor(1, "refold")  # of its own, so that other requests do not wait
         self._refolding = 0
         self.queue_limit = QueueLimit(queue)
         self._clock = SteadyClock(store.clock)
-        self._stored = -math.inf  # when something could last be stored, by the monotonic clock
+        self._options: dict[str, Options] = {}  # the clock of a bandit made with its own: no store keeps it
+        self._stored = -math.inf  # when the store was last seen to take a write, by the monotonic clock
         self.failures: dict[str, str] = {}  # bandits that could not be opened, and why
 
     async def find(self, name: str) -> ServedBandit:
-        """Return the bandit of this name, opened if need be, or refuse."""
+        """Return the bandit of this name, opened if necessary, or refuse."""
         served = self._open.get(name)
         if served is not None:
             return served
         why = self.failures.get(name)
-        if why is not None:  # `open_all` tries again; a request must not fold a whole log in vain
+        if why is not None:  # `open_all` tries again; a request must not fold a whole log for nothing
             raise Refusal("not-served", why)
-        async with self._opening:  # one at a time: the first may compile for seconds what others use
+        async with self._opening:  # one at a time: the first may compile what the others use
             if name not in self._open:
                 await self._open_one(name)
         return self._open[name]
@@ -220,26 +222,26 @@ class BanditPool:
         if ARCHIVED in row.config:
             raise Refusal("archived", f"the bandit {name!r} is archived; restore it to use it again")
         try:
-            await self.read(
-                lambda: _warm(_like(row))
-            )  # first: compiling keeps what it was called with a while
-            self._add(row, await self.read(lambda: Bandit.open(self._store, name)))
+            # Compile first: for a while, compiling keeps what it was called with in memory.
+            await self.read(lambda: _warm(_like(row)))
+            options = self._options.get(name, Options())
+            self._add(row, await self.read(lambda: Bandit.open(self._store, name, **options)))
         except StoreError as error:
             if not isinstance(error, StoreDamaged):
-                raise  # the database is out of reach for now
+                raise  # the database cannot be reached at the moment
             raise self._failed(name, error) from None
         except Exception as error:
             raise self._failed(name, error) from error
 
     async def row(self, name: str) -> BanditRow:
-        """Return a bandit's name and configuration, whether it is served or archived, or refuse."""
+        """Return a bandit's row of the store, whether the bandit is served or archived, or refuse."""
         row = await self.read(lambda: self._store.find(name)) if re.fullmatch(BANDIT, name) else None
         if row is None:
             raise Refusal("unknown-bandit", f"no bandit is called {name[:100]!r}")
         return row
 
-    async def put_away(self, name: str, grace: str | None) -> BanditRow:
-        """Archive a bandit; with `grace`, delete it: it is erased for good once that time has passed."""
+    async def archive(self, name: str, grace: str | None = None) -> BanditRow:
+        """Archive a bandit; with `grace`, delete it: it is erased for good after that time."""
         await self.row(name)
         try:
             if grace is None:
@@ -248,27 +250,27 @@ class BanditPool:
                 row = await self.read(lambda: delete(self._store, name, grace, self._clock))
         except InputError as error:
             raise Refusal("invalid", str(error)) from None
-        await self._let_go(name)
+        await self._release(name)
         about = {"bandit": name, "erase_at": row.config.get(ERASE_AT)}
         log.warning("a bandit was archived" if grace is None else "a bandit was deleted", extra=about)
         return row
 
-    async def bring_back(self, name: str) -> BanditRow:
+    async def restore(self, name: str) -> BanditRow:
         """Restore an archived or deleted bandit."""
         await self.row(name)
         row = await self.read(lambda: restore(self._store, name))
         log.warning("a bandit was restored", extra={"bandit": name})
         return row
 
-    async def _let_go(self, name: str, keep: bool = True) -> None:
-        """Stop serving a bandit: what waits is stored first. `keep` says whether a snapshot is kept."""
+    async def _release(self, name: str, keep: bool = True) -> None:
+        """Store what waits and stop serving a bandit. `keep` says whether a snapshot is kept."""
         served = self._open.pop(name, None)
         if served is not None:
             await served.queue.drain()
             await self.read(functools.partial(served.release, keep))
 
     def _failed(self, name: str, error: Exception) -> Refusal:
-        """Take note of a bandit that cannot be opened."""
+        """Remember and log a bandit that cannot be opened; return the refusal."""
         if isinstance(error, InputError | StoreError):
             why = str(error)
         else:
@@ -287,20 +289,22 @@ class BanditPool:
 
     async def create(self, name: str, arms: Mapping[str, float], window: int | str,
                      settings: Mapping[str, Any]) -> tuple[ServedBandit, bool]:  # fmt: skip
-        """Create a bandit and return it, and whether it is new. A bandit of this name must be the same."""
+        """Create a bandit; return it, and whether it is new. An older bandit of this name must be equal."""
         async with self._opening:
-            there = await self.read(lambda: self._store.find(name)) is not None
+            exists = await self.read(lambda: self._store.find(name)) is not None
             try:
-                if not there:  # what cannot be served is not stored
+                if not exists:  # what cannot be served is not stored
                     plain = {key: value for key, value in settings.items() if key != "prior"}
                     await self.read(lambda: _warm(Bandit(arms, window, name=name, **plain)))
                     await self.read(lambda: _created(self._store, name, arms, window, settings))
+                    if "clock" in settings:
+                        self._options[name] = Options(clock=settings["clock"])
                 else:
                     await self.read(lambda: _check_same(self._store, name, arms, window, settings))
             except InputError as error:
-                there = there or await self.read(lambda: self._store.find(name)) is not None
-                raise Refusal("conflict" if there else "invalid", str(error)) from None
-        return await self.find(name), not there
+                exists = exists or await self.read(lambda: self._store.find(name)) is not None
+                raise Refusal("conflict" if exists else "invalid", str(error)) from None
+        return await self.find(name), not exists
 
     async def rows(self) -> list[BanditRow]:
         """Return all bandits whose configuration can be read, in the order in which they were made."""
@@ -317,31 +321,31 @@ class BanditPool:
         return await self.read(find)
 
     async def read(self, job: Callable[[], _T]) -> _T:
-        """Run a job that reads the store in a thread, so that the event loop goes on."""
+        """Run a job that reads the store, in a thread, so that the event loop goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, job)
 
-    async def look(self, job: Callable[[], _T]) -> _T:
-        """Run a job that computes what someone looks at in a thread of those kept for that."""
-        return await asyncio.get_running_loop().run_in_executor(self._looks, job)
+    async def compute(self, job: Callable[[], _T]) -> _T:
+        """Run a job that computes an answer, in one of the threads for that."""
+        return await asyncio.get_running_loop().run_in_executor(self._computing, job)
 
-    async def shown(self, served: ServedBandit, what: str, job: Callable[[], bytes]) -> bytes:
-        """Return what a job computes, at most a moment ago: once for all who look at the same."""
-        task = served.shown.get(what)
+    async def computed(self, served: ServedBandit, name: str, job: Callable[[], bytes]) -> bytes:
+        """Return what a job computes, now or a moment ago: once for all who ask for the same name."""
+        task = served.answers.get(name)
         if task is None:
-            task = served.shown[what] = asyncio.create_task(self._show(served, what, job))
+            task = served.answers[name] = asyncio.create_task(self._compute_once(served, name, job))
         return await asyncio.shield(task)
 
-    async def _show(self, served: ServedBandit, what: str, job: Callable[[], bytes]) -> bytes:
+    async def _compute_once(self, served: ServedBandit, name: str, job: Callable[[], bytes]) -> bytes:
         begun, rest = time.monotonic(), 0.0
         try:
-            body = await self.look(job)
+            body = await self.compute(job)
             rest = fresh_until(begun) - time.monotonic()
             return body
         finally:
-            asyncio.get_running_loop().call_later(rest, served.shown.pop, what, None)
+            asyncio.get_running_loop().call_later(rest, served.answers.pop, name, None)
 
     async def refold(self, job: Callable[[], _T]) -> _T:
-        """Run a job that may fold a part of the log again: one at a time, or refuse if too many wait."""
+        """Run a job that may fold a part of the log again, one at a time; refuse it if too many wait."""
         if self._refolding >= _REFOLDS:
             raise try_later("busy", f"{_REFOLDS} requests wait for the log to be read again; try later")
         self._refolding += 1
@@ -351,22 +355,23 @@ class BanditPool:
             self._refolding -= 1
 
     async def open_all(self) -> None:
-        """Open every bandit that is not open. One that cannot be opened does not hold up the others.
+        """Open every bandit that is not open. A bandit that cannot be opened does not hold up the others.
 
-        Those that another process has archived are let go, and those whose time has come are erased.
+        Bandits that another process has archived are released. Deleted bandits whose grace period is over
+        are erased.
         """
         self.failures.clear()
         await self._erase_due()
-        served = dict(self._open)  # before the names are read: one that is made meanwhile has a name
+        served = dict(self._open)  # before the names are read, so that each of these had a name then
         names, rows = set(await self.read(self._store.names)), await self.rows()
         numbers = {row.name: row.number for row in rows}
         for name, one in served.items():
             if name not in names or numbers.get(name, one.row.number) != one.row.number:
-                log.warning("a bandit that was erased is served no longer", extra={"bandit": name})
-                await self._let_go(name, keep=False)
+                log.warning("a bandit that was erased is no longer served", extra={"bandit": name})
+                await self._release(name, keep=False)
         for row in rows:
             if ARCHIVED in row.config:
-                await self._let_go(row.name)
+                await self._release(row.name)
                 continue
             try:
                 await self.find(row.name)
@@ -380,13 +385,13 @@ class BanditPool:
         try:
             for name in await self.read(lambda: erase_due(self._store, self._clock)):
                 log.warning("a deleted bandit was erased", extra={"bandit": name})
-        except StoreError as error:  # such as a clock that has leapt; the next look tries again
+        except StoreError as error:  # the clock has leapt, for example; the next round tries again
             log.error("nothing can be erased", extra={"error": str(error)})
 
     async def check(self) -> None:
-        """Raise an error if nothing can be stored now: the disk is full, or the database is out of reach.
+        """Raise an error if nothing can be stored now: the disk is full, or the database cannot be reached.
 
-        Tried at most once in two seconds: it costs a sync of the disk.
+        The store is tested at most every two seconds, because a test costs a sync of the disk.
         """
         for served in self._open.values():
             served.bandit.check()
@@ -404,7 +409,7 @@ class BanditPool:
         for one in served:
             try:
                 states.append(one.state())
-            except Exception:  # the others are to be measured
+            except Exception:  # the other bandits are still measured
                 log.exception("a state cannot be computed", extra={"bandit": one.name})
         metrics.states_failed.set(len(served) - len(states))
         metrics.pending.set(sum(state.pending for state in states))
@@ -419,23 +424,23 @@ class BanditPool:
             metrics.guardrails.labels(outcome).set(found[outcome])
 
     def measure_worker(self) -> None:
-        """Bring the gauges up to date that each worker has of its own: few, and quick to measure."""
+        """Bring those gauges up to date that differ between workers. They are quick to measure."""
         metrics = self._metrics
         metrics.waiting.set(self.queue_limit.taken)
-        if self._store.shared:  # with one writer there is nothing that it has not folded
+        if self._store.shared:  # a single writer has folded everything
             stale = staleness_of([one.bandit for one in list(self._open.values())])
             metrics.lag_events.set(max((one.events for one in stale), default=0))
             metrics.lag_seconds.set(max((one.seconds for one in stale), default=0.0))
 
     async def close(self) -> None:
-        """Store what waits, keep snapshots, and close the store."""
+        """Store what waits, save snapshots, and close the store."""
         for served in self._open.values():
             await served.queue.drain()
         for served in self._open.values():
             await self.read(served.release)
         await self.read(self._store.close)
         self._commits.shutdown()
-        self._looks.shutdown()
+        self._computing.shutdown()
         self._reads.shutdown()
         self._refolds.shutdown()
 
@@ -443,10 +448,10 @@ class BanditPool:
 def _check_same(
     store: Store, name: str, arms: Mapping[str, float], window: int | str, settings: Mapping[str, Any]
 ) -> None:
-    """Complain if the bandit in the store was made with other settings than these. Nothing is folded."""
+    """Raise an `InputError` if the bandit in the store has other settings. Nothing is folded."""
     row = store.find(name)
     if row is None:
-        raise InputError(f"the bandit {name!r} was erased in this moment")
+        raise InputError(f"the bandit {name!r} has just been erased")
     options = {key: value for key, value in settings.items() if key not in ("groups", "policy")}
     given = given_config(
         arms, window, settings.get("groups"), settings.get("policy"), name, cast(Options, options)
@@ -459,7 +464,7 @@ def _check_same(
 def _created(
     store: Store, name: str, arms: Mapping[str, float], window: int | str, settings: Mapping[str, Any]
 ) -> None:
-    """Make a bandit in the store; or, if another worker has made it in this moment, compare it."""
+    """Make a bandit in the store. If another worker has just made it, compare the two."""
     Bandit(arms, window, store=store, name=name, **settings).close()
     _check_same(store, name, arms, window, settings)
 
@@ -473,7 +478,7 @@ def _like(row: BanditRow) -> Bandit:
 
 
 def _warm(like: Bandit) -> None:
-    """Compile what a bandit's requests will run, on one like it in memory: compiling a policy takes seconds.
+    """Compile what a bandit's requests will run, with an equal bandit in memory. It takes seconds.
 
     What fails here would fail for the bandit's own requests.
     """

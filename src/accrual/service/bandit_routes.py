@@ -1,4 +1,4 @@
-"""The routes about bandits, their arms, state, decisions and log: all but those that carry the traffic."""
+"""The routes about bandits, their arms, state, decisions and log: all routes but the two of the traffic."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Raw
 
 from accrual.core.errors import InputError
 from accrual.core.features import Features
+from accrual.core.interval import Interval
 from accrual.live.bandit import Bandit
 from accrual.live.config import window_of
+from accrual.live.context_worth import ContextWorth
+from accrual.live.state import BanditState
 from accrual.live.watch import REWARD, Guardrail
 from accrual.service.bandit_pool import BanditPool, ServedBandit
 from accrual.service.messages import (
@@ -24,8 +26,8 @@ from accrual.service.messages import (
     BanditOut,
     BanditsOut,
     ChangedArmOut,
-    CloseIn,
     ContextWorthOut,
+    DecisionOut,
     DeleteQuery,
     DoneOut,
     EventOut,
@@ -37,18 +39,20 @@ from accrual.service.messages import (
     GuardrailIn,
     GuardrailOut,
     HistoryOut,
+    IntervalOut,
     LevelOut,
     NewArmIn,
+    NoBody,
     NotServedOut,
     PairOut,
     ReasonOut,
-    RecentDecisionOut,
     RecentOut,
     RecentQuery,
     RetireIn,
     StateOut,
     VerdictOut,
-    context_worth_out,
+    WinnerOut,
+    message_of,
 )
 from accrual.service.operations import Call, Operation, decision_id
 from accrual.service.refusals import Refusal
@@ -64,61 +68,17 @@ from accrual.store.base import (
 )
 from accrual.store.events import Events, Kind, event_column
 
-# How the shares of the arms have changed over time, read from the log.
-
-_STRETCHES = 40
-_LENGTH = 1_000  # events of a stretch, where the log is too long to be read in whole
-_LEAST = 100  # decisions of a stretch, where there are as many
-
-
-def share_history(served: ServedBandit) -> HistoryOut:
-    """Count each arm's decisions in up to 40 stretches of the log, as far as it has been folded.
-
-    A short log is read as a whole, a long one in samples at even distances. Only the store is read, so
-    decisions go on meanwhile.
-    """
-    head = served.bandit.position
-    if head <= _STRETCHES * _LENGTH:
-        stretches = _split(_decisions(served, 0, head))
-    else:
-        starts = np.linspace(0, head - _LENGTH, _STRETCHES).astype(int)
-        stretches = [_decisions(served, int(after), _LENGTH) for after in starts]
-    served.learn_arms()
-    arms = served.arms
-    found = [stretch for stretch in stretches if len(stretch.seq)]
-    return HistoryOut(
-        arms=arms,
-        at=[float(stretch.at[-1]) for stretch in found],
-        decisions=[int(stretch.decision[-1]) + 1 for stretch in found],
-        counts=[np.bincount(stretch.arm, minlength=len(arms)).tolist() for stretch in found],
-    )
-
-
-def _decisions(served: ServedBandit, after: int, limit: int) -> Events:
-    """Read the bandit's own decisions from a stretch of the log: none that come from an old log."""
-    events = served.events(after, limit)
-    chosen = (events.kind == Kind.DECISION) & (events.decision >= served.imported)
-    return Events._make(column[chosen] for column in events)
-
-
-def _split(events: Events) -> list[Events]:
-    count = len(events.seq)
-    parts: npt.NDArray[np.int64] = np.linspace(
-        0, count, int(np.clip(count // _LEAST, 1, _STRETCHES)) + 1
-    ).astype(np.int64)
-    return [
-        Events._make(column[first:last] for column in events) for first, last in itertools.pairwise(parts)
-    ]
-
-
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _AT = "/v1/bandits/{bandit}"
-_write = msgspec.json.Encoder().encode
 _STREAM = event_column(Kind.PIECE, "stream")
+_PARTS = 40  # of a log, for the history of shares
+_PART_EVENTS = 1_000  # events of a part, if the log is too long to be read whole
+_PART_DECISIONS = 100  # the least decisions of a part, if there are that many
+_write = msgspec.json.Encoder().encode
 
 
 class BanditRoutes:
-    """Answers the routes.
+    """Answer the routes about bandits.
 
     Parameters
     ----------
@@ -136,9 +96,9 @@ class BanditRoutes:
             Operation("listBandits", "GET", "/v1/bandits", "read", self.list, BanditsOut),
             Operation("getBandit", "GET", _AT, "read", self.get, BanditOut),
             Operation("archiveBandit", "POST", f"{_AT}/archive", "admin", self.archive, BanditOut,
-                      takes=CloseIn, body_optional=True),
+                      takes=NoBody, body_optional=True),
             Operation("restoreBandit", "POST", f"{_AT}/restore", "admin", self.restore, BanditOut,
-                      takes=CloseIn, body_optional=True),
+                      takes=NoBody, body_optional=True),
             Operation("deleteBandit", "DELETE", _AT, "admin", self.delete, BanditOut, query=DeleteQuery),
             Operation("getState", "GET", f"{_AT}/state", "read", self.state, StateOut),
             Operation("getHistory", "GET", f"{_AT}/history", "read", self.history, HistoryOut),
@@ -151,7 +111,7 @@ class BanditRoutes:
             Operation("explainDecision", "GET", f"{_AT}/decisions/{{id}}/explain", "read", self.explain,
                       ExplanationOut),
             Operation("closeDecision", "POST", f"{_AT}/decisions/{{id}}/close", "write", self.close, DoneOut,
-                      takes=CloseIn, body_optional=True),
+                      takes=NoBody, body_optional=True),
             Operation("exportEvents", "GET", f"{_AT}/export", "read", self.export, EventsOut,
                       query=ExportQuery),
         ]  # fmt: skip
@@ -160,7 +120,7 @@ class BanditRoutes:
         return await self._bandits.find(call.path["bandit"])
 
     async def create(self, call: Call) -> tuple[int, BanditOut]:
-        """Make a bandit. The same request again is no error; another bandit under a taken name is."""
+        """Make a bandit. The same request sent again is no error. A different bandit with a taken name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
@@ -173,7 +133,7 @@ class BanditRoutes:
         return 201 if new else 200, _bandit(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
-        """List all bandits, in the order in which they were made; apart those archived and not served."""
+        """List all bandits, oldest first. Archived bandits and those that cannot be opened come apart."""
         failures = self._bandits.failures
         rows = [row for row in await self._bandits.rows() if row.name not in failures]
         archived = [_bandit(row) for row in rows if ARCHIVED in row.config]
@@ -181,68 +141,75 @@ class BanditRoutes:
         return BanditsOut([_bandit(row) for row in rows if ARCHIVED not in row.config], archived, failed)
 
     async def get(self, call: Call) -> BanditOut:
-        """Show a bandit, as it was made, and whether it is archived."""
+        """Show a bandit as it was made, and whether it is archived."""
         return _bandit(await self._bandits.row(call.path["bandit"]))
 
     async def archive(self, call: Call) -> BanditOut:
-        """Stop serving a bandit. All that it has is kept; restoring it brings it back."""
-        return _bandit(await self._bandits.put_away(call.path["bandit"], None))
+        """Stop serving a bandit. All its data are kept, and it can be restored."""
+        return _bandit(await self._bandits.archive(call.path["bandit"]))
 
     async def restore(self, call: Call) -> BanditOut:
-        """Serve a bandit again that was archived or deleted, as it was."""
-        return _bandit(await self._bandits.bring_back(call.path["bandit"]))
+        """Serve an archived or deleted bandit again, as it was."""
+        return _bandit(await self._bandits.restore(call.path["bandit"]))
 
     async def delete(self, call: Call) -> BanditOut:
-        """Archive a bandit and erase it for good after `grace`; until then it can be restored."""
-        return _bandit(await self._bandits.put_away(call.path["bandit"], call.query.grace))
+        """Archive a bandit and erase it for good after `grace`. Until then it can be restored."""
+        return _bandit(await self._bandits.archive(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> Raw:
-        """Show what is known of every arm."""
-        served = await self._find(call)
-        return Raw(await self._bandits.shown(served, "state", lambda: _write(_state(served))))
+        """Show what is known of every arm, and the verdict.
 
-    async def history(self, call: Call) -> Raw:
-        """Show how often each arm was chosen, from the first decision on: up to 40 stretches of the log."""
-        served = await self._find(call)
-        return Raw(await self._bandits.shown(served, "history", lambda: _write(share_history(served))))
-
-    async def contexts(self, call: Call) -> ContextWorthOut:
-        """Show what contexts are worth: reward per decision with and without, judged by closed decisions.
-
-        Computed when asked for, and again when a twentieth more decisions have closed.
+        The answer is computed once for all who ask. It is at most half a second old, or four times as old
+        as it took to compute, if that is longer.
         """
         served = await self._find(call)
-        return context_worth_out(await self._bandits.refold(served.context_worth))
+        return Raw(await self._bandits.computed(served, "state", lambda: _write(_state(served))))
+
+    async def history(self, call: Call) -> Raw:
+        """Show how often each arm was chosen, since the first decision, in up to 40 parts of the log.
+
+        A short log is read whole. A log of more than 40,000 events is sampled.
+        """
+        served = await self._find(call)
+        return Raw(await self._bandits.computed(served, "history", lambda: _write(_share_history(served))))
+
+    async def contexts(self, call: Call) -> ContextWorthOut:
+        """Show what contexts are worth: the reward per decision with and without them.
+
+        The answer is computed from closed decisions when a request asks for it. It is computed again when
+        a twentieth more decisions have closed.
+        """
+        served = await self._find(call)
+        return _worth(await self._bandits.refold(served.context_worth))
 
     async def add_arm(self, call: Call) -> DoneOut:
-        """Add an arm, which takes its turn with the others. The same request again is no error."""
+        """Add an arm. The same request sent again is no error."""
         served, given = await self._find(call), call.body
         about = served.bandit.about(given.about)
         answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window), about))
         if answer.status is Status.CONFLICT:
-            other = "another cap, another window or other features"
-            raise Refusal("conflict", f"there has been an arm of this name, with {other}")
+            raise Refusal("conflict", "an arm of this name has another cap, another window or other features")
         await self._bandits.read(served.learn_arms)
         return _done(answer)
 
     async def retire_arm(self, call: Call) -> DoneOut:
-        """Never choose an arm again. Pieces of its pending decisions are still learned from."""
+        """Never choose an arm again. The policy still learns from pieces of its pending decisions."""
         served = await self._find(call)
         arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
         return _done(await _one(served, RetireArm(arm)))
 
     async def recent(self, call: Call) -> RecentOut:
-        """List the last decisions, newest first; none that come from an old log."""
+        """List the last decisions, newest first. Decisions of an old log are left out."""
         served = await self._find(call)
-        return await self._bandits.look(lambda: _recent(served, call.query.limit))
+        return await self._bandits.compute(lambda: _recent(served, call.query.limit))
 
     async def explain(self, call: Call) -> ExplanationOut:
-        """Explain a decision: every arm's index, and what it was made of, at that moment."""
+        """Explain a decision: show every arm's index at that moment, and what the index was made of."""
         served, id_ = await self._find(call), decision_id(call)
         return await self._bandits.refold(lambda: _explained(served.bandit, id_))
 
     async def close(self, call: Call) -> DoneOut:
-        """Refuse further pieces of a decision: nothing more will come. What it has paid counts as before."""
+        """Close a decision: pieces that still come are late. What it has paid counts as before."""
         served, id_ = await self._find(call), decision_id(call)
         answer = await _one(served, CloseDecision(id_))
         if answer.status is Status.UNKNOWN:
@@ -250,9 +217,9 @@ class BanditRoutes:
         return _done(answer)
 
     async def export(self, call: Call) -> EventsOut:
-        """Read the log beyond a position, in order. `accrual db export` writes all of it as Parquet."""
+        """Read the log after a position, in order. `accrual db export` writes the whole log as Parquet."""
         served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
-        return await self._bandits.look(lambda: _events(served, served.events(after, limit), after, limit))
+        return await self._bandits.compute(lambda: _events(served, served.events(after, limit), after, limit))
 
 
 async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
@@ -286,37 +253,95 @@ def _about(given: BanditIn) -> dict[str, dict[str, Any]] | None:
 
 
 def _guardrails(given: BanditIn) -> dict[str, Guardrail] | None:
-    rails = {name: Guardrail(rail.cap, rail.margin, rail.action) for name, rail in given.guardrails.items()}
+    rails = {
+        name: Guardrail(cap=rail.cap, margin=rail.margin, action=rail.action)
+        for name, rail in given.guardrails.items()
+    }
     return rails or None
 
 
 def _bandit(row: BanditRow) -> BanditOut:
     names = [arm[0] for arm in row.config["arms"]]
-    kept = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
-    guardrails = {name: GuardrailIn(*rest) for name, *rest in row.config.get("guardrails", ())}
-    return BanditOut(**kept | {"name": row.name, "arms": names, "guardrails": guardrails})
+    fields = {key: value for key, value in row.config.items() if key in BanditOut.__struct_fields__}
+    guardrails = {
+        name: GuardrailIn(cap=cap, margin=margin, action=action)
+        for name, cap, margin, action in row.config.get("guardrails", ())
+    }
+    return BanditOut(**fields | {"name": row.name, "arms": names, "guardrails": guardrails})
 
 
 def _state(served: ServedBandit) -> StateOut:
     state = served.state()
-    arms = [ArmStateOut(**arm._asdict()) for arm in state.arms]
-    counts = {"duplicates": served.queue.duplicates, "behind": served.bandit.behind}
     features = [
-        FeatureOut(**feature._asdict() | {"levels": [LevelOut(*level) for level in feature.levels]})
+        message_of(FeatureOut, feature, levels=[message_of(LevelOut, level) for level in feature.levels])
         for feature in state.features
     ]
-    pairs = [PairOut(**pair._asdict()) for pair in state.verdict.pairs]
-    verdict = VerdictOut(**state.verdict._asdict() | {"pairs": pairs})
     guardrails = [
-        GuardrailOut(**rail._asdict() | {"arms": [GuardedArmOut(*arm) for arm in rail.arms]})
+        message_of(GuardrailOut, rail, arms=[message_of(GuardedArmOut, arm) for arm in rail.arms])
         for rail in state.guardrails
     ]
-    changed = [ChangedArmOut(*arm) for arm in state.alarm.arms]
-    alarm = AlarmOut(**state.alarm._asdict() | {"arms": changed})
-    made = {
-        "arms": arms, "verdict": verdict, "features": features, "guardrails": guardrails, "alarm": alarm
-    }  # fmt: skip
-    return StateOut(**state._asdict() | made | counts)
+    changed = [message_of(ChangedArmOut, arm) for arm in state.alarm.arms]
+    return message_of(
+        StateOut,
+        state,
+        duplicates=served.queue.duplicates,
+        behind=served.bandit.behind,
+        arms=[message_of(ArmStateOut, arm) for arm in state.arms],
+        verdict=_verdict(state),
+        features=features,
+        guardrails=guardrails,
+        alarm=message_of(AlarmOut, state.alarm, arms=changed),
+    )
+
+
+def _verdict(state: BanditState) -> VerdictOut:
+    verdict = state.verdict
+    in_play = {arm.name for arm in state.arms if not arm.retired}
+    changed = any(arm.name in in_play for arm in state.alarm.arms)
+    return message_of(
+        VerdictOut,
+        verdict,
+        may_stop=verdict.winner is not None and not changed,
+        pairs=[message_of(PairOut, pair) for pair in verdict.pairs],
+    )
+
+
+def _share_history(served: ServedBandit) -> HistoryOut:
+    """Count each arm's decisions in up to 40 parts of the log, as far as the log is folded.
+
+    A short log is read whole, a long log in samples at even distances. Only the store is read, so that
+    decisions go on meanwhile.
+    """
+    end = served.bandit.position
+    if end <= _PARTS * _PART_EVENTS:
+        parts = _split(_decisions(served, 0, end))
+    else:
+        starts = np.linspace(0, end - _PART_EVENTS, _PARTS).astype(int)
+        parts = [_decisions(served, int(after), _PART_EVENTS) for after in starts]
+    served.learn_arms()
+    arms = served.arms
+    found = [part for part in parts if len(part.seq)]
+    return HistoryOut(
+        arms=arms,
+        at=[float(part.at[-1]) for part in found],
+        decisions=[int(part.decision[-1]) + 1 for part in found],
+        counts=[np.bincount(part.arm, minlength=len(arms)).tolist() for part in found],
+    )
+
+
+def _decisions(served: ServedBandit, after: int, limit: int) -> Events:
+    """Read the decisions of a part of the log, without those that come from an old log."""
+    events = served.events(after, limit)
+    chosen = (events.kind == Kind.DECISION) & (events.decision >= served.imported)
+    return Events._make(column[chosen] for column in events)
+
+
+def _split(events: Events) -> list[Events]:
+    """Split decisions into parts of equal length."""
+    count = len(events.seq)
+    parts = int(np.clip(count // _PART_DECISIONS, 1, _PARTS))
+    ends = np.linspace(0, count, parts + 1).astype(np.int64).tolist()
+    return [Events._make(column[first:last] for column in events) for first, last in itertools.pairwise(ends)]
 
 
 def _recent(served: ServedBandit, limit: int) -> RecentOut:
@@ -327,7 +352,7 @@ def _recent(served: ServedBandit, limit: int) -> RecentOut:
         served.learn_arms()
     return RecentOut(
         decisions=[
-            RecentDecisionOut(row.id, served.arm_name(row.arm), row.at, row.propensity) for row in rows if row
+            DecisionOut(row.id, served.arm_name(row.arm), row.at, row.propensity) for row in rows if row
         ]
     )
 
@@ -338,15 +363,25 @@ def _explained(bandit: Bandit, id_: int) -> ExplanationOut:
     except InputError as error:
         raise Refusal("unknown-decision", str(error)) from None
     reasons = [
-        ReasonOut(
-            arm=reason.arm,
-            index=reason.value,
-            terms=dict(reason.terms),
-            estimate=reason.estimate,
-        )
+        ReasonOut(arm=reason.arm, index=reason.value, terms=dict(reason.terms), estimate=reason.estimate)
         for reason in found.reasons
     ]
-    return ExplanationOut(**found._asdict() | {"reasons": reasons})
+    return message_of(ExplanationOut, found, reasons=reasons)
+
+
+def _worth(worth: ContextWorth) -> ContextWorthOut:
+    winners = [message_of(WinnerOut, one, more=_interval(one.more)) for one in worth.winners]
+    names = ("more", "with_contexts", "without")
+    return message_of(
+        ContextWorthOut,
+        worth,
+        winners=winners,
+        **{name: _interval(getattr(worth, name)) for name in names},
+    )
+
+
+def _interval(found: Interval | None) -> IntervalOut | None:
+    return None if found is None else message_of(IntervalOut, found)
 
 
 def _events(served: ServedBandit, events: Events, after: int, limit: int) -> EventsOut:

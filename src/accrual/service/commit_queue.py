@@ -1,8 +1,8 @@
 """The queue of a bandit's writes: requests that arrive during a transaction share the next one.
 
 Requests run in the event loop, transactions in a thread. The first request of an idle queue starts a
-transaction. Requests that arrive meanwhile wait for the next transaction, which takes all of them, up to a
-limit that keeps one transaction short. A request is answered when its own transaction is durable.
+transaction. Requests that arrive during a transaction wait for the next one, which takes all of them, up to
+a limit that keeps it short. A request is answered when its own transaction is durable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Waiting = tuple[Sequence[Ask], "asyncio.Future[list[Answer]]"]
 
 log = logging.getLogger("accrual.service")
 
-_TOGETHER = 4_000  # asks in one transaction, if the first request has not more
+_TOGETHER = 4_000  # decisions and pieces in one transaction, unless the first request alone has more
 
 
 class QueueLimit:
@@ -36,7 +36,7 @@ class QueueLimit:
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """Count some decisions and pieces as waiting, or refuse them."""
+        """Count decisions and pieces as waiting, or refuse them."""
         if self.taken + count > self._most and self.taken:
             raise try_later("busy", f"{self.taken:,} decisions and pieces wait to be stored; try again")
         self.taken += count
@@ -48,7 +48,7 @@ class CommitQueue:
     Parameters
     ----------
     submit : callable
-        Stores decisions and pieces in one transaction, and answers each.
+        Stores decisions and pieces in one transaction, and returns an answer for each.
     threads : Executor
     limit : QueueLimit
     metrics : Metrics
@@ -61,16 +61,16 @@ class CommitQueue:
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._task: asyncio.Task[None] | None = None
-        self.duplicates = 0  # asks that had been stored before
+        self.duplicates = 0  # decisions and pieces that had been stored before
 
-    async def submit(self, asks: Sequence[Ask]) -> list[Answer]:
-        """Return an answer for each decision or piece, once all are durable."""
-        count = len(asks)
+    async def submit(self, requests: Sequence[Ask]) -> list[Answer]:
+        """Store decisions and pieces; return an answer for each when all are durable."""
+        count = len(requests)
         self._limit.take(count)
         try:
             loop = asyncio.get_running_loop()
             future: asyncio.Future[list[Answer]] = loop.create_future()
-            self._waiting.append((asks, future))
+            self._waiting.append((requests, future))
             if self._task is None:
                 self._task = loop.create_task(self._run())
             return await future
@@ -99,11 +99,11 @@ class CommitQueue:
         return group
 
     async def _commit(self, group: list[_Waiting]) -> None:
-        asks = group[0][0] if len(group) == 1 else [ask for one, _ in group for ask in one]
+        requests = group[0][0] if len(group) == 1 else [request for one, _ in group for request in one]
         begin = time.perf_counter()
         try:
             loop = asyncio.get_running_loop()
-            answers = await loop.run_in_executor(self._threads, self._submit, asks)
+            answers = await loop.run_in_executor(self._threads, self._submit, requests)
         except InputError as error:
             if len(group) == 1:
                 _refuse(group, "invalid", str(error))
@@ -111,14 +111,16 @@ class CommitQueue:
                 await self._apart(group)
         except StoreError as error:
             self._metrics.failed.inc()
-            log.error("a commit failed", extra={"error": str(error), "asks": len(asks)})
-            _refuse(group, "store", "whether it was stored is not known; send it again with the same key")
+            log.error("a commit failed", extra={"error": str(error), "requests": len(requests)})
+            _refuse(
+                group, "store", "it is not known whether this was stored; send it again with the same key"
+            )
         except Exception:
             self._metrics.failed.inc()
-            log.exception("a commit failed", extra={"asks": len(asks)})
-            _refuse(group, "internal", "this is a fault of the service; its log says more")
+            log.exception("a commit failed", extra={"requests": len(requests)})
+            _refuse(group, "internal", "the service has a fault; its log says more")
         else:
-            self.duplicates += self._metrics.committed(time.perf_counter() - begin, asks, answers)
+            self.duplicates += self._metrics.committed(time.perf_counter() - begin, requests, answers)
             first = 0
             for one, future in group:
                 if not future.done():  # the client may have gone
@@ -126,8 +128,10 @@ class CommitQueue:
                 first += len(one)
 
     async def _apart(self, group: list[_Waiting]) -> None:
-        """Commit a group in parts, since one request of it was refused: the pieces, which have been checked,
-        together, and each other request for itself.
+        """Commit a group in parts, because one of its requests was refused.
+
+        The pieces have been checked before, so they are committed together. Every other request is committed
+        alone.
         """
         pieces = [waiting for waiting in group if isinstance(waiting[0][0], NewPiece)]
         if len(pieces) == len(group):

@@ -1,4 +1,4 @@
-"""Reading what a request says, as typed messages, with errors in the API's own words."""
+"""Read bodies and query parameters as typed messages, with errors in the API's own words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BOUND = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 def json_reader(kind: Any) -> Callable[[bytes], Any]:
     """Return a function that reads a body of JSON as a message of `kind`, or refuses it.
 
-    A number without a fraction, such as 174.0, is a whole number, as JSON Schema has it.
+    A number without a fraction, such as 174.0, is a whole number, as in JSON Schema.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
 
     def read_again(body: bytes, first: msgspec.ValidationError) -> Any:
         with suppress(RecursionError):
-            _find_end(body)  # what is not JSON may come later than what is not valid
+            _find_end(body)  # an error of JSON comes before an error of content, wherever it stands
         if not _FRACTION.match(str(first)):
             raise first
-        decode_loosely(body)  # raises at the first error, before all of a large body becomes objects
+        decode_loosely(body)  # raises the first error before a large body becomes Python objects
         return msgspec.convert(_decode_whole(body), kind)
 
     def read(body: bytes) -> Any:
@@ -144,7 +144,7 @@ def _in_words(error: msgspec.ValidationError, kind: Any) -> str:
 
 
 def _described(expected: str, kind: Any, path: str) -> str:
-    """Say which fields an object has that is expected at `path`, or each of a list of objects."""
+    """Name the fields of an object, or of the objects of a list, that is expected at `path`."""
     if expected == "object" and (fields := _fields_at(kind, path)):
         return f" with {', '.join(fields)}"
     if expected == "array" and (fields := _fields_at(kind, f"{path}[]")):
@@ -163,7 +163,7 @@ def _fields_at(kind: Any, path: str) -> list[str]:
 
 
 def _choices_at(kind: Any, path: str) -> str:
-    """Say what may stand at `path`, where one of a few texts may."""
+    """Name the few texts that may stand at `path`."""
     types = _types_at(kind, path)
     texts = [repr(value) for t in types if isinstance(t, inspect.LiteralType) for value in t.values]
     return " or ".join(texts + ["a list" for t in types if isinstance(t, inspect.ListType)])
@@ -184,7 +184,7 @@ def _types_at(kind: Any, path: str) -> list[inspect.Type]:
 
 
 def _flat(types: list[inspect.Type]) -> list[inspect.Type]:
-    """Replace unions by their members, and described types by what they describe."""
+    """Replace unions by their members, and annotated types by the types themselves."""
     flat: list[inspect.Type] = []
     for found in types:
         if isinstance(found, inspect.Metadata):

@@ -1,4 +1,4 @@
-"""Keys: random, with scopes, known to the service by their digest alone."""
+"""Keys: random texts with scopes. The service keeps only their digests."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from accrual.store.backends import KeyRow, KeyTable, backend_of, make_tables, op
 
 SCOPES = ("read", "write", "admin")
 NAME_MOST = 100
-STALE = 10.0  # seconds after which keys that were read are not trusted any more
+STALE = 10.0  # seconds after which the keys last read are no longer trusted
 
 _KEY = re.compile(r"acc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
 
 class Key(NamedTuple):
-    """The key of a request: its id, and what it allows."""
+    """The key of a request: its id and its scopes."""
 
     id: str
     scopes: frozenset[str]
 
 
-EVERYONE = Key("", frozenset(SCOPES))  # where no key is needed
-NOBODY = Key("", frozenset())  # of a request without a key for an address that needs none
+EVERYONE = Key("", frozenset(SCOPES))  # of every request, if the service needs no keys
+NOBODY = Key("", frozenset())  # of a request to an address that needs no key, if the service needs keys
 
 
 def ready_keys(url: str) -> KeyTable:
@@ -41,7 +41,7 @@ def ready_keys(url: str) -> KeyTable:
 
 
 def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
-    """Make a key: the row to be kept, and the text to be shown once.
+    """Make a key: return the row to store, and the text to show once.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
         if scope not in SCOPES:
             raise unknown("scope", scope, SCOPES)
     if not (0 < len(name) <= NAME_MOST and name.isprintable()):
-        raise InputError(f"a key's name must be printable and of 1 to {NAME_MOST} characters")
+        raise InputError(f"a key's name must have 1 to {NAME_MOST} printable characters")
     id_ = secrets.token_hex(6)
     text = f"acc_{id_}_{secrets.token_urlsafe(32)}"
     return KeyRow(id_, name, wanted, _digest(text), now, None), text
@@ -67,13 +67,13 @@ def _digest(text: str) -> bytes:
 
 
 class KeyRing:
-    """The keys that are good now, as last read. After 10 seconds without a reading it is `stale`.
+    """The keys as last read. After 10 seconds without a reading the ring is `stale`.
 
     Parameters
     ----------
     table : KeyTable
     required : bool
-        Whether keys are asked for even where none has ever been made.
+        Whether requests need a key even if none has ever been made.
     """
 
     def __init__(self, table: KeyTable, required: bool) -> None:
@@ -94,25 +94,25 @@ class KeyRing:
 
     @property
     def stale(self) -> bool:
-        """Whether the keys could not be read for so long that one may have been revoked meanwhile."""
+        """Whether the keys were read so long ago that one may have been revoked since."""
         return time.monotonic() - self._read > STALE
 
     @property
     def required(self) -> bool:
-        """Whether a request needs a key: always once there has been a key, even if that has ended."""
+        """Whether a request needs a key. It does from the first key on, even if all keys have ended."""
         return self._always or bool(self._rows)
 
     @property
     def good(self) -> int:
-        """How many keys are good."""
+        """How many keys have not ended."""
         now = time.time()
         return sum(row.ends is None or now < row.ends for row in self._rows.values())
 
     def find(self, text: str) -> Key | None:
-        """Return the key whose text this is, or None if there is none or it has ended."""
+        """Return the key with this text; None if there is none or it has ended."""
         parts = _KEY.fullmatch(text)
         row = self._rows.get(parts[1]) if parts else None
-        # An unknown id costs what a wrong secret costs.
+        # An unknown id takes as long as a wrong secret.
         same = hmac.compare_digest(_digest(text), row.digest if row else _NOBODY)
         if row is None or not same or (row.ends is not None and time.time() >= row.ends):
             return None

@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus. No label ever holds text that came from outside."""
+"""What the service counts, for Prometheus. No label holds text from outside."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accrual.live.commit import Ask, Decide
 from accrual.store.base import Answer, NewPiece, Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"  # where the counts of several processes meet
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which several processes share their counts
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _OUTCOME = operator.attrgetter("status", "late")
@@ -26,19 +26,17 @@ class Metrics:
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
 
-        # "live": a process that has died counts no more (`server.Workers` takes note of it).
-        # Of what all workers have in common, the one that was asked last knows most.
+        # "live" leaves out processes that have died; `server.Workers` marks them. Gauges that all workers
+        # have in common show the value of the worker that measured last.
         common = "livemostrecent"
 
         def gauge(name: str, text: str, mode: str = common, labels: Sequence[str] = ()) -> Gauge:
             return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
 
         self.decisions = Counter("accrual_decisions_total", "Decisions made.", registry=registry)
-        self.pieces = Counter(
-            "accrual_pieces_total", "Pieces, by what became of them.", ["outcome"], registry=registry
-        )
+        self.pieces = Counter("accrual_pieces_total", "Pieces, by outcome.", ["outcome"], registry=registry)
         self.duplicates = Counter(
-            "accrual_duplicates_total", "Decisions and pieces that had been sent before.", registry=registry
+            "accrual_duplicates_total", "Decisions and pieces that had been stored before.", registry=registry
         )
         self.failed = Counter("accrual_commits_failed_total", "Transactions that failed.", registry=registry)
         self.refused = Counter(
@@ -50,7 +48,7 @@ class Metrics:
         )  # fmt: skip
         self.seconds = Histogram(
             "accrual_commit_seconds",
-            "Seconds for a transaction, with learning from it.",
+            "Seconds for a transaction and for learning from it.",
             registry=registry,
             buckets=_SECONDS,
         )
@@ -59,41 +57,43 @@ class Metrics:
             buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
         )  # fmt: skip
         self.waiting = gauge("accrual_waiting", "Decisions and pieces that wait to be stored.", "livesum")
-        self.pending = gauge("accrual_pending", "Decisions that may still be paid for.")
-        self.late = gauge("accrual_late", "Pieces that came too late, ever.")
+        self.pending = gauge("accrual_pending", "Decisions whose window has not closed.")
+        self.late = gauge("accrual_late", "Pieces that came too late, since the first decision.")
         self.above_cap = gauge("accrual_above_cap", "Decisions that paid more than their cap.")
         self.changed = gauge("accrual_changed_arms", "Arms that no longer pay as they did.")
         self.verdict = gauge(
-            "accrual_verdict", "Bandits, by what can be said of their arms.", labels=["outcome"]
+            "accrual_verdict", "Bandits, by the outcome of their verdict.", labels=["outcome"]
         )
         self.guardrails = gauge(
-            "accrual_guardrails", "Guardrails, by what can be said of the arms.", labels=["outcome"]
+            "accrual_guardrails", "Guardrails, by what they have found.", labels=["outcome"]
         )
         self.lag_events = gauge(
-            "accrual_fold_lag_events", "Events stored that a worker has not learned from.", "livemax"
+            "accrual_fold_lag_events", "Stored events that a worker has not learned from.", "livemax"
         )
         self.lag_seconds = gauge(
-            "accrual_fold_lag_seconds", "Seconds since a worker had learned from every event.", "livemax"
+            "accrual_fold_lag_seconds",
+            "Seconds since a worker had learned from every stored event.",
+            "livemax",
         )
         self.bandits = gauge("accrual_bandits", "Bandits open.")
         self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "livemax")
         self.states_failed = gauge("accrual_states_failed", "Bandits whose state cannot be computed.")
 
-    def committed(self, seconds: float, asks: Sequence[Ask], answers: Sequence[Answer]) -> int:
+    def committed(self, seconds: float, requests: Sequence[Ask], answers: Sequence[Answer]) -> int:
         """Count a transaction, and return how many of its decisions and pieces had been stored before."""
         self.seconds.observe(seconds)
-        self.group.observe(len(asks))
+        self.group.observe(len(requests))
         decisions = again = 0
         outcomes: Tally[tuple[Status, bool]] = Tally()
-        if set(map(type, asks)) == {NewPiece}:  # the most frequent case, counted fast
+        if set(map(type, requests)) == {NewPiece}:  # the most frequent case, counted fast
             outcomes.update(map(_OUTCOME, answers))
         else:
-            for ask, answer in zip(asks, answers, strict=True):
-                if isinstance(ask, NewPiece):
+            for request, answer in zip(requests, answers, strict=True):
+                if isinstance(request, NewPiece):
                     outcomes[_OUTCOME(answer)] += 1
                 elif answer.status is Status.AGAIN:
                     again += 1
-                elif isinstance(ask, Decide):
+                elif isinstance(request, Decide):
                     decisions += len(answer.arms)
         for (status, late), count in outcomes.items():
             again += count if status is Status.AGAIN else 0
@@ -105,7 +105,7 @@ class Metrics:
         return again
 
     def page(self) -> bytes:
-        """Return the metrics in the format of Prometheus: of all workers, where there are several."""
+        """Return the metrics of all workers in the format of Prometheus."""
         if os.environ.get(DIRECTORY):
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

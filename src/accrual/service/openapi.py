@@ -1,4 +1,4 @@
-"""The API's description, made of the table of operations."""
+"""The description of the API as OpenAPI, made from the table of operations."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from accrual.service.refusals import KINDS, MEDIA_TYPE, ProblemDocument
 _SCHEMAS = "#/components/schemas/"
 _TEXT = """
 Bandits whose reward for one decision arrives in pieces over time. Ask for a decision, show its arm, and
-send what it earns as it comes: each piece with the decision's id. What has been answered is durable.
+send every piece of its reward, with the decision's id, when it arrives. The service answers when a
+decision or piece is durable.
 
-Errors are problem documents (RFC 9457); a program should go by the end of their `type`.
+Errors are problem documents (RFC 9457). A program should use the last word of their `type`.
 """
-_PATH: dict[str, tuple[str, dict[str, Any]]] = {  # what an address may hold in braces
+_PATH: dict[str, tuple[str, dict[str, Any]]] = {  # the parts of a path in braces
     "bandit": ("A bandit's name.", {"type": "string", "pattern": BANDIT}),
     "id": ("A decision's id.", {"type": "integer", "minimum": 0, "maximum": WHOLE_MOST}),
 }
@@ -71,13 +72,13 @@ def _path_parameter(name: str) -> dict[str, Any]:
 
 
 def _responses(row: Operation, out: Any) -> dict[str, Any]:
-    """Describe what an operation answers, and how it may refuse."""
+    """Describe the answers and the refusals of an operation."""
     content = {"application/json": {"schema": out}}
-    told = {200: "Done.", 201: "Made."} if row.created else {200: "Done."}
-    if row.created:
-        told[200] = "It was there already, the same in everything."
+    done = (
+        {200: "It exists already, with the same settings.", 201: "Made."} if row.created else {200: "Done."}
+    )
     responses: dict[str, Any] = {
-        str(status): {"description": text, "content": content} for status, text in told.items()
+        str(status): {"description": text, "content": content} for status, text in done.items()
     }
     statuses = {400, 405, 408, 413, 421, 422, 431, 500}
     if row.path == "/readyz":
@@ -99,7 +100,7 @@ def _responses(row: Operation, out: Any) -> dict[str, Any]:
 
 
 def _link(paths: dict[str, Any]) -> None:
-    """Say what can be asked about what was just made."""
+    """Link the answer that makes a bandit or a decision to the operations that take it."""
     name = {"bandit": "$response.body#/name"}
     for status in ("200", "201"):
         paths["/v1/bandits"]["post"]["responses"][status]["links"] = {

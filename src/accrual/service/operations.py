@@ -1,4 +1,4 @@
-"""A route of the API as one row: who may call it, what it takes and gives, and what answers it."""
+"""An operation of the API as one row: its route, its scope, its messages, and what answers it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _write = msgspec.json.Encoder().encode
 
 
 class Call(NamedTuple):
-    """What a request says, checked."""
+    """A request, with its parameters and body read and checked."""
 
     path: Mapping[str, str]
     query: Any
@@ -32,7 +32,7 @@ class Operation(NamedTuple):
     id: str
     method: str
     path: str
-    scope: str | None  # that a key must have; None where no key is needed
+    scope: str | None  # which a key must have; None if no key is needed
     answer: Callable[..., Awaitable[Any]]
     out: Any  # the type of the answer
     takes: Any = None  # the type of the body
@@ -64,5 +64,5 @@ def decision_id(call: Call) -> int:
     """Read a decision's id from an address."""
     text = call.path["id"]
     if not (text.isascii() and text.isdecimal() and len(text) <= 16 and int(text) <= WHOLE_MOST):
-        raise Refusal("invalid", f"a decision's id is a whole number of at least 0, not {text[:100]!r}")
+        raise Refusal("invalid", f"a decision's id must be a whole number of at least 0, not {text[:100]!r}")
     return int(text)

@@ -1,4 +1,7 @@
-"""Limits on a connection that uvicorn lacks: on size, time and number."""
+"""Limits that uvicorn lacks: on the number of connections, and on the size and time of requests.
+
+A `LimitedProtocol` stands between the transport of a connection and uvicorn's own protocol.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,22 @@ from accrual.service.asgi import ANSWERED
 from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
 
 HEAD_MOST = 32_768  # bytes
-_END = b"\r\n\r\n"  # of a head, and of a body in chunks
-_TOGETHER = 65_536  # bytes that are sent together at most
-_GO_ON = b"HTTP/1.1 100 "  # the answer is still to come
-_OFFER = re.compile(rb"(?<=\r\n)upgrade(?=:)", re.IGNORECASE)
+_END = b"\r\n\r\n"  # ends a head, and a body in chunks
+_TOGETHER = 65_536  # bytes: what is written at once at most
+_CONTINUE = b"HTTP/1.1 100 "  # the answer is still to come
+_UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=:)", re.IGNORECASE)
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 
 
 @dataclass(eq=False)
 class Limits:
-    """The limits on connections, and the connections that are open. Uvicorn calls it for each new one.
+    """The limits, and the connections that are open. Uvicorn calls this object for each new connection.
 
     Parameters
     ----------
     seconds : float
-        A request's head, and then its body, must arrive within this; and what is answered must be taken.
+        A request's head must arrive within this time, then its body; and the client must read the answer
+        within it.
     body : int
         Bytes of a request's body.
     connections : int
@@ -57,7 +61,7 @@ class Limits:
         return limited
 
     def refusal(self, new: LimitedProtocol) -> Refusal | None:
-        """Return why a new connection is refused, if it is. An idle one may be closed in its favour."""
+        """Return why a new connection is refused, or None. An idle connection may be closed to admit it."""
         if sum(one.address == new.address for one in self.open) > self.address_connections:
             return try_later(
                 "busy", f"this address has {self.address_connections:,} connections open; try again"
@@ -66,7 +70,7 @@ class Limits:
             idle = [one for one in self.open if one.idle and one is not new]
             if not idle:
                 return try_later("busy", f"{self.connections:,} connections are open; try again")
-            # First those that have sent no request yet, then the one that has waited longest.
+            # Close one that has sent no request yet, or else the one that has been idle longest.
             chosen = min(idle, key=lambda one: (one.used, one.active))
             chosen.flush()
             chosen.transport.close()
@@ -74,7 +78,7 @@ class Limits:
 
 
 class LimitedTransport:
-    """What uvicorn takes for the transport of a connection: the transport itself, within the limits."""
+    """The transport that uvicorn sees: the transport of the connection, within the limits."""
 
     def __init__(self, limited: LimitedProtocol, transport: Transport) -> None:
         self._limited = limited
@@ -89,11 +93,11 @@ class LimitedTransport:
         return self._limited.closing
 
     def close(self) -> None:
-        """Close the connection. The other end has some seconds to take what was sent."""
+        """Close the connection. The client has some seconds to read what was sent."""
         self._limited.close()
 
     def resume_reading(self) -> None:
-        """Go on reading, unless a request waits for the answer to the one before it."""
+        """Go on reading, unless a request waits until the one before it is answered."""
         if not self._limited.holding:
             self._transport.resume_reading()
 
@@ -102,51 +106,51 @@ class LimitedTransport:
 
 
 class LimitedProtocol(Protocol):
-    """A connection. Uvicorn gets its bytes within limits: one request, and the next when that is answered.
+    """A connection. It passes one request at a time to uvicorn, the next when that one is answered.
 
-    It is cut off when the client sends half a request or an endless head, or does not read. A request
-    may offer another protocol (`Upgrade: h2c`). There is none, so the offer is ignored, as RFC 9110 has it.
+    The connection is closed if the client sends half a request or an endless head, or does not read. A
+    request may offer another protocol (`Upgrade: h2c`). The offer is ignored, as RFC 9110 allows.
     """
 
     server: HttpToolsProtocol  # uvicorn's own protocol
     transport: Transport
     address: str | None = None
-    used = False  # whether a request has come
-    writing = False  # whether anything of the present answer has been sent
-    holding = False  # whether nothing is read until the present request is answered
+    used = False  # whether a request has arrived
+    writing = False  # whether a part of the current answer has been sent
+    holding = False  # whether reading waits until the current request is answered
 
     def __init__(self, limits: Limits, loop: AbstractEventLoop) -> None:
         self._limits = limits
         self._loop = loop
-        self._parser = httptools.HttpRequestParser(self)  # finds where heads and bodies end
+        self._parser = httptools.HttpRequestParser(self)  # finds the ends of heads and bodies
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        self._reading: Literal["head", "body"] | None = None  # None: no request, or all of it
+        self._reading: Literal["head", "body"] | None = None  # None: no request, or a whole one
         self._answering = False
-        self._ended = False  # whether the other end has said all, and may still listen
-        self._said_all = False  # whether this end has, and throws away what comes
-        self._parts: list[bytes] = []  # what is to be sent at the end of this turn of the loop
-        self._buffer = bytearray()  # what has come and uvicorn has not got yet
-        self._left: int | None = None  # bytes that the body still lacks; None: it comes in chunks
-        self._body = 0  # bytes of the present body
-        self._arriving: TimerHandle | None = None  # for the rest of a head or body
-        self._taking: TimerHandle | None = None  # for the client to read what was sent
+        self._client_done = False  # whether the client has closed its side, and may still read
+        self._server_done = False  # whether this side is closed, so that what arrives is discarded
+        self._parts: list[bytes] = []  # what to send at the end of this turn of the event loop
+        self._buffer = bytearray()  # what has arrived and uvicorn does not have yet
+        self._left: int | None = None  # bytes of the body that are missing; None: it comes in chunks
+        self._body = 0  # bytes of the current body
+        self._arriving: TimerHandle | None = None  # until a head or body must have arrived
+        self._taking: TimerHandle | None = None  # until the client must have read what was sent
         self.active = loop.time()
 
     @property
     def closing(self) -> bool:
         """Whether nothing more is read or sent."""
-        return self._said_all or self.transport.is_closing()
+        return self._server_done or self.transport.is_closing()
 
     @property
     def idle(self) -> bool:
-        """Whether there is no request to be answered."""
+        """Whether no request waits for its answer."""
         return not self._answering and not self.closing
 
     def close(self) -> None:
-        """Close the connection, at the latest when the other end has not taken the answer in time.
+        """Close the connection when the client has read the answer, or when its time for that is over.
 
-        While that end is still sending, what comes is thrown away, up to a body's bytes: a system that
-        has bytes left to read would cut the connection off at once, and the answer would be lost.
+        While the client is still sending, what arrives is discarded, up to the limit of a body. If bytes
+        were left unread, the operating system would reset the connection, and the answer would be lost.
         """
         if self.closing:
             return
@@ -156,17 +160,17 @@ class LimitedProtocol(Protocol):
         if self._reading is None and not self._buffer:
             self.transport.close()
             return
-        self._said_all = True
+        self._server_done = True
         self._body = 0
         self._buffer.clear()
         self.transport.write_eof()
         self.transport.resume_reading()
 
     def send(self, data: bytes) -> None:
-        """Send `data` with all else of this turn of the loop: a head goes with its body."""
+        """Send `data` at the end of this turn of the event loop, so that a head goes with its body."""
         if self.closing:
             return
-        self.writing = not data.startswith(_GO_ON)
+        self.writing = not data.startswith(_CONTINUE)
         if not self._parts:
             self._loop.call_soon(self.flush)
         self._parts.append(data)
@@ -174,13 +178,13 @@ class LimitedProtocol(Protocol):
             self.flush()
 
     def flush(self) -> None:
-        """Send what is to be sent now."""
+        """Send what waits to be sent."""
         if self._parts and not self.closing:
             self.transport.write(b"".join(self._parts))
         self._parts.clear()
 
     def answered(self) -> None:
-        """Go on with the next request, as the present one has been answered."""
+        """Go on with the next request, because the current one has been answered."""
         if self.closing:
             return
         self._answering = self.writing = False
@@ -189,10 +193,10 @@ class LimitedProtocol(Protocol):
             self.holding = False
             self.transport.resume_reading()
             self._advance()
-        if self._ended and not self._answering:
+        if self._client_done and not self._answering:
             self.close()
 
-    # What the transport says.
+    # Calls of the transport.
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -217,17 +221,17 @@ class LimitedProtocol(Protocol):
         self._advance()
 
     def eof_received(self) -> bool:
-        """Return whether to keep the connection, for the answer to a request that came whole."""
+        """Return whether to keep the connection, to answer a request that has arrived whole."""
         self.flush()
-        self._ended = self._answering and self._reading is None and not self.closing
-        return self._ended
+        self._client_done = self._answering and self._reading is None and not self.closing
+        return self._client_done
 
     def pause_writing(self) -> None:
         self.server.pause_writing()
         self._must_take()
 
     def resume_writing(self) -> None:
-        if not self.closing:  # else all that is left must be taken in time
+        if not self.closing:  # otherwise the client must still read the rest in time
             self._taking = _cancelled(self._taking)
         self.server.resume_writing()
 
@@ -237,12 +241,12 @@ class LimitedProtocol(Protocol):
         self._arriving = _cancelled(self._arriving)
         self._taking = _cancelled(self._taking)
         self._buffer.clear()
-        del self._parser, self.server  # they refer to this, which would be freed much later
+        del self._parser, self.server  # they refer to this object, which would be freed much later
 
-    # What is read.
+    # Reading.
 
     def _advance(self) -> None:
-        """Give uvicorn what has come: at most to the end of one request."""
+        """Pass what has arrived to uvicorn, at most up to the end of one request."""
         while self._buffer and not self.closing:
             if self._reading is None:
                 if self._answering:
@@ -250,20 +254,20 @@ class LimitedProtocol(Protocol):
                     self.transport.pause_reading()
                     return
                 self._reading = "head"
-            piece = self._piece()
-            if len(piece) > HEAD_MOST and self._reading == "head":
+            part = self._next_part()
+            if len(part) > HEAD_MOST and self._reading == "head":
                 self._refuse(Refusal("head", f"a request's head may have {HEAD_MOST:,} bytes"))
                 return
-            if not piece or not self._understood(piece):
+            if not part or not self._parse(part):
                 break
-            self.server.data_received(piece)
+            self.server.data_received(part)
         if self._reading is not None and self._arriving is None and not self.closing:
             self._must_arrive()
 
-    def _piece(self) -> bytes:
-        """Take bytes off the buffer that end with the present head or body, or before it.
+    def _next_part(self) -> bytes:
+        """Take bytes from the buffer, at most up to the end of the current head or body.
 
-        A head is taken whole, or when it is too long.
+        A head is taken when it is whole or too long.
         """
         size = len(self._buffer)
         if self._reading == "body" and self._left is not None:
@@ -274,43 +278,43 @@ class LimitedProtocol(Protocol):
             if end >= 0:
                 size = end + len(_END)
             elif self._reading == "body":
-                size = max(size - len(_END) + 1, 0)  # the rest may begin the end
+                size = max(size - len(_END) + 1, 0)  # the last bytes may be the start of the end
             elif size <= HEAD_MOST:
                 size = 0
-        piece = bytes(self._buffer[:size])
+        part = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return _OFFER.sub(b"ignored", piece) if self._reading == "head" else piece
+        return _UPGRADE.sub(b"ignored", part) if self._reading == "head" else part
 
-    def _understood(self, piece: bytes) -> bool:
-        """Read a piece, and return whether uvicorn may have it. A request that makes no sense is refused."""
+    def _parse(self, part: bytes) -> bool:
+        """Parse a part of a request; return whether to pass it to uvicorn. Refuse what is not HTTP."""
         if self._reading == "body":
-            self._body += len(piece)
+            self._body += len(part)
             if not self._answering and self._body > self._limits.body:
-                self.close()  # it was answered without its body, which is too large
+                self.close()  # the request was answered without its body, which is too large
                 return False
         else:
-            length = _LENGTH.search(piece)
+            length = _LENGTH.search(part)
             self._left = int(length[1][:19]) if length else None
         try:
-            self._parser.feed_data(piece)
+            self._parser.feed_data(part)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._refuse(Refusal("malformed", "this is not a request of HTTP/1.1"))
+            self._refuse(Refusal("malformed", "this is not an HTTP/1.1 request"))
             return False
         return True
 
     def on_headers_complete(self) -> None:
-        """Note that a head has come (httptools calls this)."""
+        """Note that a head has arrived. Httptools calls this."""
         self._arriving = _cancelled(self._arriving)
         self._reading = "body"
         self._body = 0
         self._answering = self.used = True
 
     def on_message_complete(self) -> None:
-        """Note that a request has come whole (httptools calls this)."""
+        """Note that a request has arrived whole. Httptools calls this."""
         self._arriving = _cancelled(self._arriving)
         self._reading = None
 
-    # What takes too long, or is refused.
+    # Time limits and refusals.
 
     def _must_arrive(self) -> None:
         self._arriving = self._loop.call_later(self._limits.seconds, self._too_slow)
@@ -324,7 +328,7 @@ class LimitedProtocol(Protocol):
         self._refuse(Refusal("slow", what))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Say why no more is read, unless the request is answered already, and close the connection."""
+        """Send a refusal, unless the request is answered already, and close the connection."""
         if not self.writing and (self._answering or self._reading != "body"):
             body = refusal.body
             head = (
@@ -337,7 +341,7 @@ class LimitedProtocol(Protocol):
 
 
 def _cancelled(timer: TimerHandle | None) -> TimerHandle | None:
-    """Cancel a timer, and return what stands for none."""
+    """Cancel a timer, and return None in its place."""
     if timer is not None:
         timer.cancel()
     return None

@@ -1,4 +1,4 @@
-"""Why requests are refused, and the problem documents (RFC 9457) that say so."""
+"""Refusals of requests, as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ErrorKind(NamedTuple):
     title: str
 
 
-# The names end a problem's `type`, and are what a program should go by.
+# The last word of a problem's `type`, for programs; its status and title.
 KINDS: dict[str, ErrorKind] = {
     "malformed": ErrorKind(400, "The request cannot be read"),
     "no-key": ErrorKind(401, "A key is needed"),
@@ -30,7 +30,7 @@ KINDS: dict[str, ErrorKind] = {
     "unknown-arm": ErrorKind(404, "There is no such arm"),
     "method": ErrorKind(405, "The address does not take this method"),
     "slow": ErrorKind(408, "The request took too long to arrive"),
-    "conflict": ErrorKind(409, "It conflicts with what is stored"),
+    "conflict": ErrorKind(409, "The request conflicts with what is stored"),
     "not-served": ErrorKind(409, "The bandit cannot be served"),
     "archived": ErrorKind(409, "The bandit is archived"),
     "no-arms": ErrorKind(409, "Every arm has retired"),
@@ -50,7 +50,7 @@ KINDS: dict[str, ErrorKind] = {
 
 
 class ProblemDocument(msgspec.Struct):
-    """A problem document: what is answered to a refused request."""
+    """A problem document: the answer to a refused request."""
 
     type: str
     title: str
@@ -78,7 +78,7 @@ class Refusal(Exception):
 
     @property
     def body(self) -> bytes:
-        """Return the problem document, as JSON."""
+        """The problem document, as JSON."""
         kind = KINDS[self.kind]
         return msgspec.json.encode(
             ProblemDocument(f"urn:accrual:problem:{self.kind}", kind.title, kind.status, str(self))

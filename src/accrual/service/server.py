@@ -1,4 +1,4 @@
-"""Running the service: one process, or several that share a socket."""
+"""Run the service in one process, or in several that share a socket."""
 
 from __future__ import annotations
 
@@ -22,12 +22,116 @@ from accrual.service.metrics import DIRECTORY
 from accrual.service.protocol import Limits
 from accrual.service.settings import Settings
 
-# Logs, one JSON document a line.
-
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-
 _MINUTE = 60.0  # seconds
-_MOST = 100  # warnings and errors of one text in a minute
+_MOST = 100  # warnings and errors with the same text in a minute
+_BACKLOG = 128  # connections that may wait; one turn of the event loop may accept them all
+_DESCRIPTORS = 200  # file descriptors that the process needs beside its connections
+
+
+def serve(
+    settings: Settings, started: Callable[[str, bool], None], simulation: Simulation | None = None
+) -> None:
+    """Serve until a signal comes.
+
+    Parameters
+    ----------
+    settings : Settings
+    started : callable
+        Called before the first request, with the address and whether requests need a key.
+    simulation : Simulation, optional
+        Simulated traffic, in one process.
+    """
+    if simulation is not None and settings.workers > 1:
+        raise InputError("simulated traffic runs in one process: use --demo with --workers 1")
+    _need_descriptors(settings.connections)
+    with bound(settings) as listener:
+        if settings.workers == 1:
+            app = create(settings, simulation)
+            started(_address(listener), app.keys_required)
+            uvicorn.Server(config_of(settings, app)).run(sockets=[listener])
+        else:
+            ring = prepare(settings)  # errors are raised before any process starts
+            started(_address(listener), ring.required)
+            ring.close()
+            _several(settings, listener)
+
+
+def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Config:
+    """Return the configuration with which uvicorn runs the service."""
+    return uvicorn.Config(
+        app,
+        factory=factory,
+        http=cast(
+            Any,
+            Limits(settings.body_seconds, settings.body, settings.connections, settings.address_connections),
+        ),
+        ws="none",
+        lifespan="on",
+        log_config=logging_config(),
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        workers=settings.workers,
+        backlog=_BACKLOG,
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=settings.stop_seconds,
+        timeout_worker_healthcheck=30,  # a process that compiles is slow to answer, not dead
+    )
+
+
+def _need_descriptors(connections: int) -> None:
+    """Raise the limit on file descriptors so that connections cannot use them up, or refuse to start."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    needed = connections + 2 * _BACKLOG + _DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise InputError(
+            f"{connections:,} connections need {needed:,} file descriptors, and the system allows {hard:,}: "
+            f"--set connections={max(hard - needed + connections, 1)}, or raise the limit (ulimit -n)"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def _several(settings: Settings, listener: socket.socket) -> None:
+    with tempfile.TemporaryDirectory(prefix="accrual-metrics-") as folder:
+        os.environ[DIRECTORY] = folder  # before any process starts
+        config = config_of(settings, functools.partial(create, settings), factory=True)
+        Workers(config, sockets=[listener]).run()
+
+
+class Workers(Multiprocess):
+    """The worker processes. The metrics of a worker that has died are left out."""
+
+    def keep_subprocess_alive(self) -> None:
+        before = [process.pid for process in self.processes]
+        super().keep_subprocess_alive()
+        for pid in set(before) - {process.pid for process in self.processes}:
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def bound(settings: Settings) -> socket.socket:
+    """Bind a socket to the address of the settings, or raise an `InputError` that says why not."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise InputError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class JsonLines(logging.Formatter):
@@ -47,10 +151,10 @@ class JsonLines(logging.Formatter):
 
 
 class FewOfEach(logging.Filter):
-    """Let through a hundred warnings and errors of one text a minute.
+    """Let at most a hundred warnings and errors with the same text pass in a minute.
 
-    The first line of the next minute says as `left_out` how many were left out, so that nobody can fill a
-    disk by sending requests that fail.
+    So nobody can fill a disk by sending requests that fail. The first line of the next minute says as
+    `left_out` how many were left out.
     """
 
     def __init__(self) -> None:
@@ -87,112 +191,3 @@ def logging_config() -> dict[str, Any]:
             "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         },
     }
-
-
-_BACKLOG = 128  # connections that wait to be taken, which may all be in one turn of the loop
-_DESCRIPTORS = 200  # files that the process needs beside its connections: the database, its pools, ...
-
-
-def config_of(settings: Settings, app: Any, factory: bool = False) -> uvicorn.Config:
-    """Return the configuration with which uvicorn runs the service."""
-    return uvicorn.Config(
-        app,
-        factory=factory,
-        http=cast(
-            Any,
-            Limits(settings.body_seconds, settings.body, settings.connections, settings.address_connections),
-        ),
-        ws="none",
-        lifespan="on",
-        log_config=logging_config(),
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        workers=settings.workers,
-        backlog=_BACKLOG,
-        timeout_keep_alive=60,
-        timeout_graceful_shutdown=settings.stop_seconds,
-        timeout_worker_healthcheck=30,  # a process that compiles is slow to answer, not dead
-    )
-
-
-def serve(
-    settings: Settings, started: Callable[[str, bool], None], simulation: Simulation | None = None
-) -> None:
-    """Serve until a signal comes.
-
-    Parameters
-    ----------
-    settings : Settings
-    started : callable
-        Told the address, and whether keys are asked for, before the first request.
-    simulation : Simulation, optional
-        Simulated traffic, in one process.
-    """
-    if simulation is not None and settings.workers > 1:
-        raise InputError("simulated traffic runs in one process: use --demo with --workers 1")
-    _need_descriptors(settings.connections)
-    with bound(settings) as listener:
-        if settings.workers == 1:
-            app = create(settings, simulation)
-            started(_address(listener), app.keys_required)
-            uvicorn.Server(config_of(settings, app)).run(sockets=[listener])
-        else:
-            ring = prepare(settings)  # so that what is wrong is said before any process starts
-            started(_address(listener), ring.required)
-            ring.close()
-            _several(settings, listener)
-
-
-def _need_descriptors(connections: int) -> None:
-    """Raise the limit on file descriptors so that connections cannot use them up, or refuse to start."""
-    try:
-        import resource
-    except ImportError:  # not on this system
-        return
-    needed = connections + 2 * _BACKLOG + _DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise InputError(
-            f"{connections:,} connections need {needed:,} file descriptors, and the system allows {hard:,}: "
-            f"--set connections={max(hard - needed + connections, 1)}, or raise the limit (ulimit -n)"
-        )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-
-
-def _several(settings: Settings, listener: socket.socket) -> None:
-    with tempfile.TemporaryDirectory(prefix="accrual-metrics-") as folder:
-        os.environ[DIRECTORY] = folder  # before any process starts: where their counts meet
-        config = config_of(settings, functools.partial(create, settings), factory=True)
-        Workers(config, sockets=[listener]).run()
-
-
-class Workers(Multiprocess):
-    """The worker processes. Metrics of a worker that has died are not shown any more."""
-
-    def keep_subprocess_alive(self) -> None:
-        before = [process.pid for process in self.processes]
-        super().keep_subprocess_alive()
-        for pid in set(before) - {process.pid for process in self.processes}:
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
-
-
-def bound(settings: Settings) -> socket.socket:
-    """Open a socket at the address of the settings, or say why that fails."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-    except OSError as error:
-        listener.close()
-        raise InputError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from None
-    listener.set_inheritable(True)
-    return listener
-
-
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,4 +1,4 @@
-"""The settings of a service: their names, meanings and defaults, and where they are read from."""
+"""The settings of a service: names, meanings and defaults, and how they are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = PREFIX + "CONFIG"
 
 
 def _setting(default: Any, help: str, least: float | None = None) -> Any:
-    """Describe a setting. `least` is the smallest number that it may be."""
+    """Describe a setting. `least` is the smallest number allowed."""
     metadata = {"help": help, "least": least}
     if isinstance(default, tuple):
         return field(default_factory=lambda: default, metadata=metadata)
@@ -33,9 +33,8 @@ def _setting(default: Any, help: str, least: float | None = None) -> Any:
 class Settings:
     """How a service runs.
 
-    Each setting is a line of a TOML file, an environment variable (`ACCRUAL_` and its name in
-    capitals) and an option of `accrual serve`. An option goes before a variable, and that before the
-    file.
+    Each setting is a line of a TOML file, an environment variable (`ACCRUAL_` and its name in capitals) and
+    an option of `accrual serve`. An option overrides a variable, and a variable overrides the file.
 
     Examples
     --------
@@ -44,20 +43,26 @@ class Settings:
     """
 
     store: str = _setting("sqlite:///accrual.db", "The database: sqlite:///FILE or postgresql://...")
-    host: str = _setting("127.0.0.1", "The address to listen on; one beyond this machine needs keys.")
-    port: int = _setting(8000, "The port; 0 takes any that is free.", 0)
-    workers: int = _setting(1, "Processes; more than one needs PostgreSQL.", 1)
-    hosts: tuple[str, ...] = _setting((), "Names by which the service may be called, beside its address.")
-    rate: float = _setting(20_000.0, "Requests a second for one key, in one process; 0: no limit.", 0)
-    queue: int = _setting(20_000, "Decisions and pieces that may wait to be stored; beyond: 503.", 1)
-    body: int = _setting(1_048_576, "Bytes of a request's body.", 1)
-    body_seconds: float = _setting(
-        10.0, "A request's head and its body must each arrive, and its answer be taken, within this.", 0.1
+    host: str = _setting(
+        "127.0.0.1", "The address to listen on; one that other machines can reach needs keys."
     )
-    connections: int = _setting(1_000, "Connections open at a time; beyond: 503.", 1)
+    port: int = _setting(8000, "The port; 0 takes any free port.", 0)
+    workers: int = _setting(1, "Processes; more than one needs PostgreSQL.", 1)
+    hosts: tuple[str, ...] = _setting((), "Host names of the service, beside its address.")
+    rate: float = _setting(20_000.0, "Requests a second for one key, in one process; 0: no limit.", 0)
+    queue: int = _setting(
+        20_000, "Decisions and pieces that may wait to be stored; more are answered 503.", 1
+    )
+    body: int = _setting(1_048_576, "The most bytes of a request's body.", 1)
+    body_seconds: float = _setting(
+        10.0,
+        "Seconds in which a request's head, its body, and the reading of its answer must each be done.",
+        0.1,
+    )
+    connections: int = _setting(1_000, "Connections open at a time; more are answered 503.", 1)
     address_connections: int = _setting(500, "Connections that one address may have open.", 1)
-    stop_seconds: int = _setting(30, "How long requests may take to finish when the service stops.", 1)
-    access_log: bool = _setting(False, "Log every request, not only what goes wrong.")
+    stop_seconds: int = _setting(30, "Seconds that requests may take to finish when the service stops.", 1)
+    access_log: bool = _setting(False, "Log every request, not only errors.")
 
     def __post_init__(self) -> None:
         for row in dataclasses.fields(self):
@@ -98,15 +103,15 @@ def load(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Read the settings from a file, the environment and the command line; later ones win.
+    """Read the settings from a file, the environment and the command line. Later ones override.
 
     Parameters
     ----------
     path : path-like, optional
-        A TOML file; else what `ACCRUAL_CONFIG` names, if anything.
+        A TOML file. The default is the file that `ACCRUAL_CONFIG` names, if any.
     environment : mapping, optional
     options : mapping, optional
-        By name; one that is None counts as not given.
+        Values by name; None counts as not given.
     """
     environment = environment or {}
     rows = {row.name: row for row in dataclasses.fields(Settings)}
@@ -128,7 +133,7 @@ def load(
 
 
 def named(pairs: Iterable[str]) -> dict[str, Any]:
-    """Read settings as the command line gives them: NAME=VALUE.
+    """Read settings in the form of the command line, NAME=VALUE.
 
     Examples
     --------

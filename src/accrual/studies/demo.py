@@ -32,9 +32,10 @@ from accrual.policies.catalog import DEFAULT
 from accrual.problems.laws import LeavingLaw
 from accrual.problems.problem import Problem
 from accrual.service.bandit_pool import BanditPool
+from accrual.service.messages import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn
 from accrual.service.operations import Call, Operation
 from accrual.service.refusals import Refusal
-from accrual.service.traffic_routes import BATCH_MOST, DecisionsIn, DecisionsOut, PieceIn, TrafficRoutes
+from accrual.service.traffic_routes import TrafficRoutes
 
 SPEED_LEAST, SPEED_MOST = 0.01, 20.0
 _DAY, _WEEK = 86_400.0, 7 * 86_400.0

@@ -1,4 +1,4 @@
-"""The page: files of HTML, style and script, read once and served as they are."""
+"""The page: `routes` serves its files of HTML, style and script, which are read once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def routes(keys_required: Callable[[], bool], demo: bool) -> list[Route]:
     keys_required : callable
         Whether a request needs a key now.
     demo : bool
-        Whether there is simulated traffic, whose regret can be shown.
+        Whether the traffic is simulated, so that its regret can be shown.
     """
-    # No path on the disk is ever made of what a browser asks for: only these files are served.
+    # Only these files are served. No path on the disk is ever made from a request.
     files = {
         path.relative_to(FOLDER).as_posix(): (path.read_bytes(), _TYPES[path.suffix])
         for path in sorted(FOLDER.rglob("*"))
@@ -51,7 +51,7 @@ def routes(keys_required: Callable[[], bool], demo: bool) -> list[Route]:
         return answer("docs.html")
 
     async def about(request: Request) -> Response:
-        # What the page must know before it asks for anything that may be refused.
+        # What the page must know before its first request that may need a key.
         return JSONResponse({"version": version("accrual"), "keys": keys_required(), "demo": demo})
 
     async def file(request: Request) -> Response:

@@ -1,4 +1,4 @@
-// Asking the service. The key goes into a header and nowhere else; this tab alone remembers it.
+// Requests to the service. The key goes into a header and nowhere else, and only this tab remembers it.
 
 const PLACE = "accrual.key";
 const PATIENCE = 10_000; // milliseconds
@@ -17,7 +17,7 @@ export const key = {
   forget: () => sessionStorage.removeItem(PLACE),
 };
 
-export async function ask(path) {
+export async function request(path) {
   const headers = { Accept: "application/json" };
   if (key.get()) headers.Authorization = `Bearer ${key.get()}`;
   const answer = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
@@ -27,12 +27,12 @@ export async function ask(path) {
 
 const of = (bandit, what) => `/v1/bandits/${encodeURIComponent(bandit)}/${what}`;
 
-export const about = () => ask("/dashboard/about.json");
-export const bandits = () => ask("/v1/bandits");
-export const state = (bandit) => ask(of(bandit, "state"));
-export const history = (bandit) => ask(of(bandit, "history"));
-export const recent = async (bandit, limit) => (await ask(of(bandit, `decisions?limit=${limit}`))).decisions;
-export const contextWorth = (bandit) => ask(of(bandit, "contexts"));
-export const explain = (bandit, id) => ask(of(bandit, `decisions/${id}/explain`));
-export const events = (bandit, after, limit) => ask(of(bandit, `export?after=${after}&limit=${limit}`));
-export const truth = () => ask("/v1/demo");
+export const about = () => request("/dashboard/about.json");
+export const bandits = () => request("/v1/bandits");
+export const state = (bandit) => request(of(bandit, "state"));
+export const history = (bandit) => request(of(bandit, "history"));
+export const recent = async (bandit, limit) => (await request(of(bandit, `decisions?limit=${limit}`))).decisions;
+export const contextWorth = (bandit) => request(of(bandit, "contexts"));
+export const explain = (bandit, id) => request(of(bandit, `decisions/${id}/explain`));
+export const events = (bandit, after, limit) => request(of(bandit, `export?after=${after}&limit=${limit}`));
+export const truth = () => request("/v1/demo");

@@ -1,4 +1,4 @@
-// The page: asks the service about once a second and shows what it says. It changes nothing there.
+// The page: it reads the service about once a second and shows the answers. It changes nothing in the service.
 
 import * as api from "./api.js";
 import * as arms from "./arms.js";
@@ -13,19 +13,19 @@ import { Regrets, Shares, Spreads } from "./panels.js";
 import * as verdict from "./verdict.js";
 import { inUnit, isSign, plural, reward, short, sum, unitOf } from "./words.js";
 
-const REST = 1_000; // milliseconds between two looks, ...
-const REST_MOST = 15_000; // ... and at most, after failures
-const WORTH = 10_000; // between two looks at what contexts are worth
-const LIST = 10_000; // between two looks at which bandits there are, and at the overview
+const REST = 1_000; // milliseconds between two readings of a state
+const REST_MOST = 15_000; // milliseconds at most, after failures
+const WORTH = 10_000; // milliseconds between two readings of what contexts are worth
+const LIST = 10_000; // milliseconds between two readings of the list of bandits, and of the overview
 
 let about = null;
 let listed = { at: -Infinity, bandits: [], archived: [], broken: [] };
-let current = null; // the bandit that is shown; null also while the overview is
+let current = null; // the bandit that is shown; null while the overview is shown
 let overviewAt = -Infinity; // when the overview was last drawn
-let last = null; // what was shown of it
-let worthAt = -Infinity; // when it was last asked what contexts are worth
+let last = null; // what was last shown of the current bandit
+let worthAt = -Infinity; // when the worth of contexts was last read
 let palette = new Palette();
-let wake = () => {}; // ends the present rest
+let wake = () => {}; // ends the current pause
 const shares = new Shares();
 const spreads = new Spreads();
 const regrets = new Regrets();
@@ -42,7 +42,7 @@ async function run() {
   for (;;) {
     while (document.hidden) await rest(60_000);
     try {
-      await look();
+      await update();
       failures = 0;
     } catch (error) {
       if (error instanceof api.Refused && [401, 403].includes(error.status)) {
@@ -51,13 +51,13 @@ async function run() {
       }
       failures += 1;
       fail(error, failures);
-      if (error.kind === "archived" || error.kind === "unknown-bandit") listed.at = -Infinity; // it was put away
+      if (error.kind === "archived" || error.kind === "unknown-bandit") listed.at = -Infinity; // it was archived
     }
     await rest(failures ? Math.min(REST * 1.5 ** failures, REST_MOST) : REST);
   }
 }
 
-async function look() {
+async function update() {
   about ||= await api.about();
   say($("version"), `accrual ${about.version}`);
   if (about.keys && !api.key.get()) {
@@ -73,7 +73,7 @@ async function look() {
   show($("forget"), Boolean(api.key.get()));
   show($("empty"), ![...listed.bandits, ...listed.archived, ...listed.broken].length);
   show($("opening"), Boolean(current) && !last);
-  await lookOver();
+  await updateOverview();
   if (!current) return;
   const bandit = current;
   const [state, recent, truth] = await Promise.all([
@@ -82,24 +82,24 @@ async function look() {
     about.demo ? api.truth() : null,
   ]);
   if (last?.bandit !== bandit) shares.begin(await api.history(bandit.name), state, bandit);
-  if (bandit !== current) return; // another was chosen meanwhile
+  if (bandit !== current) return; // another bandit was chosen meanwhile
   show($("opening"), false);
   last = { bandit, state, recent, truth: truth?.bandit === bandit.name ? truth : null };
   draw();
   live();
-  lookAtWorth(bandit, state);
+  updateWorth(bandit, state);
 }
 
-/** What contexts are worth takes the service a while to compute: nothing else waits for it. */
-async function lookAtWorth(bandit, state) {
+/** Read what contexts are worth. The service takes a while to compute it, so nothing else waits for it. */
+async function updateWorth(bandit, state) {
   if (!state.features.length || performance.now() - worthAt < WORTH) return;
   worthAt = performance.now();
-  const worth = await api.contextWorth(bandit.name).catch(() => null); // it is asked again
+  const worth = await api.contextWorth(bandit.name).catch(() => null); // the next reading tries again
   if (worth && bandit === current) contexts.drawWorth(worth);
 }
 
-/** The overview, while the address names no bandit of several. */
-async function lookOver() {
+/** Draw the overview, while the address names none of several bandits. */
+async function updateOverview() {
   const shown = !current && listed.bandits.length + listed.archived.length > 0;
   if (shown && performance.now() - overviewAt > LIST) {
     await overview.draw(listed.bandits, listed.archived);
@@ -109,7 +109,7 @@ async function lookOver() {
   if (shown) document.title = "All bandits · accrual";
 }
 
-/** The bandits to choose from, and the one that the address names; where there is but one, that one. */
+/** List the bandits to choose from, and choose the one that the address names, or the only one. */
 function offer() {
   const names = listed.bandits.map((bandit) => bandit.name);
   const select = $("bandit");
@@ -186,16 +186,16 @@ function draw() {
 function figures(state, bandit) {
   const total = (name) => state.arms.reduce((all, arm) => all + (arm[name] || 0), 0);
   const known = state.arms.some((arm) => arm.expected !== null);
-  const sign = isSign(bandit.unit) ? bandit.unit : ""; // which stands at the figure; a word below it
+  const sign = isSign(bandit.unit) ? bandit.unit : ""; // a sign stands before the figure, a word below it
   const word = bandit.unit && !sign ? `${bandit.unit}, ` : "";
   const rows = [
     ["Decisions", short(state.decisions), bandit.imported ? `${short(bandit.imported)} of them from an old log` : "made so far"],
-    ["Pending", short(state.pending), "may still earn more"],
+    ["Pending", short(state.pending), "the window has not closed"],
     ["Reward arrived", reward(sum(total("observed")), sign), `${word}in time to count`],
     ["Still expected", known ? reward(sum(total("expected")), sign) : "–", word + expectedNote(state, bandit)],
-    ["Late pieces", short(state.late), "counted, not learned from"],
+    ["Late pieces", short(state.late), "counted, but not learned from"],
     ["Duplicates", short(state.duplicates), "requests sent again, counted once"],
-    ["Not learned yet", plural(state.behind, "event"), state.behind ? "stored by other workers" : "every stored event is learned from"],
+    ["Not learned yet", plural(state.behind, "event"), state.behind ? "stored by other workers" : "every stored event has been learned from"],
   ];
   const host = $("figures");
   if (!host.children.length) {
@@ -207,7 +207,7 @@ function figures(state, bandit) {
   });
 }
 
-/** What "still expected" counts, and how much of it is a guess. */
+/** Say what "still expected" counts, and how much of it is a guess. */
 function expectedNote(state, bandit) {
   const waiting = state.arms.filter((arm) => arm.pending);
   if (!waiting.length) return "no decision is pending";
@@ -230,12 +230,12 @@ function live() {
 
 function fail(error, failures) {
   const answered = error instanceof api.Refused;
-  if (!answered && failures === 1 && last) return; // one that is lost on the way is no news
+  if (!answered && failures === 1 && last) return; // a single lost request is no news
   const since = new Date().toLocaleTimeString("en-GB");
   if ($("trouble").hidden) {
     say($("trouble"), answered
       ? `The service cannot show this: ${error.message}`
-      : `Disconnected since ${since}: no answer from the service. ${last ? "What is shown is from before. " : ""}Trying again.`);
+      : `Disconnected since ${since}: no answer from the service. ${last ? "The page shows older figures. " : ""}Trying again.`);
   }
   $("status").dataset.state = "gone";
   say($("status"), answered ? "Refused" : "Disconnected");
@@ -243,7 +243,7 @@ function fail(error, failures) {
   document.body.classList.add("stale");
 }
 
-/** Ask until there is one. A good one is found out by using it. */
+/** Ask for a key until one is given. Whether it is good shows when it is used. */
 async function askForKey(refusal) {
   const had = Boolean(api.key.get());
   api.key.forget();

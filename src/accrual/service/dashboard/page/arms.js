@@ -1,10 +1,10 @@
-// The table of arms: estimate with interval, share, reward arrived and expected, all on common scales.
+// The table of arms: estimate with interval, share, reward arrived and expected, each on one scale for all arms.
 
 import { $, h, s, say, show, ticks } from "./dom.js";
 import { retiredBy } from "./guardrails.js";
 import { aboutWords, amount, count, list, percent, plural, short, sum } from "./words.js";
 
-const FEW = 12; // arms that are shown without asking; of more, the first ten
+const FEW = 12; // arms that are all shown at once; of more arms, the first ten are
 const FIRST = 10;
 const rows = new Map(); // arm's name -> the parts of its row that change
 let all = false;
@@ -15,7 +15,7 @@ $("arms-more").addEventListener("click", () => {
   document.dispatchEvent(new Event("redraw"));
 });
 
-/** The best first; those of which nothing is known, and those that have retired, last. */
+/** Sort arms: the highest estimate first, then arms without an estimate, then retired arms. */
 export function ranked(arms) {
   const value = (arm) => (arm.retired ? -2e15 : 0) + (arm.estimate === null ? -1e15 : arm.estimate);
   return [...arms].sort((a, b) => value(b) - value(a));
@@ -28,7 +28,7 @@ export function forget() {
 }
 
 /**
- * @param means the true mean of each arm, by name, where the traffic is simulated
+ * @param means the true mean of each arm, by name, if the traffic is simulated
  * @param unit what one unit of reward is, such as "lectures"; may be missing
  */
 export function draw(state, palette, means, unit) {
@@ -69,13 +69,13 @@ export function draw(state, palette, means, unit) {
   say($("arms-note"), part + (means ? "A diamond marks the true mean over the whole window, known because the traffic is simulated." : ""));
 }
 
-/** Whether the first of ranked arms is ahead of any other, and not only first among equals. */
+/** Return whether the first of ranked arms is ahead of another arm, and not only first among equals. */
 function leads([first, ...others]) {
   const known = others.filter((arm) => arm.estimate !== null);
   return Boolean(first) && first.estimate !== null && (!known.length || known.some((arm) => arm.estimate < first.estimate));
 }
 
-/** Which arms are shown, of more. */
+/** Say which arms are shown, if there are more. */
 function firstWords(shown, order) {
   const known = shown.filter((arm) => arm.estimate !== null && !arm.retired).length;
   const of = `of ${count(order.length)} arms`;
@@ -84,19 +84,19 @@ function firstWords(shown, order) {
   return `The ${shown.length} with the highest estimates, ${of}. `;
 }
 
-/** A warning about caps that are too low, or nothing. */
+/** Warn of caps that are too low. */
 export function aboveCap(state) {
   const over = state.arms.filter((arm) => arm.above_cap > 0).sort((a, b) => b.above_cap - a.above_cap);
   if (!over.length) return "";
   const named = over.slice(0, 3).map((arm) => `${arm.name} (${plural(arm.above_cap, "decision")}, cap ${amount(arm.cap)})`);
   if (over.length > named.length) named.push(`${count(over.length - named.length)} more`);
   return (
-    `Rewards above the cap: ${list(named)}. The estimates below count all that was paid, but the policy chooses badly ` +
-    `while a cap is too low. Create a new bandit, under another name, with caps that no decision exceeds.`
+    `Rewards above the cap: ${list(named)}. A cap is the most that one decision can pay in all. The estimates below count all that was paid, but the policy ` +
+    `chooses badly while a cap is too low. Create a new bandit, under another name, with caps that no decision exceeds.`
   );
 }
 
-/** Where a number lies on a scale of ticks, in per cent of its width. */
+/** Return a scale: its ticks, and where a number lies on it, in per cent of its width. */
 function scaled(marks) {
   const low = marks[0];
   const high = marks.at(-1);

@@ -1,4 +1,4 @@
-// The line charts. The labels beside a chart are ordinary text, at the height of what they name.
+// The line charts. The labels beside a chart are ordinary text, at the height of the line that they name.
 
 import uPlot from "./vendor/uPlot.esm.js";
 import { colour, css } from "./colours.js";
@@ -38,7 +38,7 @@ export class Chart {
 
   #wait;
 
-  /** Nothing to draw yet, and why. */
+  /** Say why there is nothing to draw yet. */
   wait(text) {
     say(this.#wait, text);
     this.#host.classList.add("waiting");
@@ -79,7 +79,7 @@ export class Chart {
     return { element: h("li", {}, key, name, value), value };
   }
 
-  /** The labels' figures: as they are, or where the pointer is. */
+  /** Show the labels' figures: the last ones, or those at the pointer. */
   #show(index) {
     this.#series.forEach((one, i) => {
       const hovered = index === null || index === undefined ? null : one.read(index);
@@ -87,7 +87,7 @@ export class Chart {
     });
   }
 
-  /** Each label at the height of its line's end, none over another. */
+  /** Place each label at the height of its line's end, without overlap. */
   #place() {
     const plot = this.#plot;
     if (!plot || !this.#items.length) return;
@@ -168,7 +168,7 @@ const STYLES = [
   [0, { hour: "2-digit", minute: "2-digit", second: "2-digit" }],
 ];
 
-/** Marks of a time axis: dates over weeks, the time of day over hours. */
+/** Write the marks of a time axis: dates over weeks, the time of day over hours. */
 function dates(plot, marks) {
   const length = plot.scales.x.max - plot.scales.x.min;
   const [, style] = STYLES.find(([least]) => length >= least);

@@ -1,12 +1,12 @@
-// Which arms have a colour. Seven colours that people of any colour sight can tell apart (after Okabe and
-// Ito); the arms beyond them are grey together. Colour is never alone: every line and band has its name.
+// Which arms have a colour. The seven colours can be told apart with any colour vision (after Okabe and Ito).
+// All other arms are grey. No colour stands alone: every line and band has its name.
 
 export const COLOURS = 7;
 
 export class Palette {
-  #slot = new Map(); // arm's name -> colour, kept while the arm keeps one
+  #slot = new Map(); // arm's name -> number of its colour
 
-  /** The names of the arms that have a colour now: all of a few, the most often chosen of many. */
+  /** Give colours to all of a few arms, or to the most often chosen of many; return their names. */
   update(arms) {
     const wanted =
       arms.length <= COLOURS
@@ -26,12 +26,12 @@ export class Palette {
     return arms.filter((arm) => names.has(arm.name)).map((arm) => arm.name);
   }
 
-  /** 1 to 7, or 0 for grey. */
+  /** Return the number of an arm's colour: 1 to 7, or 0 for grey. */
   of(name) {
     return this.#slot.get(name) || 0;
   }
 }
 
-/** A colour of the style sheet, as it is now: light or dark. */
+/** Return a value of the style sheet as it is now, light or dark. */
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const colour = (slot) => css(`--arm-${slot}`);

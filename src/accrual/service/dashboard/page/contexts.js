@@ -1,29 +1,29 @@
-// For whom which arm wins: for each feature of a bandit, what its arms are expected to pay at each level; and what
-// contexts are worth: reward per decision with and without.
+// Contexts: for each feature, what the arms are expected to pay at each level; and what contexts are worth, as the
+// reward per decision with and without them.
 
 import { $, h, say, show } from "./dom.js";
 import { amount, count, list, plural } from "./words.js";
 
-const ARMS = 4; // columns, and more where more arms are the highest at some level
+const ARMS = 4; // columns; there are more if more arms are the highest at some level
 
-/** Show every feature; nothing for a bandit without. */
+/** Show every feature of a bandit that has features. */
 export function draw(state, bandit) {
   show($("contexts-panel"), state.features.length > 0);
   if (!state.features.length) return;
   const host = $("contexts");
   const text = JSON.stringify(state.features);
-  if (host.dataset.shown === text) return; // nothing is new, and a reader's selection stays
+  if (host.dataset.shown === text) return; // nothing is new; the text that a reader has selected stays
   host.dataset.shown = text;
   const known = state.features.some((feature) => feature.levels.length);
   say($("contexts-note"), known
-    ? "What a decision is expected to pay at each level, all else as it is on average. These are estimates without an interval: for looking, not for stopping."
-    : bandit.policy.startsWith("AgeLinTS") ? "The first figures appear here once enough has been paid." : "This policy does not say what it expects by context.");
+    ? "What a decision is expected to pay at each level, if the other features are as they are on average. These estimates have no interval. They are not a reason to stop."
+    : bandit.policy.startsWith("AgeLinTS") ? "The first figures appear here when enough reward has arrived." : "This policy does not compute what it expects by context.");
   host.replaceChildren(...state.features.map(one));
 }
 
-/** Forget what was said of another bandit. */
+/** Remove what was shown of another bandit. */
 export function forget() {
-  say($("worth-sentence"), "Being computed from the log.");
+  say($("worth-sentence"), "The service is computing this from the log.");
   say($("worth-note"), "");
   $("worth-figures").replaceChildren();
 }
@@ -33,7 +33,7 @@ export function drawWorth(worth) {
   say($("worth-sentence"), worth.sentence);
   const parts = worth.decisions < worth.closed ? `the last ${count(worth.decisions)} of ${count(worth.closed)}` : `all ${count(worth.closed)}`;
   say($("worth-note"), worth.more
-    ? `Judged by ${parts} closed decisions and the chances with which this bandit chose their arms: a linear model learns from some and chooses for later ones. The intervals are 95 %, for one look, not for stopping; those for a part of the visitors hold together.`
+    ? `Judged by ${parts} closed decisions and the probabilities with which this bandit chose their arms: a linear model learns from some decisions and chooses for later ones. The 95 % intervals hold for one look. They are not a reason to stop. The intervals for parts of the contexts hold together.`
     : "");
   const rows = worth.more ? [
     ["Chosen by context", worth.with_contexts],

@@ -1,13 +1,13 @@
-// Recent decisions, and why one fell as it did.
+// Recent decisions, and why each chose its arm.
 
 import { explain } from "./api.js";
 import { $, h, say, show } from "./dom.js";
 import { ago, amount, count, list, plural } from "./words.js";
 
 export const LIMIT = 12;
-const FEW = 8; // arms of an explanation that are shown without asking
+const FEW = 8; // arms of an explanation that are shown at first
 
-// The policies' own words for what a score is made of, in plainer ones. Others are shown as they are.
+// Plainer words for the terms of the policies' indices. Other terms are shown as they are.
 const PLAIN = {
   "estimate": "Reward per decision",
   "expected total": "Expected in all",
@@ -29,7 +29,7 @@ const PLAIN = {
   "groups not seen, at their cap": "Not seen yet, at its most",
 };
 const DRAWS = ["AgeTS", "AgeLinTS", "LinTS", "ThompsonSampling"]; // policies whose scores are drawn at random
-const LOOKS = ["expected total", "expected total in this context", "estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
+const MERITS = ["expected total", "expected total in this context", "estimate", "mean of closed decisions", "mean of finished decisions", "mean of finished groups", "observed per decision"];
 
 // Terms that need the policy's paper to be understood.
 const UNSAID = ["decisions that pay 0 or the cap and tell as much", "deviation of a total"];
@@ -39,7 +39,7 @@ const plain = (name) => PLAIN[name] || name[0].toUpperCase() + name.slice(1);
 const rows = new Map(); // decision's id -> its item of the list
 let bandit = null;
 let selected = null;
-let touched = false; // whether the user has chosen one
+let touched = false; // whether the user has selected a decision
 
 export function forget(next) {
   bandit = next;
@@ -52,9 +52,9 @@ export function forget(next) {
 
 export function draw(decisions, now, palette) {
   const host = $("recent");
-  const held = host.matches(":hover") || host.contains(document.activeElement);
-  show($("held"), held && rows.size > 0);
-  if (!held || !rows.size) {
+  const inUse = host.matches(":hover") || host.contains(document.activeElement);
+  show($("held"), inUse && rows.size > 0);
+  if (!inUse || !rows.size) {
     const ids = new Set(decisions.map((one) => one.id));
     for (const [id, row] of rows) {
       if (ids.has(id)) continue;
@@ -93,64 +93,64 @@ async function select(id) {
   for (const [other, { button }] of rows) button.setAttribute("aria-pressed", String(other === id));
   try {
     const found = await explain(of.name, id);
-    if (selected === id && bandit === of) $("why").replaceChildren(...told(found));
+    if (selected === id && bandit === of) $("why").replaceChildren(...explanation(found));
   } catch (error) {
     if (selected === id && bandit === of)
       $("why").replaceChildren(h("p", { class: "wait" }, `No reason can be shown: ${error.message}`));
   }
 }
 
-/** An explanation, for people. */
-function told(found) {
+/** Write an explanation for people. */
+function explanation(found) {
   const title = h("h3");
   title.textContent = `Why #${count(found.id)} got ${found.arm}`;
-  const parts = [title, ...[...whom(found.context), ...sentences(found)].map((text) => h("p", {}, text))];
+  const parts = [title, ...[...contextWords(found.context), ...sentences(found)].map((text) => h("p", {}, text))];
   if (!found.first && found.reasons.length) parts.push(...scores(found));
   return parts;
 }
 
-/** Whom the decision was for, in words. */
-function whom(context) {
-  const told = Object.entries(context || {}).map(([name, value]) => `${name}: ${value === null ? "not known" : value}`);
-  return told.length ? [`It was for ${told.join(", ")}.`] : [];
+/** Write the decision's context in words. */
+function contextWords(context) {
+  const known = Object.entries(context || {}).map(([name, value]) => `${name}: ${value === null ? "not known" : value}`);
+  return known.length ? [`Its context was ${known.join(", ")}.`] : [];
 }
 
 function sentences(found) {
-  if (found.first) return ["Nothing was known of this arm yet, and such arms are tried in turn."];
-  const look = LOOKS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
+  if (found.first) return ["Nothing was known of this arm yet. Such arms are tried in turn."];
+  const merit = MERITS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
-  const worth = (reason) => reason.terms[look] ?? -Infinity;
-  const looks = (reason) => {
+  const worth = (reason) => reason.terms[merit] ?? -Infinity;
+  const meritWords = (reason) => {
     const [so, all] = [amount(reason.estimate), amount(worth(reason))];
-    if (look === "estimate") return `${all} per decision`;
-    if (look !== "expected total") return `${plain(look).toLowerCase()} ${all}`;
+    if (merit === "estimate") return `${all} per decision`;
+    if (merit !== "expected total") return `${plain(merit).toLowerCase()} ${all}`;
     return so === all ? `${all} per decision` : `${so} per decision at the ages reached so far, ${all} expected in all`;
   };
-  if (!look && found.reasons.length === 1) said.push("It was the only arm in play.");
-  else if (!look && found.reasons.every((reason) => Object.keys(reason.terms).join() === "decisions")) {
+  if (!merit && found.reasons.length === 1) said.push("It was the only arm in play.");
+  else if (!merit && found.reasons.every((reason) => Object.keys(reason.terms).join() === "decisions")) {
     said.push("No arm could be judged yet, so the one with the fewest decisions was next.");
   }
-  if (look && chosen && Number.isFinite(worth(chosen))) {
+  if (merit && chosen && Number.isFinite(worth(chosen))) {
     const others = found.reasons.filter((reason) => reason !== chosen && Number.isFinite(worth(reason)));
     const best = others.reduce((a, b) => (a && worth(a) >= worth(b) ? a : b), null);
     if (!best || worth(chosen) >= worth(best)) {
       said.push(
-        `${found.reasons.length === 1 ? "It was the only arm in play" : "It looked best"}: ${looks(chosen)}` +
+        `${found.reasons.length === 1 ? "It was the only arm in play" : "It looked best"}: ${meritWords(chosen)}` +
           (best ? `, against ${amount(worth(best))} for the next, ${best.arm}.` : "."),
       );
     } else {
       const n = chosen.terms["decisions"] ?? chosen.terms["closed decisions"];
       said.push(
-        `It did not look best: ${looks(chosen)}, against ${amount(worth(best))} for ${best.arm}. ` +
+        `It did not look best: ${meritWords(chosen)}, against ${amount(worth(best))} for ${best.arm}. ` +
           `But ${n === undefined ? "" : `after ${plural(n, "decision")} of it `}that was not certain, ` +
-          `and one more try was worth what it might cost.`,
+          `and the policy thought one more try worth its possible cost.`,
       );
     }
   }
   const untried = found.reasons.filter((reason) => reason.index === null && reason.arm !== found.arm);
   if (untried.length) said.push(`Nothing was known yet of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
-  if (!found.exact) said.push("The state of that moment cannot be computed again exactly, so these figures may differ a little from those that decided.");
+  if (!found.exact) said.push("The state of that moment cannot be computed again exactly. These figures may differ a little from those behind the decision.");
   return said;
 }
 
@@ -180,8 +180,8 @@ function scores(found) {
     ...["Priority", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
   const table = h("table", { class: "scores" }, h("thead", {}, head), h("tbody", {}, ...lines));
   const meaning = DRAWS.includes(bandit.policy.split("(")[0])
-    ? "it is drawn at random around what an arm seems to earn, more widely the less is known of the arm."
-    : "it grows with what an arm seems to earn, and with how little is known of the arm. Only the order counts; it may be negative.";
+    ? "it is drawn at random around what an arm seems to earn, and varies more the less is known of the arm."
+    : "it grows with what an arm seems to earn, and with how little is known of the arm. Only the order of priorities counts. They may be negative.";
   const parts = [h("p", { class: "explains" }, `What was known of every arm. The policy chooses the highest priority: ${meaning}`)];
   parts.push(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Priorities of the arms" }, table));
   if (lines.length > FEW) {
@@ -189,8 +189,8 @@ function scores(found) {
     more.addEventListener("click", () => { lines.forEach((line) => show(line, true)); more.remove(); });
     parts.push(more);
   }
-  const told = same.filter((name) => value(order[0], name) !== null)
+  const common = same.filter((name) => value(order[0], name) !== null)
     .map((name) => `${plain(name).toLowerCase()} ${amount(value(order[0], name))}`);
-  if (told.length) parts.push(h("p", { class: "hint" }, `For every arm: ${told.join(", ")}.`));
+  if (common.length) parts.push(h("p", { class: "hint" }, `For every arm: ${common.join(", ")}.`));
   return parts;
 }

@@ -1,10 +1,10 @@
-// The API's description, for people: what /v1/openapi.json says, one panel for each operation.
+// The API's description for people: the content of /v1/openapi.json, one panel for each operation.
 
 import { $, h, say } from "./dom.js";
 
 const nameOf = (reference) => reference.split("/").pop();
 
-/** A schema in a few words: "whole number, 1 to 100". */
+/** Write a schema in a few words: "whole number, 1 to 100". */
 function kind(schema) {
   if (schema.$ref) return nameOf(schema.$ref);
   if (schema.anyOf) return schema.anyOf.map(kind).join(" or ");
@@ -18,7 +18,7 @@ function kind(schema) {
   return word;
 }
 
-/** What is said of a schema, or of the schemas that it may be. */
+/** Return the description of a schema, or of its alternatives. */
 const meaning = (schema) => schema.description || (schema.anyOf || []).map(meaning).filter(Boolean).join(" Or: ");
 
 function fields(of, rows) {

@@ -1,4 +1,4 @@
-// Making elements. Text is always text: nothing that came from outside is ever read as markup.
+// Make elements. Text is always text: nothing from outside is ever read as markup.
 
 export const $ = (id) => document.getElementById(id);
 
@@ -18,7 +18,7 @@ export const h = (tag, properties = {}, ...children) => fill(document.createElem
 export const s = (tag, properties = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), properties, children);
 
-/** Say something only if it is not what is said already, so that it is not read aloud again. */
+/** Set a text unless it is the same already, so that a screen reader does not read it aloud again. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -27,7 +27,7 @@ export function show(element, shown) {
   element.hidden = !shown;
 }
 
-/** Round steps over a range: [first, step, last]. */
+/** Return the ticks of a scale: round numbers at even steps over a range. */
 export function ticks(low, high, most = 5) {
   const raw = (high - low) / most || 1;
   const power = 10 ** Math.floor(Math.log10(raw));

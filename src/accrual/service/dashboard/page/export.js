@@ -8,8 +8,8 @@ const COLUMNS = ["seq", "kind", "at", "decision", "arm", "value", "age", "window
 const PAGE = 10_000; // events of one request
 const MOST = 1_000_000; // events of a file: all of them are held in memory
 
-// Text that begins like a formula, also behind spaces or in full-width letters, is given an apostrophe: otherwise a
-// spreadsheet would run it.
+// A text that begins like a formula gets an apostrophe, because a spreadsheet would run it. It may begin with spaces,
+// or be in full-width letters.
 const FORMULA = /^([\s\u0000-\u001f]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
 const cell = (value) => {
   let text = value === undefined || value === null ? "" : String(value);

@@ -5,24 +5,24 @@ import { ranked } from "./arms.js";
 import { $, h, say, show } from "./dom.js";
 import { amount, count, inUnit, moment, plural, reward, short, sum, unitOf } from "./words.js";
 
-const TOGETHER = 6; // bandits whose state is asked for at a time
+const TOGETHER = 6; // states that are requested at a time
 
-/** Ask for the state of every bandit and show them. */
+/** Read the state of every bandit and show them all. */
 export async function draw(bandits, archived) {
   const states = [];
   for (let first = 0; first < bandits.length; first += TOGETHER) {
-    const asked = bandits.slice(first, first + TOGETHER).map((bandit) => api.state(bandit.name));
-    states.push(...(await Promise.all(asked)));
+    const requested = bandits.slice(first, first + TOGETHER).map((bandit) => api.state(bandit.name));
+    states.push(...(await Promise.all(requested)));
   }
   say($("overview-note"), `${plural(bandits.length, "bandit")}. Select one to see how it learns.`);
   $("overview-rows").replaceChildren(...bandits.map((bandit, i) => row(bandit, states[i])));
   show($("overview-table"), bandits.length > 0);
-  $("archived-rows").replaceChildren(...archived.map(putAway));
+  $("archived-rows").replaceChildren(...archived.map(archivedRow));
   show($("archived"), archived.length > 0);
 }
 
-function putAway(bandit) {
-  const erased = bandit.erase_at === null ? "kept" : `to be erased on ${moment(bandit.erase_at)}`;
+function archivedRow(bandit) {
+  const erased = bandit.erase_at === null ? "kept until it is restored" : `to be erased on ${moment(bandit.erase_at)}`;
   const item = h("li");
   item.textContent = `${bandit.name}: archived on ${moment(bandit.archived)}, ${erased}`;
   return item;

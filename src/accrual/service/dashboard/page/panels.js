@@ -1,24 +1,24 @@
-// What each chart shows: shares over time, how fast arms pay, regret.
+// The three charts: shares over time, how fast arms pay, and regret.
 
 import { Chart } from "./charts.js";
 import { $, say, show } from "./dom.js";
 import { count, inUnit, percent, short, unitOf } from "./words.js";
 
 const OTHERS = "other arms";
-const LEAST = 100; // decisions of a stretch, so that a share means something
-const MOST = 80; // stretches; then each two become one
+const LEAST = 100; // decisions of a part, so that a share means something
+const MOST = 80; // parts; if there are more, each two become one
 
 const whole = (mark) => `${Math.round(mark * 100)} %`;
 const full = () => [0, 1];
 
 export class Shares {
   #chart = new Chart($("share-chart"), { x: { label: "decisions" }, y: { words: whole, range: full }, stacked: true });
-  #stretches = []; // {at, counts: Map(arm -> decisions)}
-  #counted = null; // of each arm, at the last stretch's end
+  #parts = []; // {at, counts: Map(arm -> decisions)}
+  #counted = null; // of each arm, at the end of the last part
 
-  /** Begin with what the log says of earlier. */
+  /** Begin with the history of the log. */
   begin(history, state, bandit) {
-    this.#stretches = history.counts.map((counts, i) => ({
+    this.#parts = history.counts.map((counts, i) => ({
       at: bandit.rounds ? history.decisions[i] : history.at[i],
       counts: new Map(history.arms.map((name, arm) => [name, counts[arm]])),
     }));
@@ -29,24 +29,24 @@ export class Shares {
     const now = new Map(state.arms.map((arm) => [arm.name, arm.decisions - (this.#counted.get(arm.name) || 0)]));
     const fresh = { at: bandit.rounds ? state.decisions : state.at, counts: now };
     if (sum(now) >= LEAST) {
-      this.#stretches.push(fresh);
+      this.#parts.push(fresh);
       this.#counted = new Map(state.arms.map((arm) => [arm.name, arm.decisions]));
-      if (this.#stretches.length > MOST) this.#stretches = paired(this.#stretches);
+      if (this.#parts.length > MOST) this.#parts = paired(this.#parts);
     }
-    // Of several stretches that end in one moment, the last stands for all.
-    const stretches = this.#stretches.filter((one, i, all) => i + 1 === all.length || all[i + 1].at > one.at);
-    if (stretches.length < 2) {
+    // Of several parts that end at one moment, the last stands for all.
+    const parts = this.#parts.filter((one, i, all) => i + 1 === all.length || all[i + 1].at > one.at);
+    if (parts.length < 2) {
       this.#chart.wait(`Shown from ${2 * LEAST} decisions on. There have been ${count(state.decisions - bandit.imported)}.`);
       return;
     }
     const rest = state.arms.length - shown.length;
-    const series = shown.map(({ name, slot }) => ({ name, slot, shares: stretches.map((one) => share(one, name)) }));
+    const series = shown.map(({ name, slot }) => ({ name, slot, shares: parts.map((one) => share(one, name)) }));
     if (rest > 0) {
       const named = series.map((one) => one.shares);
-      const shares = stretches.map((_, i) => Math.max(1 - named.reduce((all, one) => all + one[i], 0), 0));
+      const shares = parts.map((_, i) => Math.max(1 - named.reduce((all, one) => all + one[i], 0), 0));
       series.push({ name: `${count(rest)} ${OTHERS}`, slot: 0, shares });
     }
-    const below = stretches.map(() => 0);
+    const below = parts.map(() => 0);
     for (const one of series) {
       const bottom = below.at(-1);
       one.y = one.shares.map((part, i) => (below[i] += part));
@@ -54,17 +54,17 @@ export class Shares {
       one.value = percent(one.shares.at(-1));
       one.read = (i) => percent(one.shares[i]);
     }
-    this.#chart.draw(stretches.map((one) => one.at), series, !bandit.rounds);
+    this.#chart.draw(parts.map((one) => one.at), series, !bandit.rounds);
   }
 }
 
 const sum = (counts) => [...counts.values()].reduce((all, one) => all + one, 0);
-const share = (stretch, name) => (stretch.counts.get(name) || 0) / Math.max(sum(stretch.counts), 1);
+const share = (part, name) => (part.counts.get(name) || 0) / Math.max(sum(part.counts), 1);
 
-function paired(stretches) {
+function paired(parts) {
   const found = [];
-  for (let i = 0; i < stretches.length; i += 2) {
-    const [a, b] = [stretches[i], stretches[i + 1]];
+  for (let i = 0; i < parts.length; i += 2) {
+    const [a, b] = [parts[i], parts[i + 1]];
     const counts = new Map(a.counts);
     if (b) for (const [name, n] of b.counts) counts.set(name, (counts.get(name) || 0) + n);
     found.push({ at: (b || a).at, counts });
@@ -87,7 +87,7 @@ export class Spreads {
     const arms = new Map(state.arms.map((arm) => [arm.name, arm]));
     const known = shown.filter(({ name }) => arms.get(name).spread.length);
     if (!known.length) {
-      this.#chart.wait("Nothing is learned of it yet: decisions are too young, or have paid nothing.");
+      this.#chart.wait("Nothing is known yet: decisions are too young, or have paid nothing.");
       return;
     }
     const ages = [0, ...state.ages];
@@ -111,7 +111,7 @@ export class Spreads {
   }
 }
 
-/** At which x a growing y passes a level. */
+/** Return the x at which a growing y passes a level. */
 function crossing(x, y, level) {
   const i = Math.max(y.findIndex((one) => one >= level), 1);
   const part = (level - y[i - 1]) / (y[i] - y[i - 1] || 1);
@@ -135,7 +135,7 @@ export class Regrets {
     say(
       $("regret-note"),
       `${sentence(truth.unit)} missed so far against always choosing ${best}, which is truly best. ` +
-        `The lower line is the same policy if it saw every reward at once: the gap between the lines is what waiting costs. ` +
+        `The lower line is the same policy if every reward came at once. The gap between the lines is what waiting costs. ` +
         `Choosing evenly would have missed ${short(truth.evenly)}.`,
     );
     if (truth.at.length < 2) {
@@ -154,7 +154,7 @@ export class Regrets {
   }
 }
 
-/** Columns, of each x the last row. */
+/** Return the columns with only the last row of each x. */
 function distinct(x, ...columns) {
   const kept = x.map((_, i) => i).filter((i) => i + 1 === x.length || x[i + 1] > x[i]);
   return [x, ...columns].map((column) => kept.map((i) => column[i]));

@@ -1,47 +1,74 @@
-// The answer to "may I stop?": the service's verdict in words, and the leader's lead over time as a small picture.
+// The answer to "may I stop?": the service's verdict in words, and the leader's lead over time as a small chart.
 
 import { $, s, say, show } from "./dom.js";
-import { amount, count, list, plural } from "./words.js";
+import { amount, count, list, percent, plural } from "./words.js";
 
+const RANGES = 3; // ranges of decisions that a text names at most
 const WIDTH = 520;
 const HEIGHT = 120;
 
-/** What may be said of the arms: [headline, more]. Every sentence rests on the service's verdict alone. */
+/** What may be said of the arms: [headline, more]. It rests on the fields of the service's verdict and alarm alone. */
 export function answer(state, inUnit) {
   const { verdict } = state;
   const playing = state.arms.filter((arm) => !arm.retired);
   if (!state.decisions) return ["No decision yet", "The first figures appear here with the first decisions."];
-  if (!playing.length) return ["Every arm has retired", "Add one before deciding again."];
+  if (!playing.length) return ["Every arm has retired", "Add an arm before you decide again."];
   if (playing.length === 1) return [`${playing[0].name} is the only arm in play`, "There is nothing to compare it with."];
-  if (verdict.reason) return ["No verdict can be given", `${upper(verdict.sentence.replace(/^No verdict can be given: /, ""))} ${highest(playing)}`];
-  if (verdict.winner) {
-    const stop = /^You may stop: /;
-    const head = stop.test(verdict.sentence) ? "You may stop: " : "Arms have changed: ";
-    return [`${head}${verdict.winner} paid most`, verdict.sentence.replace(stop, "")];
-  }
-  if (verdict.changed.length) return ["Arms have changed places", upper(verdict.sentence.replace(/^No verdict: /, ""))];
-  if (!verdict.scored) return ["No verdict yet", `${upper(verdict.sentence.replace(/^No verdict yet: /, ""))} ${highest(playing)}`];
-  const parts = [`${some(verdict.contenders)} may still be the best, by ${plural(verdict.scored, "closed decision")}.`];
-  if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm was shown to pay more on average.`);
-  if (verdict.loss_if_stopped !== null) parts.push(`By these ${verdict.leader} leads; stopping with it now would lose about ${amount(verdict.loss_if_stopped)} per decision.`);
-  if (verdict.decisions_to_go !== null) {
-    const rough = (n) => Number(n.toPrecision(2)); // more figures would promise more than is known
-    const [least, most] = verdict.decisions_to_go.map((n) => (n === null ? null : rough(n)));
-    const [soon, late] = (verdict.time_to_go ?? []).map((n) => (n === null ? null : inUnit(rough(n))));
-    const time = soon === undefined ? "" : ` (${most === null ? soon : `${soon} to ${late}`})`;
-    parts.push(most === null
-      ? `If arms pay as they have, ${plural(least, "more decision")} or many more${time} must close to tell: a guess.`
-      : `If arms pay as they have, ${count(least)} to ${plural(most, "more decision")}${time} must close to tell: a guess.`);
-  }
-  return ["No verdict yet", [...parts, highest(playing)].join(" ")];
+  const uncounted = verdict.skipped ? `Not counted: ${plural(verdict.skipped, "closed decision")} without a recorded propensity, or of a worker that did not know the newest arm yet.` : "";
+  if (verdict.outcome === "cannot_tell") return ["No verdict can be given", sentences(`${upper(verdict.reason)}.`, uncounted, highest(playing))];
+  if (verdict.outcome === "winner") return [`${verdict.may_stop ? "You may stop" : "Arms have changed"}: ${verdict.winner} paid most`, won(state, playing)];
+  if (verdict.changed.length) return ["Arms have changed places", sentences(...swapped(verdict), chance(verdict))];
+  if (!verdict.scored) return ["No verdict yet", sentences("No decision with a recorded propensity, made among the arms now in play, has closed yet.", uncounted, highest(playing))];
+  return ["No verdict yet", sentences(...undecided(verdict, inUnit), highest(playing))];
 }
 
-/** The arm with the highest estimate: for looking, not for stopping. */
+/** Over which decisions the winner paid more than each other arm, and whether that may have changed since. */
+function won(state, playing) {
+  const { verdict } = state;
+  const losers = new Map(); // range of decisions -> arms
+  for (const { ahead, second } of verdict.pairs) losers.set(between(ahead), [...(losers.get(between(ahead)) ?? []), second]);
+  const parts = [...losers].map(([range, names]) => (losers.size === 1 ? range : `than ${some(names)} ${range}`));
+  const ranges = parts.length > RANGES ? "over a range of decisions for each" : list(parts);
+  const changed = state.alarm.arms.filter((one) => playing.some((arm) => arm.name === one.name));
+  return sentences(
+    `${verdict.winner} paid more on average than every other arm in play: ${ranges}.`,
+    verdict.may_stop ? "" : `That may no longer hold. Since then these arms pay otherwise than before: ${list(changed.map((arm) => `${arm.name} (found at decision ${count(arm.decision)})`))}.`,
+    chance(verdict),
+  );
+}
+
+/** Which arms have changed places, and when, as far as the leader's pairs tell. */
+function swapped(verdict) {
+  const pairs = verdict.pairs.filter((pair) => pair.ahead && pair.behind);
+  return [
+    `${some(verdict.changed)} have changed places: each was shown to pay more than another arm over some decisions, and less over others.`,
+    ...pairs.slice(0, RANGES).map(({ first, second, ahead, behind }) => {
+      const [[one, earlier], [other, later]] = [[first, ahead], [second, behind]].sort((a, b) => a[1][1] - b[1][1]);
+      return `On average ${one} paid more than ${other} ${between(earlier)}, and less ${between(later)}.`;
+    }),
+  ];
+}
+
+/** Which arms may still be the best, and what it takes to tell. */
+function undecided(verdict, inUnit) {
+  const parts = [`${some(verdict.contenders)} may still be the best, by ${plural(verdict.scored, "closed decision")}.`];
+  if (verdict.retirable.length) parts.push(`${some(verdict.retirable)} may be retired: another arm was shown to pay more on average.`);
+  if (verdict.loss_if_stopped !== null) parts.push(`${verdict.leader} leads. If you stopped now and always chose it, a decision would lose about ${amount(verdict.loss_if_stopped)}.`);
+  if (verdict.decisions_to_go === null) return parts;
+  const rough = (n) => Number(n.toPrecision(2)); // more figures would promise more than is known
+  const [least, most] = verdict.decisions_to_go.map((n) => (n === null ? null : rough(n)));
+  const [soon, late] = (verdict.time_to_go ?? []).map((n) => (n === null ? null : inUnit(rough(n))));
+  const time = soon === undefined ? "" : ` (${most === null ? soon : `${soon} to ${late}`})`;
+  const more = most === null ? `${plural(least, "more decision")} or many more` : `${count(least)} to ${plural(most, "more decision")}`;
+  return [...parts, `A guess: if arms go on paying as they have, ${more}${time} must close before a verdict.`];
+}
+
+/** The arm with the highest estimate, which is no reason to stop. */
 function highest(playing) {
   const [lead] = playing.filter((arm) => arm.estimate !== null).sort((a, b) => b.estimate - a.estimate);
   if (!lead) return "No arm has an estimate yet.";
   const [low, high] = lead.interval.map(amount);
-  return `${lead.name} has the highest estimate so far, ${amount(lead.estimate)} per decision (between ${low} and ${high} at one look): not a reason to stop.`;
+  return `${lead.name} has the highest estimate so far, ${amount(lead.estimate)} per decision (interval for one look: ${low} to ${high}). That is not a reason to stop.`;
 }
 
 /** Draw the interval of the leader's lead over its closest rival, from the first checkpoint until now. */
@@ -68,11 +95,14 @@ export function draw(state) {
   );
   figure.querySelector("svg")?.remove();
   figure.prepend(plot);
-  say(figure.querySelector("figcaption"), `How much more ${pair.first} pays than ${pair.second}: between ${amount(pair.interval[0])} and ${amount(pair.interval[1])} now, after ${plural(verdict.scored, "closed decision")}. The line is no difference; the band may be looked at as often as one likes.`);
+  say(figure.querySelector("figcaption"), `How much more ${pair.first} pays than ${pair.second}: between ${amount(pair.interval[0])} and ${amount(pair.interval[1])} now, after ${plural(verdict.scored, "closed decision")}. The line marks no difference. The band holds however often you look.`);
 }
 
-/** What should be looked into before anything is believed. */
+/** What to look into before you trust the verdict. */
 export const warnings = (state) => state.verdict.warnings.map((text) => `${upper(text)}.`).join(" ");
 
+const between = ([first, last]) => `from decision ${count(first)} to ${count(last)}`;
+const chance = (verdict) => `The chance that such a statement is ever wrong is at most ${percent(verdict.error)}, in the whole life of the bandit and however often you look.`;
+const sentences = (...parts) => parts.filter(Boolean).join(" ");
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const some = (names) => list(names.length > 4 ? [...names.slice(0, 3), `${count(names.length - 3)} more`] : names);

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Write numbers and times for people.
 
 const LOCALE = "en-GB";
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
@@ -14,7 +14,7 @@ const UNITS = [
 export const count = (n) => whole.format(n);
 export const short = (n) => (Math.abs(n) < 10_000 ? whole.format(n) : compact.format(n));
 
-/** Three figures, or as many as the whole part has. */
+/** Write a number with three figures, or with as many as its whole part has. */
 export function amount(x) {
   if (x === null || x === undefined) return "–";
   if (Number.isInteger(x) && Math.abs(x) < 10_000) return whole.format(x).replace("-", "−");
@@ -26,7 +26,7 @@ export function amount(x) {
     .replace("-", "−");
 }
 
-/** A sum of rewards. */
+/** Write a sum of rewards. */
 export const sum = (x) =>
   Math.abs(x) < 100 ? x.toLocaleString(LOCALE, { maximumFractionDigits: Math.abs(x) < 10 ? 2 : 1 }).replace("-", "−") : short(x);
 
@@ -36,10 +36,10 @@ export function percent(share) {
   return `${p.toLocaleString(LOCALE, { maximumFractionDigits: p < 10 ? 1 : 0 })} %`;
 }
 
-/** Whether a unit is a sign, such as €, and not a word. */
+/** Return whether a unit is a sign, such as €, and not a word. */
 export const isSign = (unit) => unit.length === 1 && !/[\p{L}\p{N}]/u.test(unit);
 
-/** A reward with its unit, if it has one: €5.20, or 3 lectures. */
+/** Write a reward with its unit, if it has one: €5.20, or 3 lectures. */
 export function reward(text, unit) {
   if (!unit || text === "–") return text;
   return isSign(unit) ? `${unit}${text}` : `${text} ${unit}`;
@@ -52,14 +52,14 @@ export function list(names) {
   return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** What is known about an arm, such as "genre: jazz, minutes: 30"; empty for nothing. */
+/** Write an arm's features, such as "genre: jazz, minutes: 30"; empty if none is known. */
 export function aboutWords(about) {
   const word = (value) => (value === true ? "yes" : value === false ? "no" : value);
-  const told = Object.entries(about || {}).filter(([, value]) => value !== null);
-  return told.map(([name, value]) => `${name}: ${word(value)}`).join(", ");
+  const known = Object.entries(about || {}).filter(([, value]) => value !== null);
+  return known.map(([name, value]) => `${name}: ${word(value)}`).join(", ");
 }
 
-/** In what to count a bandit's ages: the largest unit of which its window has at least four, none broken. */
+/** Return the unit for a bandit's ages: the largest of which its window has at least four, without a rest if possible. */
 export function unitOf(bandit) {
   if (bandit.rounds) return { name: "round", size: 1 };
   const enough = UNITS.filter(([, size]) => bandit.window / size >= 4);
@@ -74,14 +74,14 @@ export function inUnit(length, unit) {
   return `${shown} ${unit.name}${shown === "1" ? "" : "s"}`;
 }
 
-/** A span of seconds in its two largest words' worth of precision. */
+/** Write a span of seconds in the largest unit of which it has at least two. */
 export function span(seconds) {
   if (seconds < 1) return "less than a second";
   const [name, size] = UNITS.find(([, size]) => seconds >= size * 2) || UNITS.at(-1);
   return plural(Math.round(seconds / size), name);
 }
 
-/** A moment, in seconds since 1970, by this machine's clock. */
+/** Write a moment, given in seconds since 1970, in this machine's time zone. */
 export const moment = (at) =>
   new Date(at * 1000).toLocaleString(LOCALE, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
 
