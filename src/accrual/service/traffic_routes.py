@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from accrual.core.errors import InputError
-from accrual.live.commit import Ask, Decide
+from accrual.live.commit import BanditRequest, Decide
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
 from accrual.service.messages import NAME_MOST, WHOLE_MOST, ContextIn
@@ -204,7 +204,7 @@ class TrafficRoutes:
     async def _many(self, served: ServedBandit, given: Sequence[PieceIn]) -> bytes:
         """Store a list of pieces, each stored or refused for itself."""
         told: list[PieceOut | None] = []
-        pays: list[Ask] = []
+        pays: list[BanditRequest] = []
         for piece in given:
             if piece.key is not None:
                 check_key(piece.key)
