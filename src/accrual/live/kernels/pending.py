@@ -307,7 +307,7 @@ def with_room(old: Pending, more: int) -> Pending:
     paid[:had] = old.paid
     contexts = np.zeros((has, old.contexts.shape[1]))
     contexts[:had] = old.contexts
-    rings = {}
+    rings: dict[str, Any] = {}
     for name in RINGS:
         ring = getattr(old, name)
         rings[name] = np.zeros((len(where), *ring.shape[1:]), ring.dtype)

@@ -12,9 +12,8 @@ game is not in the gambler's favour. Then, by Ville's inequality, the chance tha
 is at most 1 / x, however long one watches. No bet can lose everything, because totals lie between 0 and the
 cap and p is at least the floor's share. So the bound on the error is exact, for few decisions too. Several
 bets are made at once, for differences of several sizes; `WEIGHTS` divides the first stake among them.
-Because every bet is constant, more is true: under any drift, when the wealth reaches x the average of (a -
-b) over the decisions scored so far is above 0, except for a chance of 1 / x (docs/verdicts.md has the
-proof).
+Because every bet is constant, more is true: under any drift, when the wealth reaches x the average of a - b
+over the decisions scored so far is above 0, except for a chance of 1 / x (docs/verdicts.md has the proof).
 
 A total above the cap counts as the cap, and a total below the least counts as the least. Both are counted,
 and the verdict is then about totals that are cut off there. Further sums give, at any time, a lower bound of

@@ -2,8 +2,8 @@
 
 Each guardrail has evidence (`accrual.live.watch.evidence`) on the totals of its own stream: for each pair of
 arms, a gambler bets that the first has more of the stream than the second. An arm is worse when the wealth
-of its bets against "it has at most the margin more", one bet for each other arm in play, adds up to K * (K -
-1) / error, with K arms. If an arm is within the margin of the best arm in play, none of its K - 1 bets is in
+of its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
+K * (K - 1) / error, with K arms. If an arm is within the margin of the best one, none of its K - 1 bets is in
 the gambler's favour. So the mean of the bets reaches K / error with a chance of at most error / K, however
 long one watches; and there are K arms. With fewer arms the sum is never larger, so the bound also holds for
 the arms that are left when others have retired, by any rule. As for verdicts, "within the margin" is meant
