@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.features import Features
@@ -161,17 +161,6 @@ class Staleness(NamedTuple):
     seconds: float  # since the whole log was folded here; 0 if it is folded now
 
 
-class Folding(Protocol):
-    """What the thread needs of a bandit."""
-
-    @property
-    def position(self) -> int:
-        """How far its log has been folded."""
-
-    def catch_up(self) -> int:
-        """Fold the rest of the log."""
-
-
 class Followed:
     """A bandit whose log is followed. This object does not keep the bandit in memory.
 
@@ -179,10 +168,10 @@ class Followed:
     ----------
     number : int
         The bandit's number in the store.
-    bandit : Folding
+    bandit : Bandit
     """
 
-    def __init__(self, number: int, bandit: Folding) -> None:
+    def __init__(self, number: int, bandit: Bandit) -> None:
         self.number = number
         self.bandit = weakref.ref(bandit)
         self.caught_up_at = time.monotonic()  # when the whole log was last known to be folded
@@ -264,7 +253,7 @@ _CHANGING = threading.Lock()  # held while the threads change, or the bandits th
 _THREADS: dict[Store, CatchUpThread] = {}
 
 
-def follow(store: Store, number: int, bandit: Folding) -> tuple[CatchUpThread, Followed]:
+def follow(store: Store, number: int, bandit: Bandit) -> tuple[CatchUpThread, Followed]:
     """Begin to follow a bandit's log; return the store's thread, and the bandit as the thread knows it."""
     one = Followed(number, bandit)
     with _CHANGING:
@@ -559,6 +548,19 @@ class Bandit:
             warnings.warn(text, stacklevel=2)
         return answers
 
+    def piece(
+        self,
+        id: int,
+        value: float,
+        age: float | None = None,
+        at: float | None = None,
+        key: str | None = None,
+        stream: str | None = None,
+    ) -> NewPiece:
+        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
+        number = None if stream is None else self._checks.stream(stream)
+        return self._checks.piece(id, value, age, at, key, number)
+
     def submit(self, requests: Sequence[BanditRequest], pieces_checked: bool = False) -> list[Answer]:
         """Make decisions, and store pieces, closings and arms, in one transaction and in this order.
 
@@ -709,19 +711,6 @@ class Bandit:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def piece(
-        self,
-        id: int,
-        value: float,
-        age: float | None = None,
-        at: float | None = None,
-        key: str | None = None,
-        stream: str | None = None,
-    ) -> NewPiece:
-        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
-        number = None if stream is None else self._checks.stream(stream)
-        return self._checks.piece(id, value, age, at, key, number)
 
 
 def staleness_of(bandits: Sequence[Bandit]) -> list[Staleness]:
