@@ -28,8 +28,8 @@ import numpy as np
 
 import accrual as ac
 from accrual.core.features import Features
-from accrual.live.contexts.contexts import told_by_store
 from accrual.live.ledger import Ledger
+from accrual.live.log_follower import details_from_store
 from accrual.policies.catalog import CATALOG
 from accrual.store.base import NewDecisions, NewPiece, StoreRequest
 from accrual.store.sqlite.rows import ADD
@@ -163,11 +163,11 @@ def contexts(events: int) -> None:
     filled = ac.Bandit(NAMES, window=1000, features=features)
     fill(filled, events, filled.stored_contexts(people, len(people)))
     log = filled._store.read(0, len(NAMES), events)
-    told = told_by_store(filled._store, 0, plain, log).contexts
+    contexts = details_from_store(filled._store, 0, plain, log).contexts
     for _ in range(2):  # the first compiles
         ledger = filled._config.ledger()
         start = time.process_time()
-        ledger.extend(log, told)
+        ledger.extend(log, contexts)
         rate = len(log.seq) / (time.process_time() - start)
     print(f"  a log of {len(log.seq):,} events: {rate:,.0f} folded in a second; limit 1,000,000", flush=True)
 

@@ -15,7 +15,7 @@ from tests.proof.folds import refold
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.jit.compiler import python_function
-from accrual.live.contexts.contexts import told_by_store
+from accrual.live.log_follower import details_from_store
 from accrual.live.verify import learned, same_bits, verify_snapshots
 from accrual.policies.age_prior.model import expected_level
 from accrual.store.backends import open_store
@@ -73,7 +73,7 @@ def test_live_refold_and_snapshot_are_the_same_to_the_bit(url):
     ledger, position = bandit._config.ledger(), 2
     for size in (1, 7, 50) * 30:
         events = store.read(number, position, size)
-        ledger.extend(events, *told_by_store(store, number, ledger, events))
+        ledger.extend(events, *details_from_store(store, number, ledger, events))
         position = int(events.seq[-1]) if len(events.seq) else position
     assert same_bits(live, learned(ledger))
     assert bandit.explain(60).exact
@@ -204,3 +204,43 @@ def test_it_is_opened_again_as_it_was_made(tmp_path):
         bandit.add_arm("c", about={"subject": "art"})
     given: dict[str, Any] = {"arm_features": FEATURES, "about": ABOUT | {"c": {"subject": "art"}}}
     ac.Bandit(["a", "b", "c"], window=20, store=store, seed=5, **given).close()  # as it is now
+
+
+GENRES = {"genre": ["jazz", "rock"], "minutes": (0, 60)}
+
+
+def after_forty_decisions(**options) -> ac.Bandit:
+    """A bandit of two arms, the first of which pays more, after some decisions."""
+    made = ac.Bandit({"a": 10.0, "b": 10.0}, 4, seed=1, **options)
+    for _ in range(40):
+        decision = made.decide()
+        made.observe(decision.id, 8.0 if decision.arm == "a" else 2.0, age=0)
+    return made
+
+
+def test_a_state_says_what_is_known_about_each_arm():
+    made = after_forty_decisions(arm_features=GENRES, about={"a": {"genre": "jazz", "minutes": 31.625}})
+    assert [arm.about for arm in made.state().arms] == [
+        {"genre": "jazz", "minutes": 31.625},
+        {"genre": None, "minutes": None},
+    ]
+    made.add_arm("c", about={"genre": "rock"})  # after a state was read: it is in the next one
+    assert made.state().arms[2].about == {"genre": "rock", "minutes": None}
+    page = made.state()._repr_html_()
+    assert "<th>what is known about it</th>" in page
+    assert "<td>genre: jazz, minutes: 31.625</td>" in page
+    assert "<td>genre: rock</td>" in page
+
+
+def test_a_bandit_without_features_of_arms_says_nothing_of_them():
+    made = after_forty_decisions()
+    assert [arm.about for arm in made.state().arms] == [None, None]
+    assert "known" not in made.state()._repr_html_().split("<table>")[1]
+    assert all("known" not in term for reason in made.explain(39).reasons for term in reason.terms)
+
+
+def test_an_explanation_says_what_is_expected_from_what_is_known():
+    made = after_forty_decisions(arm_features=GENRES, about={"a": {"genre": "jazz"}, "b": {"genre": "rock"}})
+    term = "expected from what is known about it"
+    of = {reason.arm: reason.terms for reason in made.explain(39).reasons}
+    assert 8.5 > of["a"][term] > 5.0 > of["b"][term] > 1.5  # in the unit of the pieces, not of caps

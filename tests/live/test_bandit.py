@@ -232,13 +232,13 @@ def test_a_snapshot_and_its_tail_equal_the_refold_to_the_bit(name):
     store = MemoryStore()
     bandit = ac.Bandit(ARMS, window=WINDOW, policy=policy_of(name), store=store, seed=2)
     play(bandit, 120)
-    bandit._follower.keep(now=True)
+    bandit._follower.save_snapshot(now=True)
     ((seq, _),) = store._snapshots.values()
     assert seq == store.head(0)
     bandit.add_arm("news", cap=2.0, window=5)
     play(bandit, 80, seed=1)
     again = ac.Bandit.open(store)
-    assert again._follower._kept == seq  # it did start there
+    assert again._follower._snapshot_position == seq  # it did start there
     live = arrays(bandit)
     assert_same(live, arrays(again))
     assert_same(live, refolded(bandit, store))
@@ -635,22 +635,22 @@ def test_an_explanation_is_of_the_moment_of_its_decision(name):
 
 
 def test_an_explanation_starts_from_the_nearest_resting_place(monkeypatch):
-    monkeypatch.setattr("accrual.live.log_follower._OFTEN", 50)
-    monkeypatch.setattr("accrual.live.log_follower._DEAR", 10**9)
+    monkeypatch.setattr("accrual.live.log_follower._COPY_EVERY", 50)
+    monkeypatch.setattr("accrual.live.log_follower._BYTES_PER_EVENT", 10**9)
     bandit = ac.Bandit(ARMS, window=WINDOW)
     play(bandit, 200)
-    assert len(bandit._follower._places) == 3
+    assert len(bandit._follower._copies) == 3
     assert all(bandit.explain(id_).exact for id_ in range(0, 200, 9))
 
 
 def test_large_ledgers_are_not_kept_many_times_over(monkeypatch):
-    monkeypatch.setattr("accrual.live.log_follower._OFTEN", 50)
-    monkeypatch.setattr("accrual.live.log_follower._DEAR", 10**9)
-    monkeypatch.setattr("accrual.live.log_follower._LARGE", 1000)
+    monkeypatch.setattr("accrual.live.log_follower._COPY_EVERY", 50)
+    monkeypatch.setattr("accrual.live.log_follower._BYTES_PER_EVENT", 10**9)
+    monkeypatch.setattr("accrual.live.log_follower._COPY_MOST", 1000)
     bandit = ac.Bandit(["jazz", "rock"], 8, groups=4)
     for _ in range(300):
         bandit.decide()
-    assert not bandit._follower._places
+    assert not bandit._follower._copies
     assert bandit.explain(280).id == 280
 
 
@@ -660,7 +660,7 @@ def test_an_explanation_holds_up_no_commit():
     play(bandit, 20)
     found = []
     asking = threading.Thread(target=lambda: found.append(bandit.explain(11)), daemon=True)
-    with bandit._commits.turn:
+    with bandit._commits.lock:
         asking.start()
         asking.join(60)
     assert [why.id for why in found] == [11]

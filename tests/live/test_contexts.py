@@ -57,7 +57,7 @@ def test_what_is_tried_is_what_is_then_chosen(policy):
 
 def test_odd_values_are_counted_once():
     ledger, _, _ = play(ac.AgeLinTS(), 40, trials=True)
-    assert ledger.visitors.oddities.sum(axis=0)[0] > 0
+    assert ledger.context_encoder.oddities.sum(axis=0)[0] > 0
     dice = np.random.default_rng(3)
     unknown = beyond = 0
     for _ in range(1, 40):
@@ -67,7 +67,7 @@ def test_odd_values_are_counted_once():
         for _ in contexts:
             for _ in range(int(dice.integers(3))):
                 dice.integers(40)
-    assert ledger.visitors.oddities.tolist() == [[unknown, 0, 0], [0, 0, 0], [0, 0, beyond]]
+    assert ledger.context_encoder.oddities.tolist() == [[unknown, 0, 0], [0, 0, 0], [0, 0, beyond]]
 
 
 def test_a_constant_context_needs_no_features():
@@ -151,7 +151,7 @@ def test_batches_keys_and_what_is_refused():
     with pytest.raises(InputError, match="must be levels"):
         ac.Bandit(["a"], window=5, features={"plan": int})
     assert bandit._follower.ledger.decisions == 3
-    assert bandit._follower.ledger.visitors.oddities.tolist() == [[0, 1, 0], [0, 3, 0]]
+    assert bandit._follower.ledger.context_encoder.oddities.tolist() == [[0, 1, 0], [0, 3, 0]]
 
 
 def test_the_state_says_for_whom_which_arm_wins():
@@ -201,5 +201,5 @@ def test_a_stretch_of_a_log_must_fit_what_is_told_of_it():
             attempt()
     assert ledger.decisions == 0
     ledger.extend(two, [[1.0], [np.nan]])
-    assert ledger.visitors.oddities.tolist() == [[0, 1, 0]]
+    assert ledger.context_encoder.oddities.tolist() == [[0, 1, 0]]
     assert ledger.pending_decisions.contexts[:2].tolist() == [[1, 0, 1], [1, 0, 0]]

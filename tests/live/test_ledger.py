@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.live.open_rows import open_rows
 
 import accrual as ac
 from accrual.core.jit.compiler import _fingerprint
 from accrual.engine.recording import record
-from accrual.live.kernels.folding import fold
-from accrual.live.kernels.pending import open_rows
+from accrual.live.kernels import compile_kernels
 from accrual.live.ledger import Decision, Ledger
 from accrual.policies.age_cells import KAPPA_START
 from accrual.policies.base import Functions, Policy, no_amended
@@ -622,8 +622,8 @@ class Unamended(ac.TPUCBEW):
 
 def test_kernels_of_different_policies_never_share_machine_code():
     """`observe` reaches a policy's functions only through another function."""
-    one: Any = fold(ac.AgeIMED.functions, "groups", False, False).observe
-    other: Any = fold(
+    one: Any = compile_kernels(ac.AgeIMED.functions, "groups", False, False).observe
+    other: Any = compile_kernels(
         ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups", False, False
     ).observe
     assert _fingerprint(one.py_func) != _fingerprint(other.py_func)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.live.open_rows import open_rows
 
 import accrual as ac
-from accrual.live import ledger as arm_table
+from accrual.live import request_checks
 from accrual.live.commit import Decide
-from accrual.live.kernels.pending import open_rows
 from accrual.live.ledger import Ledger
-from accrual.live.state import view_of
+from accrual.live.state import ledger_view
 from accrual.store.base import CloseDecision, NewPiece, Store, StoreError
 from accrual.store.memory import MemoryStore
 from accrual.store.sqlite.store import SQLiteStore
@@ -82,7 +82,7 @@ def test_a_state_is_that_of_a_plain_recomputation_over_pending_decisions():
     rows = open_rows(ledger.pending_decisions)
     assert [arm.pending for arm in state.arms] == np.bincount(rows["arm"], minlength=3).tolist()
     assert state.pending == len(rows) > 50
-    assert view_of(bandit._follower).oldest == rows["at"].min()
+    assert ledger_view(bandit._follower).oldest == rows["at"].min()
     ages = np.append(0.0, ledger.edges)
     for number, arm in enumerate(state.arms):
         own = rows[rows["arm"] == number]
@@ -99,14 +99,14 @@ def test_decisions_go_on_while_a_state_is_computed(policy, monkeypatch):
     bandit = ac.Bandit(["a", "b"], 50, policy=policy)
     bandit.decide(n=10)
     first, go_on = threading.Event(), threading.Event()
-    compute = bandit._observer._state
+    compute = bandit._state_reader._state
 
     def slow(*given: Any) -> Any:
         first.set()
         assert go_on.wait(60)
         return compute(*given)
 
-    monkeypatch.setattr(bandit._observer, "_state", slow)
+    monkeypatch.setattr(bandit._state_reader, "_state", slow)
     states: list[Any] = []
     looking = threading.Thread(target=lambda: states.append(bandit.state()))
     looking.start()
@@ -134,8 +134,8 @@ def test_a_state_reads_no_further_than_its_own_position():
     other.catch_up()
     other.decide(n=5)  # which the first has not folded
     assert bandit.state().decisions == 15
-    assert bandit._observer._own is not None
-    assert bandit._observer._own.position == bandit.position
+    assert bandit._state_reader._second is not None
+    assert bandit._state_reader._second.position == bandit.position
 
 
 # What is left of a bandit that is dropped.
@@ -169,7 +169,7 @@ def dropped(store: Store, policy: str, name: str) -> list[weakref.ref[Any]]:
     with pytest.raises(ac.InputError):
         bandit.submit([Decide(1, contexts=(b"x", b"y"))])
     bandit.close()
-    return [weakref.ref(bandit), weakref.ref(bandit._follower.ledger), weakref.ref(bandit._observer)]
+    return [weakref.ref(bandit), weakref.ref(bandit._follower.ledger), weakref.ref(bandit._state_reader)]
 
 
 def test_a_bandit_whose_commit_failed_is_freed_at_once(no_collector, monkeypatch):
@@ -236,8 +236,8 @@ def test_one_thread_follows_all_bandits_of_a_store():
 
 
 def test_arms_have_a_limit(monkeypatch):
+    assert request_checks.ARMS_MOST == 1000
     monkeypatch.setattr("accrual.live.request_checks.ARMS_MOST", 4)
-    assert arm_table.ARMS_MOST == 1000
     bandit = ac.Bandit(["a", "b"], 50)
     bandit.add_arm("c")
     bandit.retire_arm("a")

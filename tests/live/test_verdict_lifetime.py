@@ -193,7 +193,8 @@ def test_what_was_found_stays_found_when_an_arm_comes():
     found = bandit.state().verdict
     assert found.winner == "b"
     ranges = {one.second: one.ahead for one in found.pairs}
-    assert ranges["c"] is not None and ranges["c"][0] >= 400  # the new comparison
+    assert ranges["c"] is not None
+    assert ranges["c"][0] >= 400  # the new comparison
     bandit.retire_arm("c")
     assert bandit.state().verdict.winner == "b"
 

@@ -7,7 +7,8 @@ import pytest
 from tests.proof.folds import refold
 
 import accrual as ac
-from accrual.live.verify import Arrays, learned, same_bits
+from accrual.live.log_follower import Arrays
+from accrual.live.verify import learned, same_bits
 
 DAY = 86_400.0
 PIECES = 50  # of each decision

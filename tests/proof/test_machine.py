@@ -25,7 +25,7 @@ from tests.proof.model import Model
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live import bandit as catch_up_thread
-from accrual.live.commit import Ask, Decide
+from accrual.live.commit import BanditRequest, Decide
 from accrual.live.verify import learned, same_bits
 from accrual.store.admin import backup, restore
 from accrual.store.backends import make_tables
@@ -106,7 +106,7 @@ class BanditMachine(RuleBasedStateMachine):
             for name, cap, x in (("jazz", 1.0, 0.25), ("rock", 2.0, math.nan))
         ]
         self.model = Model(rounds, first, self.now)
-        self.said: list[Sequence[Ask]] = []
+        self.said: list[Sequence[BanditRequest]] = []
 
     def suited(self, ask: Any) -> Any:
         """What may be asked of this bandit: some have no features of arms."""
@@ -140,7 +140,7 @@ class BanditMachine(RuleBasedStateMachine):
             told = self.bandit.observe(*piece)
             assert without_warnings([told]) == self.placed(expected)
 
-    def wrong(self, said: Sequence[Ask]) -> bool:
+    def wrong(self, said: Sequence[BanditRequest]) -> bool:
         """Whether this is to be refused, all of it."""
         gone = len(self.model.of(Kind.RETIRE_ARM)) == len(self.model.of(Kind.ADD_ARM))
         return any(
@@ -151,7 +151,7 @@ class BanditMachine(RuleBasedStateMachine):
             for i, ask in enumerate(said)
         )
 
-    def item(self, ask: Ask, answer: Answer) -> StoreRequest:
+    def item(self, ask: BanditRequest, answer: Answer) -> StoreRequest:
         """What an ask comes to in the log: which arms are chosen is the policy's to say."""
         if not isinstance(ask, Decide):
             return ask

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.postgres import server
 
-from accrual.live import config
+from accrual.live.config import read_config
 from accrual.live.verify import learned, refold
 from accrual.store.admin import verify
 from accrual.store.backends import open_reader
@@ -112,7 +112,7 @@ def test_all_workers_learn_the_same(workers, rounds, say):
     store = PostgresStore(url)
     row = store.find("shared")
     assert row is not None
-    ledger = config.read(row.config, None, "shared").ledger
+    ledger = read_config(row.config, None, "shared").ledger
     for upto, same in ((total, True), (total - 1, False)):  # the second is the control: one event less
         arrays = learned(refold(store, row, ledger(), upto))
         found = {name: array.tobytes().hex() for name, array in arrays.items()}

@@ -414,7 +414,7 @@ def test_a_flipped_snapshot_is_not_used(tmp_path):
             connection.commit()
             with ac.Bandit.open(url) as bandit:
                 assert bandit.state() == state
-                bandit._follower._kept = bandit._follower.position  # it is not to be replaced
+                bandit._follower._snapshot_position = bandit._follower.position  # it is not to be replaced
 
 
 # The index of keys.

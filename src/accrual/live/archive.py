@@ -1,4 +1,4 @@
-"""Bandits that are put away: archived ones are kept but not served, deleted ones are erased after a while."""
+"""Archive and delete bandits: an archived bandit stays stored but closed; a deleted one is erased later."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from accrual.live.clock import SteadyClock
 from accrual.store.base import ARCHIVED, ERASE_AT, BanditRow, Store, StoreDamaged, may_be_erased
 
 GRACE = "7d"  # unless another is given
-GRACE_LEAST = 3600.0  # seconds: long enough for every worker to notice, and for a person
-GRACE_MOST = 100 * UNITS["y"]  # seconds: what is to be kept for longer is archived
+GRACE_LEAST = 3600.0  # seconds: long enough for every worker, and a person, to notice
+GRACE_MOST = 100 * UNITS["y"]  # seconds: a bandit to be stored for longer can be archived
 
 
 def archive(store: Store, name: str) -> BanditRow:
-    """Put a bandit away: nobody can open it until it is restored, and all that it has stays.
+    """Archive a bandit: nobody can open it until it is restored; its events stay stored.
 
-    A bandit that was to be erased is kept too.
+    A deleted bandit that has not been erased is archived too, and will not be erased.
 
     Examples
     --------
@@ -40,12 +40,12 @@ def archive(store: Store, name: str) -> BanditRow:
 
 
 def restore(store: Store, name: str) -> BanditRow:
-    """Bring back a bandit that was archived or deleted, as it was."""
+    """Restore a bandit that was archived or deleted, as it was."""
     return store.amend(_found(store, name).number, {ARCHIVED: None, ERASE_AT: None})
 
 
 def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | None = None) -> BanditRow:
-    """Archive a bandit, and have it erased for good once a time such as ``"7d"`` has passed.
+    """Archive a bandit, and let it be erased for good once a time such as ``"7d"`` has passed.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | Non
     name : str
     grace : str
     clock : SteadyClock, optional
-        That of a process that lives on: while its time has leapt, a `StoreError` is raised.
+        The clock of a long-lived process: while its time has leapt, it raises `StoreError`.
     """
     row = _found(store, name)
     seconds = parse_duration(grace, "grace", most=GRACE_MOST)
@@ -70,7 +70,7 @@ def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
     ----------
     store : Store
     clock : SteadyClock, optional
-        That of a process that lives on: while its time has leapt, a `StoreError` is raised and nothing is
+        The clock of a long-lived process: while its time has leapt, it raises `StoreError`, and nothing is
         erased.
     """
     erased = []
@@ -78,7 +78,7 @@ def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
     for name in store.names():
         try:
             row = store.find(name)
-        except StoreDamaged:  # opening it says so
+        except StoreDamaged:  # whoever opens it is told
             continue
         if row is not None and may_be_erased(row.config, now) and store.erase(row.number, now):
             erased.append(name)
@@ -86,7 +86,7 @@ def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
 
 
 def refuse_archived(row: BanditRow) -> None:
-    """Complain of a bandit that is archived."""
+    """Raise an error if a bandit is archived."""
     if ARCHIVED in row.config:
         raise InputError(f"the bandit {row.name!r} is archived; restore it to use it again")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 import time
 import warnings
@@ -11,43 +10,38 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 from accrual.core.errors import InputError, only, unknown, whole
 from accrual.core.features import Features
-from accrual.core.random import RUN_MOST
 from accrual.live.archive import refuse_archived
 from accrual.live.clock import clock_of
-from accrual.live.commit import ArmWatch, Ask, Commits, Decide, salt_of
+from accrual.live.commit import ArmMonitor, BanditRequest, Commits, Decide, salt_of
 from accrual.live.config import (
     Config,
     Options,
-    check_times,
-    checked,
-    compare,
+    given_config,
     name_of,
-    read,
+    read_config,
+    stored_config,
     window_text,
-    with_about,
-    with_guardrails,
     with_limits,
 )
 from accrual.live.context_worth import ContextWorth, context_worth
 from accrual.live.contexts import about_bytes, stored_contexts
 from accrual.live.explain import Explanation, decision_to_explain, explain
-from accrual.live.ledger import ArmNames, Decision
+from accrual.live.ledger import Decision
 from accrual.live.log_follower import LogFollower
 from accrual.live.prior import imported
 from accrual.live.request_checks import (
     DECISIONS_MOST,
     REFUSED_PIECES,
     UNKNOWN_DECISION,
-    AskChecks,
+    RequestChecks,
     decision_number,
     is_finite,
-    refuse_decisions_after_arms,
 )
-from accrual.live.state import BanditState, LedgerView, Observer, view_of
+from accrual.live.state import BanditState, LedgerView, StateReader, ledger_view
 from accrual.policies.base import Policy
 from accrual.store.backends import open_store
 from accrual.store.base import (
@@ -65,13 +59,30 @@ from accrual.store.base import (
 )
 from accrual.store.memory import MemoryStore
 
-# Find a bandit in its store, or make it there.
+WindowLength = float | str | timedelta  # rounds, or a time
+FeatureValues = Mapping[str, Any]  # a value for each feature: of a context, or of an arm
+
+_SKEW = 5.0  # seconds
+_WAIT = 0.5  # seconds that the thread that follows logs waits for events at a time
+
+log = logging.getLogger("accrual.live")
+
+
+# Opening: find a bandit in its store, or make it there.
 
 
 @contextmanager
 def opened_store(store: str | Store | None) -> Iterator[tuple[Store, bool]]:
-    """Give the store, and whether it is the bandit's own to close; it is closed if the block fails."""
-    place, owned = _opened(store)
+    """Open a store; yield it, and whether the bandit must close it. Close it if the block fails."""
+    owned = store is None or isinstance(store, str)
+    if store is None:
+        place: Store = MemoryStore()
+    elif isinstance(store, str):
+        place = open_store(store)
+    elif isinstance(store, type) or not hasattr(store, "find"):
+        raise InputError(f"store must be an address, such as 'sqlite:///plays.db', or a store, not {store!r}")
+    else:
+        place = store
     try:
         yield place, owned
     except BaseException:
@@ -80,41 +91,10 @@ def opened_store(store: str | Store | None) -> Iterator[tuple[Store, bool]]:
         raise
 
 
-def _opened(store: str | Store | None) -> tuple[Store, bool]:
-    if store is None:
-        return MemoryStore(), True
-    if isinstance(store, str):
-        return open_store(store), True
-    if isinstance(store, type) or not hasattr(store, "find"):
-        raise InputError(f"store must be an address, such as 'sqlite:///plays.db', or a store, not {store!r}")
-    return store, False
-
-
-def given_config(
-    arms: Sequence[str] | Mapping[str, float],
-    window: int | str | timedelta,
-    groups: int | None,
-    policy: Policy | str | None,
-    name: str,
-    options: Options,
-) -> Config:
-    """Return the configuration that a user gives, if a bandit can have it."""
-    only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
-    check_times(options)
-    seed = options.get("seed", secrets.randbelow(RUN_MOST))
-    given = checked(
-        arms, window, groups, policy, seed, options.get("allow_negative", False), options.get("unit", ""),
-        options.get("features"),
-    )  # fmt: skip
-    given = with_guardrails(with_limits(given, options, name), options.get("guardrails"))
-    name_of("a bandit", name)
-    return with_about(given, options)
-
-
 def found_or_created(store: Store, name: str, given: Config, options: Options) -> tuple[BanditRow, Config]:
-    """Return the bandit of this name, made if there is none, and its configuration.
+    """Return the bandit of this name, and its configuration; make the bandit if there is none.
 
-    A bandit that is there already must have been made with the same configuration as is given.
+    If there is one, it must have been made with the given configuration.
     """
     row = store.find(name)
     if row is None:
@@ -126,27 +106,8 @@ def found_or_created(store: Store, name: str, given: Config, options: Options) -
     return row, stored_config(store, row, given, options)
 
 
-def stored_config(store: Store, row: BanditRow, given: Config, options: Options) -> Config:
-    """Return the configuration of a bandit in the store; complain if it was made with another than given."""
-    name = row.name
-    refuse_archived(row)
-    if "prior" in options and not (row.config.get("imported") or row.config.get("old_arms")):
-        raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
-    if row.config != given.written():
-        if "seed" not in options:
-            given = given._replace(seed=row.config["seed"])
-        playing = [
-            AddArm(arm.name, arm.cap, arm.window, arm.about)
-            for arm in store.arms(row.number)
-            if not arm.retired
-        ]
-        compare(name, given, row.config, playing)
-        given = with_limits(read(row.config, given.policy, name), options, name)
-    return given
-
-
 def _first_time(clock: Callable[[], float]) -> float:
-    """Read a clock that may be a user's own, and check what it gives."""
+    """Read a clock, which may be the user's own, and check the time that it returns."""
     now = clock()
     if not is_finite(now):
         raise InputError(f"clock must give the time in seconds, as time.time does, not {now!r}")
@@ -154,7 +115,7 @@ def _first_time(clock: Callable[[], float]) -> float:
 
 
 def _created(store: Store, name: str, given: Config, now: float, history: Sequence[Requests]) -> BanditRow:
-    """Make a bandit in the store; or return the one that another worker has made in this moment."""
+    """Make a bandit in the store; or return the one that another worker has just made."""
     try:
         return store.create(name, given.written(), given.arms, given.rounds, now, history)
     except InputError:
@@ -164,62 +125,75 @@ def _created(store: Store, name: str, given: Config, now: float, history: Sequen
         return row
 
 
-# Keeping up with other workers: one thread for each store folds what they write, as they write it.
+class ArmNames:
+    """The names of a bandit's arms, by their numbers. They are read again when there is a new arm.
 
-_WAIT = 0.5  # seconds that it waits for events at a time
+    Parameters
+    ----------
+    store : Store
+    bandit : int
+        Its number in the store.
+    """
 
-log = logging.getLogger("accrual.live")
+    def __init__(self, store: Store, bandit: int) -> None:
+        self._store = store
+        self._bandit = bandit
+        self._names: list[str] = []
+        self.read()
+
+    def read(self) -> list[str]:
+        """Read the names from the store, and return them."""
+        self._names = [arm.name for arm in self._store.arms(self._bandit)]
+        return self._names
+
+    def __call__(self, number: int) -> str:
+        names = self._names if number < len(self._names) else self.read()
+        return names[number]
+
+
+# Following: one thread for each store folds what other workers write.
 
 
 class Staleness(NamedTuple):
     """How far a worker's state may be behind the log."""
 
-    events: int  # in the log, and not folded here
-    seconds: float  # since all that was in the log had been folded; 0 if all is
-
-
-class Folding(Protocol):
-    """A bandit, as far as following its log goes."""
-
-    @property
-    def position(self) -> int:
-        """How far its log has been folded."""
-
-    def catch_up(self) -> int:
-        """Fold the rest."""
+    events: int  # events of the log that are not folded here
+    seconds: float  # since the whole log was folded here; 0 if it is folded now
 
 
 class Followed:
-    """A bandit whose log is followed. It does not keep the bandit in memory.
+    """A bandit whose log is followed. This object does not keep the bandit in memory.
 
     Parameters
     ----------
     number : int
         The bandit's number in the store.
-    bandit : Folding
+    bandit : Bandit
     """
 
-    def __init__(self, number: int, bandit: Folding) -> None:
+    def __init__(self, number: int, bandit: Bandit) -> None:
         self.number = number
         self.bandit = weakref.ref(bandit)
-        self.abreast = time.monotonic()  # when all that was in the log had last been folded
+        self.caught_up_at = time.monotonic()  # when the whole log was last known to be folded
 
     def position(self) -> int:
+        """Return how far the log has been folded."""
         bandit = self.bandit()
         return 0 if bandit is None else bandit.position
 
     def catch_up(self) -> None:
+        """Fold the rest of the log."""
         bandit = self.bandit()
         if bandit is not None:
-            looked = time.monotonic()
-            bandit.catch_up()  # which ends when there is no more
-            self.abreast = looked
+            begun = time.monotonic()
+            bandit.catch_up()
+            self.caught_up_at = begun
 
 
 class CatchUpThread:
-    """Folds the logs of all followed bandits of a store as they grow: one thread, one query for all.
+    """Folds the logs of all followed bandits of a store as they grow: one thread, and one query for all.
 
-    It begins with the first bandit and ends with the last. Get it by `follow`.
+    The thread begins with the first bandit and ends with the last. `follow` makes it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -236,51 +210,51 @@ class CatchUpThread:
                     return
                 followed = list(self._followed)
             try:
-                self._look(followed)
+                self._fold_new_events(followed)
             except StoreClosed:
                 with _CHANGING:
                     _THREADS.pop(self._store, None)
                 return
-            except StoreError:  # as below
+            except StoreError:  # the store cannot be reached for now; the staleness says so
                 time.sleep(_WAIT)
             except Exception:
-                log.exception("following logs failed; it is tried again")
+                log.exception("following logs failed; trying again")
                 time.sleep(_WAIT)
 
-    def _look(self, followed: Sequence[Followed]) -> None:
+    def _fold_new_events(self, followed: Sequence[Followed]) -> None:
         """Wait for events of these bandits, and fold them."""
         begun, failed = time.monotonic(), False
         behind = self._store.wait(_positions(followed), _WAIT)
         for one in followed:
-            if one not in self._followed:  # it has been closed meanwhile
+            if one not in self._followed:  # the bandit has been closed meanwhile
                 continue
             if one.number not in behind:
-                one.abreast = begun
+                one.caught_up_at = begun
                 continue
             try:
                 one.catch_up()
             except StoreClosed:
                 raise
-            except StoreError:  # out of reach for now; the staleness says so
+            except StoreError:  # as in `_run`
                 failed = True
-            except Exception:  # whatever it is, the other bandits are to be followed too
-                log.exception("following a log failed; it is tried again", extra={"bandit": one.number})
+            except Exception:  # whatever it is, follow the other bandits too
+                log.exception("following a log failed; trying again", extra={"bandit": one.number})
                 failed = True
         if failed:
             time.sleep(_WAIT)
 
     def leave(self, one: Followed) -> None:
-        """Follow a bandit no longer. A fold that is under way goes on to its end."""
+        """Stop following a bandit. A fold that is under way goes on to its end."""
         with _CHANGING:
             self._followed.discard(one)
 
 
-_CHANGING = threading.Lock()  # held while the threads, or what they follow, change
+_CHANGING = threading.Lock()  # held while the threads change, or the bandits that they follow
 _THREADS: dict[Store, CatchUpThread] = {}
 
 
-def follow(store: Store, number: int, bandit: Folding) -> tuple[CatchUpThread, Followed]:
-    """Begin to follow a bandit's log; return the store's thread, and what it follows."""
+def follow(store: Store, number: int, bandit: Bandit) -> tuple[CatchUpThread, Followed]:
+    """Begin to follow a bandit's log; return the store's thread, and the bandit as the thread knows it."""
     one = Followed(number, bandit)
     with _CHANGING:
         thread = _THREADS.get(store)
@@ -293,7 +267,7 @@ def follow(store: Store, number: int, bandit: Folding) -> tuple[CatchUpThread, F
 
 
 def staleness(store: Store, followed: Sequence[Followed]) -> list[Staleness]:
-    """Ask the store where the logs end, once for all, and return how far behind them each bandit is now."""
+    """Return how far each bandit is behind its log; one query asks the store where the logs end."""
     positions = [one.position() for one in followed]
     behind = store.wait(_positions(followed), 0.0) if followed else {}
     now = time.monotonic()
@@ -302,13 +276,13 @@ def staleness(store: Store, followed: Sequence[Followed]) -> list[Staleness]:
         for one, position in zip(followed, positions, strict=True)
     ]
     return [
-        Staleness(count, now - one.abreast if count else 0.0)
+        Staleness(count, now - one.caught_up_at if count else 0.0)
         for one, count in zip(followed, events, strict=True)
     ]
 
 
 def _positions(followed: Sequence[Followed]) -> dict[int, int]:
-    """Return how far each log has been folded by every bandit object that follows it."""
+    """Return how far each log has been folded by all bandit objects that follow it."""
     positions: dict[int, int] = {}
     for one in followed:
         position = one.position()
@@ -316,37 +290,31 @@ def _positions(followed: Sequence[Followed]) -> dict[int, int]:
     return positions
 
 
-Length = float | str | timedelta  # a window: rounds, or a time
-Known = Mapping[str, Any]  # of a visitor, or about an arm: features with their values
-
-_SKEW = 5.0  # seconds
-
-
 class Bandit:
     """Chooses among arms, and learns from rewards that arrive in pieces.
 
-    What it has answered is durable, if it has a store. Any number of threads may use it.
+    With a store, every answer is durable. Any number of threads may use a bandit.
 
     Parameters
     ----------
     arms : sequence of str or mapping
-        Their names; with a mapping also their caps, the most that one decision can pay in all. **A cap
-        is 1 unless given**: give it where a decision can pay more, in the unit of the pieces. A total
-        above its cap is counted and answered with a warning; it makes the policy choose badly.
+        The names of the arms. A mapping also gives their caps: the most that one decision can pay in all.
+        **A cap is 1 unless given.** Give a cap, in the unit of the pieces, if a decision can pay more. A
+        total above its cap is counted and answered with a warning; it makes the policy choose badly.
     window : int, str or timedelta
         The age at which a decision's pieces end: a number of rounds, which count decisions, or a
         time such as ``"60d"`` or ``"12h"``.
     groups : int, optional
-        Into how many equal parts the window is cut. In rounds it must divide the window. A window of
-        time is seen by the policy in steps of this many to the window, 1,000 unless given.
+        The number of equal parts of the window. In rounds it must divide the window. A window of time is
+        divided into this many steps for the policy, 1,000 unless given.
     policy : Policy or str, optional
-        Any of the catalog, or your own; AgePrior unless given.
+        A policy of the catalog, or your own; AgePrior unless given.
     store : str or Store, optional
-        Where events are kept: ``"sqlite:///plays.db"``, ``"postgresql://..."``, or an open store. In
+        Where events are stored: ``"sqlite:///plays.db"``, ``"postgresql://..."``, or an open store. In
         memory unless given, for as long as the process lives.
     name : str
-        The bandit's name in the store. If there is one, it goes on where it was, and must have been
-        made with the same arms, window, groups, policy and options.
+        The bandit's name in the store. If there is a bandit of this name, it goes on where it was. It must
+        have been made with the same arms, window, groups, policy and options.
     **options
         See `Options`: `seed`, `floor`, `features`, `guardrails`, `prior` and others.
 
@@ -387,17 +355,17 @@ class Bandit:
         policy: Policy | None = None,
         **options: Unpack[Options],
     ) -> Bandit:
-        """Open a bandit that is in a store already, as it was made.
+        """Open a bandit that is in a store already, with the settings that it was made with.
 
         Parameters
         ----------
         store : str or Store
         name : str
         policy : Policy, optional
-            Only where it is not of the catalog.
+            Only if it is not in the catalog.
         **options
-            `clock` and `skew`; `floor` and `shares` where the bandit has none; the others are as they were,
-            and are refused.
+            `clock` and `skew`; also `floor` and `shares`, if the bandit has none. Others are refused: they
+            cannot be changed.
         """
         only("option of Bandit.open", options, ("clock", "skew", "floor", "shares"))
         with opened_store(store) as (place, owned):
@@ -406,7 +374,7 @@ class Bandit:
                 raise unknown("bandit", name, place.names())
             refuse_archived(row)
             bandit = cls.__new__(cls)
-            given = with_limits(read(row.config, policy, name), options, name)
+            given = with_limits(read_config(row.config, policy, name), options, name)
             bandit._start(place, owned, row, given, options)
             return bandit
 
@@ -423,10 +391,10 @@ class Bandit:
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
         self._name = ArmNames(store, row.number)
-        watch = ArmWatch(row.name, given.guardrails, self._follower.ledger, self._name)
-        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, watch)
-        self._checks = AskChecks(given, self._follower, self._commits.turn, self._name)
-        self._observer = Observer(store, row.number, given, self._follower)
+        monitor = ArmMonitor(row.name, given.guardrails, self._follower.ledger, self._name)
+        self._commits = Commits(store, row.number, self._follower, clock, self._step, skew, salt, monitor)
+        self._checks = RequestChecks(given, self._follower, self._commits.lock, self._name.read)
+        self._state_reader = StateReader(store, row.number, given, self._follower)
         self._following: tuple[CatchUpThread, Followed] | None = None
         if owned and store.shared:
             self.follow()
@@ -440,39 +408,42 @@ class Bandit:
 
     @property
     def policy(self) -> Policy:
-        """What it chooses by."""
+        """The policy that chooses."""
         return self._config.policy
 
     @property
     def arms(self) -> list[str]:
         """The names of the arms in play."""
-        with self._commits.turn:
+        with self._commits.lock:
             numbers = self._follower.ledger.arms.in_play
         return [self._name(number) for number in numbers]
 
     @overload
     def decide(
-        self, n: None = None, key: str | None = None, context: Known | None = None
+        self, n: None = None, key: str | None = None, context: FeatureValues | None = None
     ) -> Decision[str]: ...
 
     @overload
     def decide(
-        self, n: int, key: str | None = None, context: Sequence[Known] | None = None
+        self, n: int, key: str | None = None, context: Sequence[FeatureValues] | None = None
     ) -> list[Decision[str]]: ...
 
     def decide(
-        self, n: int | None = None, key: str | None = None, context: Known | Sequence[Known] | None = None
+        self,
+        n: int | None = None,
+        key: str | None = None,
+        context: FeatureValues | Sequence[FeatureValues] | None = None,
     ) -> Decision[str] | list[Decision[str]]:
-        """Choose an arm; or, with `n`, a list of as many, none of which knows what another will pay.
+        """Choose an arm; with `n`, return a list of `n` decisions, all made before any of them pays.
 
         Parameters
         ----------
         n : int, optional
         key : str, optional
-            The same key again gives the same decisions again; with another context it is an error.
+            A call with the same key returns the same decisions again; with another context it is an error.
         context : mapping, optional
-            Whom the decision is for: a value for each feature, as in ``{"country": "de", "new": True}``. With
-            `n`, a list of as many contexts. What is left out is missing, and counted.
+            A value for each feature, as in ``{"country": "de", "new": True}``. With `n`, a list of `n`
+            contexts. A value that is left out is missing; missing values are counted.
         """
         count = 1 if n is None else whole("n", n, 1, DECISIONS_MOST)
         if key is not None:
@@ -495,15 +466,15 @@ class Bandit:
         ]
 
     def stored_contexts(
-        self, context: Known | Sequence[Known] | None, n: int | None = None
+        self, context: FeatureValues | Sequence[FeatureValues] | None, n: int | None = None
     ) -> tuple[bytes, ...] | None:
-        """Check contexts as `decide` takes them; return them as a store keeps them, for `submit`."""
+        """Check contexts, given as to `decide`; return them as a store keeps them, for `submit`."""
         return stored_contexts(self.features, context, n)
 
     @property
     def features(self) -> Features | None:
-        """What may be known of whom a decision is for; None without features."""
-        return self._follower.ledger.visitors.features
+        """The features of contexts; None if the bandit has none."""
+        return self._follower.ledger.features
 
     def observe(
         self,
@@ -521,22 +492,24 @@ class Bandit:
         id : int
         value : float
         age : float, optional
-            How old the decision was then: rounds, or seconds.
+            The age of the decision when the piece came: in rounds, or in seconds.
         at : float, optional
-            When it was, instead: a round, or a time of the clock. Now, with neither.
+            When the piece came, instead of the age: a round, or a time of the clock. Without `age` and `at`,
+            the piece comes now.
         key : str, optional
-            Of this piece among those of its decision. The same key with the same piece is answered
-            like the first time; with another piece it is an error. Without one, the same value at the
-            same stated age is taken for the same piece; where no age is stated, every call is a piece.
+            The key of this piece among those of its decision. The same key with the same piece is answered
+            like the first time; with another piece it is an error. Without a key, the same value at the
+            same stated age is taken for the same piece; if no age is stated, every call is a new piece.
         stream : str, optional
-            The guardrail that it is of; without one it is reward, which the policy learns from.
+            The guardrail to which the piece belongs. Without one the piece is reward, which the policy
+            learns from.
 
         Returns
         -------
         Answer
-            Its `status` is STORED or AGAIN; `late` says that it came too late to be learned from. Its
-            `warning` is text if the decision has paid more in all than its arm's cap, which is also
-            given as a Python warning; otherwise it is empty.
+            `status` is STORED or AGAIN. `late` says that the piece came too late to be learned from.
+            `warning` is a text if the decision has paid more in all than its arm's cap, and else empty; the
+            text is also issued as a Python warning.
         """
         piece = self.piece(id, value, age, at, key, stream)
         (answer,) = self._commits.submit((piece,))
@@ -558,9 +531,9 @@ class Bandit:
     ) -> list[Answer]:
         """Store several pieces in one transaction; return an answer for each.
 
-        A value that is not a number, and the like, is an error, and then none is stored. What the
-        store refuses (an unknown decision, a key used for something else, a time in the future) has
-        an answer that says so, and the others are stored.
+        A piece that cannot be, such as one whose value is not a number, is an error: then no piece is
+        stored. If the store refuses a piece (an unknown decision, a key used for another piece, a time in
+        the future), its answer says so, and the others are stored.
         """
         columns = [
             ids,
@@ -575,36 +548,42 @@ class Bandit:
             warnings.warn(text, stacklevel=2)
         return answers
 
-    def submit(self, asks: Sequence[Ask], pieces_checked: bool = False) -> list[Answer]:
+    def piece(
+        self,
+        id: int,
+        value: float,
+        age: float | None = None,
+        at: float | None = None,
+        key: str | None = None,
+        stream: str | None = None,
+    ) -> NewPiece:
+        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
+        number = None if stream is None else self._checks.stream(stream)
+        return self._checks.piece(id, value, age, at, key, number)
+
+    def submit(self, requests: Sequence[BanditRequest], pieces_checked: bool = False) -> list[Answer]:
         """Make decisions, and store pieces, closings and arms, in one transaction and in this order.
 
-        Return an answer for each. This is for a program that collects the requests of many clients. `Decide`
-        (of `accrual.live.commit`) asks for decisions; `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm`
-        (of `accrual.store.base`) are to be stored.
+        Return an answer for each request. This is for a program that collects the requests of many clients.
 
         Parameters
         ----------
-        asks : sequence
-            Every `Decide` comes before any `AddArm` and `RetireArm`, for arms are chosen before anything of
-            the transaction is stored.
+        requests : sequence
+            `Decide` (of `accrual.live.commit`), `NewPiece`, `CloseDecision`, `AddArm` and `RetireArm` (of
+            `accrual.store.base`). Every `Decide` comes before any `AddArm` and `RetireArm`, because arms are
+            chosen before anything of the transaction is stored.
         pieces_checked : bool
             Whether every piece comes from `piece`, so that it need not be checked again.
         """
-        sound = [
-            ask if pieces_checked and isinstance(ask, NewPiece) else self._checks.ask(ask) for ask in asks
-        ]
-        if AddArm in set(map(type, sound)):
-            self._checks.new_arms(sound)
-        if len(sound) > 1:
-            refuse_decisions_after_arms(sound)
-        return self._commits.submit(sound) if sound else []
+        checked = self._checks.requests(requests, pieces_checked)
+        return self._commits.submit(checked) if checked else []
 
     def close_decision(self, id: int) -> bool:
         """Refuse further pieces of decision `id`; return False if it had been closed before.
 
-        What it has paid counts when it would have, at the ages of its groups and at the end of its window,
-        as for a decision that may still be paid for: were it counted now, decisions
-        that end early would be counted before those that go on, and every arm look worse than it is.
+        What the decision has paid counts at the ages of its groups and at the end of its window, as if it
+        were not closed. If it counted now, decisions that end early would be counted before those that go
+        on, and every arm would look worse than it is.
         """
         number = decision_number(id)
         (answer,) = self._commits.submit((CloseDecision(number),))
@@ -613,36 +592,41 @@ class Bandit:
         return answer.status is Status.STORED
 
     def add_arm(
-        self, name: str, cap: float = 1.0, window: Length | None = None, about: Known | None = None
+        self,
+        name: str,
+        cap: float = 1.0,
+        window: WindowLength | None = None,
+        about: FeatureValues | None = None,
     ) -> None:
-        """Add an arm, which takes its turn: one of any K decisions in a row, K the arms in play.
+        """Add an arm.
 
-        That holds until its first decision has finished a group of the policy's (its window, where the
-        policy has none); from then on the policy chooses. By adding, a bandit comes to at most 1,000 arms,
-        with those that have retired.
+        With K arms in play, the new arm gets one of any K decisions in a row until its first decision has
+        finished a group of the policy (its window, if the policy has no groups). From then on the policy
+        chooses. With added arms a bandit has at most 1,000 arms, including those that have retired.
 
         Parameters
         ----------
         name : str
-            One that no arm has had.
+            A name that no arm of the bandit has had.
         cap : float
-            The most that one decision of it can pay.
+            The most that one decision of the arm can pay.
         window : optional
-            Its own, if shorter than the bandit's: in rounds, or a time as in the bandit's own.
+            The arm's own window, if it is shorter than the bandit's: in rounds or as a time, like the
+            bandit's.
         about : mapping, optional
-            What is known about it, where the bandit has `arm_features`.
+            The values of the arm's features, if the bandit has `arm_features`.
         """
         arm = AddArm(name, cap, self._config.own_window(window), self.about(about))
         (answer,) = self.submit((arm,))
         if answer.status is Status.CONFLICT:
             raise InputError(f"there has been an arm {name!r} already, with another cap, window or features")
 
-    def about(self, about: Known | None) -> bytes | None:
-        """Check what is known about an arm; return it as a store keeps it, for `submit`."""
+    def about(self, about: FeatureValues | None) -> bytes | None:
+        """Check the values of an arm's features; return them as a store keeps them, for `submit`."""
         return about_bytes(self._config.arm_features, about)
 
     def retire_arm(self, name: str) -> None:
-        """Never choose this arm again. Its pending decisions still teach."""
+        """Never choose this arm again. The policy still learns from its pending decisions."""
         names = [arm.name for arm in self._store.arms(self._row.number)]
         if name not in names:
             raise unknown("arm", name, names)
@@ -650,24 +634,24 @@ class Bandit:
 
     def state(self) -> BanditState:
         """Return what is known of every arm."""
-        return self._observer.state(self.name, self._name, self._look)
+        return self._state_reader.state(self.name, self._name, self._view)
 
-    def _look(self) -> LedgerView:
-        with self._commits.turn:
-            self._commits.settle()
-            return view_of(self._follower)
+    def _view(self) -> LedgerView:
+        with self._commits.lock:
+            self._commits.recover()
+            return ledger_view(self._follower)
 
     def context_worth(self) -> ContextWorth:
         """Return what contexts are worth: reward per decision with and without, by closed decisions."""
-        with self._commits.turn:
+        with self._commits.lock:
             made, features = self._follower.ledger.decisions, self.features
-        # It takes a while: no lock.
+        # This takes a while, so it holds no lock.
         return context_worth(self._store, self._row.number, self._config, features, made)
 
     def explain(self, id: int) -> Explanation:
-        """Return why decision `id` got its arm: every arm's index at that moment, and what it is made of."""
+        """Return why decision `id` got its arm: every arm's index at that moment, and the index's terms."""
         row = decision_to_explain(self._store, self._row.number, id, self._config.imported)
-        # Without the lock: folding part of the log again can take a second, and no other caller is to wait.
+        # This folds part of the log again and can take a second, so it holds no lock.
         return explain(self._store, self._row.number, row, self._follower, self._step, self._name)
 
     def check(self) -> None:
@@ -679,9 +663,9 @@ class Bandit:
         return self._commits.catch_up()
 
     def follow(self) -> None:
-        """Begin to fold what other workers write, as they write it, in a thread for all bandits of a store.
+        """Begin to fold what other workers write, as they write it, in one thread for all bandits of a store.
 
-        A bandit that was given the address of a PostgreSQL database does so from the start.
+        A bandit that was given the address of a PostgreSQL database follows from the start.
         """
         if self._following is None:
             self._following = follow(self._store, self._row.number, self)
@@ -698,11 +682,11 @@ class Bandit:
 
     @property
     def staleness(self) -> Staleness:
-        """How far this worker is behind the log: in events, and for how long. It must `follow`."""
+        """How far this worker is behind the log: in events, and for how long. Call `follow` first."""
         return staleness_of([self])[0]
 
     def close(self, keep: bool = True) -> None:
-        """Keep a snapshot for the next start, unless `keep` is False, and let go of the store.
+        """Save a snapshot, unless `keep` is False, and close the store if the bandit opened it.
 
         In a forked process, do nothing.
         """
@@ -713,12 +697,12 @@ class Bandit:
             thread.leave(own)
         try:
             if keep:
-                with suppress(StoreError):  # all is stored already; the next start takes longer
-                    with self._commits.turn:
-                        self._follower.keep(now=True)
-                    self._observer.keep()
+                with suppress(StoreError):  # all events are stored; only the next start takes longer
+                    with self._commits.lock:
+                        self._follower.save_snapshot(now=True)
+                    self._state_reader.save_snapshot()
         finally:
-            with self._commits.turn:
+            with self._commits.lock:
                 if self._owned:
                     self._store.close()
 
@@ -727,22 +711,6 @@ class Bandit:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def piece(
-        self,
-        id: int,
-        value: float,
-        age: float | None = None,
-        at: float | None = None,
-        key: str | None = None,
-        stream: str | None = None,
-    ) -> NewPiece:
-        """Check a piece, given as to `observe`, and return it for `submit`; nothing is stored."""
-        number = None if stream is None else self._checks.stream(stream)
-        self._checks.check_piece(value, age, at, key, number)
-        decision = id if type(id) is int else decision_number(id)
-        age, at = (None if age is None else float(age)), (None if at is None else float(at))
-        return NewPiece(decision, float(value), age, at, key, number)
 
 
 def staleness_of(bandits: Sequence[Bandit]) -> list[Staleness]:

@@ -1,7 +1,7 @@
-"""The time of day, unless the clock has leapt: then nothing is stored.
+"""A bandit's clock. While the clock is wrong by a leap, nothing is stored.
 
-Time in a log never goes back. Were one event stored with a time a year ahead, all that came after it would
-have that time too, for a year.
+Time in a log never goes back. If one event were stored with a time a year ahead, all later events would have
+that time too, for a year.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from datetime import timedelta
 
 from accrual.store.base import Store, StoreError
 
-LEAP = 3600.0  # seconds: a clock may be put right by as much while it is in use
+LEAP = 3600.0  # seconds: a clock may be corrected by up to this much while it is in use
 
 
 def _elapsed() -> float:
-    """Return seconds since some moment, which cannot be set; on Linux they go on while the machine sleeps."""
+    """Return the seconds since some moment, which nobody can set; on Linux they include sleep."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 class SteadyClock:
-    """Gives the time, or a `StoreError` while it differs by more than an hour from what has elapsed.
+    """Returns the time; raises `StoreError` if the time has moved by an hour more or less than has elapsed.
 
     Parameters
     ----------
     source : callable
-        Gives the time in seconds since 1970.
+        Returns the time in seconds since 1970.
     elapsed : callable
-        Gives the seconds since some moment.
+        Returns the seconds since some moment.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class SteadyClock:
     >>> clock(0.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     accrual.store.base.StoreError: the clock has leapt ahead by 365 days, 0:00:00; ...
-    >>> clock(0.0)  # it was put right
+    >>> clock(0.0)  # it was corrected
     1003.0
     """
 
@@ -52,7 +52,7 @@ class SteadyClock:
         self._lock = threading.Lock()
 
     def __call__(self, last: float) -> float:
-        """Return the time; `last` is that of the log's last event."""
+        """Return the time; `last` is the time of the log's last event."""
         with self._lock:
             now, elapsed = float(self._source()), self._elapsed()
             before, then = self._last or (now, elapsed)
@@ -77,9 +77,9 @@ def _span(seconds: float) -> timedelta:
 
 
 def clock_of(store: Store, rounds: bool, own: Callable[[], float] | None) -> Callable[[float], float]:
-    """Return a bandit's clock, which is told the time of the last event: a user's own, or else the store's.
+    """Return a bandit's clock, which takes the time of the last event: the user's own, or the store's.
 
-    One that counts rounds has none: its log gives the time.
+    A bandit that counts rounds needs no clock: its log gives the time.
     """
     if rounds:
         return lambda last: 0.0

@@ -1,19 +1,22 @@
-"""What a bandit is made with: checked, written down, and compared when it is opened again."""
+"""What a bandit is made with: checked, written down, and compared when the bandit is opened again."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.durations import exact_duration, parse_duration
-from accrual.core.errors import InputError, divides, whole
+from accrual.core.errors import InputError, divides, only, whole
 from accrual.core.features import Features
-from accrual.core.random import SEED_MOST
+from accrual.core.random import RUN_MOST, SEED_MOST
+from accrual.live.archive import refuse_archived
 from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
 from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail
@@ -21,56 +24,91 @@ from accrual.policies.age_prior import AgePrior
 from accrual.policies.base import Policy, as_policy
 from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
 from accrual.policies.floor import Limits, limits_of
-from accrual.store.base import AddArm
+from accrual.store.base import AddArm, BanditRow, Store
 
-if TYPE_CHECKING:
-    from accrual.live.prior import ClosedDecisions, Fit
-
-STEPS = 1000  # into which a window of time is cut for the policy, unless `groups` says otherwise
+STEPS = 1000  # into which a window of time is divided for the policy, unless `groups` says otherwise
 NAME_MOST = 200  # characters
 UNIT_MOST = 40  # characters
 CAP_LEAST, CAP_MOST = 1e-50, 1e50
 
 
+ClosedDecisions = Mapping[str, Sequence[Sequence[tuple[float, float]]]]  # by arm: (age, value) of pieces
+
+
+class SampledDecisions(Protocol):
+    """Decisions of one arm: how many pieces each has, and the ages and values of all pieces in order."""
+
+    @property
+    def lengths(self) -> Ints: ...
+    @property
+    def ages(self) -> Floats: ...
+    @property
+    def values(self) -> Floats: ...
+
+
+class FittedArm(Protocol):
+    """An arm of a fit."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sample(self) -> SampledDecisions: ...
+
+
+class Fit(Protocol):
+    """The part of the result of `accrual.fit` that a prior needs."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def window(self) -> float: ...
+    @property
+    def arms(self) -> Sequence[FittedArm]: ...
+    def prior(
+        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
+    ) -> AgePrior | None: ...
+
+
 class Options(TypedDict, total=False):
-    """What is seldom set.
+    """Options of a bandit that are seldom set.
 
     seed : int
-        For policies that draw. Where none is given one is drawn, and kept with the bandit.
+        For policies that draw. If none is given, one is drawn and stored with the bandit.
     allow_negative : bool
         Whether pieces may be negative: refunds, and corrections of earlier pieces.
     clock : callable
-        Gives the time in seconds. Unless given, it is that of the store: of this machine, or of the
-        PostgreSQL server; while it leaps by more than an hour, nothing is stored. Rounds need none.
+        Returns the time in seconds. Unless given, it is the store's clock: that of this machine, or of the
+        PostgreSQL server. While the store's clock is wrong by a leap of more than an hour, nothing is stored.
+        A bandit that counts rounds needs no clock.
     skew : float
         By how many seconds a stated time may be ahead of the clock; 5 unless given.
     unit : str
         What one unit of reward is, for people: "lectures", or "€". The service's page shows it.
     floor : float
-        The share of decisions whose arm is drawn at random, all arms in play alike, such as 0.05: then
-        propensities are known, and verdicts can be given. 0 unless given. A bandit that was made without a
-        floor may be given one when it is opened again; then everyone who opens it must give the same.
+        The share of decisions whose arm is drawn at random among all arms in play, such as 0.05. With a floor
+        propensities are known, so there can be verdicts. 0 unless given. A bandit that was made without a
+        floor may be given one when it is opened again; then everyone who opens it must give the same floor.
     shares : mapping
-        Of arms' names to the least and the greatest share of decisions that each gets, such as
+        From an arm's name to the least and the greatest share of decisions that it gets, such as
         ``{"jazz": (0.1, 0.6)}``.
     features : mapping
-        What may be known of whom a decision is for: see `accrual.core.features`. The policy is then
-        AgeLinTS, unless one is given.
+        The features of contexts: see `accrual.core.features`. The policy is then AgeLinTS, unless one is
+        given.
     arm_features : mapping
-        What may be known about an arm, declared like `features`: a course's subject and length, for example.
-        New arms then start from what similar arms taught. For AgePrior.
+        The features of arms, declared like `features`: a course's subject and length, for example. New arms
+        then start from what similar arms taught. Only for AgePrior.
     about : mapping
-        Of arms' names to what is known about each, such as ``{"intro": {"subject": "art", "hours": 3}}``.
-        What is left out is not known.
+        From an arm's name to the values of its features, such as
+        ``{"intro": {"subject": "art", "hours": 3}}``. A feature that is left out is not known.
     guardrails : mapping
-        Of names to `Guardrail`: other streams of pieces, such as refunds, of which no arm may have much more
-        than another. They need a floor, and stay as they were when the bandit was made.
+        From a name to a `Guardrail`: a limit on another stream of pieces, such as refunds, of which no arm
+        may have much more than another. Guardrails need a floor, and cannot be changed later.
     prior : fit or mapping
-        What an old log knows of the arms: what `accrual.fit` returns, or for each arm its closed decisions,
+        What an old log says of the arms: the result of `accrual.fit`, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
-        imported. Its policy learns from them; a verdict does not. At most 20,000 are taken, evenly. From arms
-        of a fit that the bandit does not have, AgePrior learns what new arms are like. Only for a new bandit
-        whose window is a time; one that was made with a prior goes on where it was.
+        imported. The policy learns from them; a verdict does not. At most 20,000 are taken, evenly. From arms
+        of a fit that the bandit does not have, AgePrior learns what new arms are like. A prior is for a new
+        bandit whose window is a time; a bandit that was made with a prior goes on where it was.
     """
 
     seed: int
@@ -90,7 +128,7 @@ class Options(TypedDict, total=False):
 class Config(NamedTuple):
     """All that the fold depends on, beside the events."""
 
-    arms: tuple[AddArm, ...]  # the first; arms that come later are events
+    arms: tuple[AddArm, ...]  # the first arms; arms that are added later are events
     rounds: bool
     window: float  # rounds, or seconds
     groups: int
@@ -99,11 +137,11 @@ class Config(NamedTuple):
     allow_negative: bool
     unit: str = ""  # of the reward, for people
     limits: Limits = Limits()
-    features: Features | None = None  # what may be known of whom a decision is for
-    guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is its number here
-    imported: int = 0  # how many of the first decisions were made elsewhere, and come from a prior
+    features: Features | None = None  # of contexts
+    guardrails: tuple[tuple[str, Guardrail], ...] = ()  # by name; a piece's stream is a place in it
+    imported: int = 0  # how many of the first decisions come from a prior
     old_arms: bool = False  # whether the policy's history comes from a prior
-    arm_features: Features | None = None  # what may be known about an arm
+    arm_features: Features | None = None  # of arms
 
     def ledger(self, policy: Policy | None = None) -> Ledger:
         """Return a new ledger of the first arms, with this policy or another."""
@@ -113,21 +151,21 @@ class Config(NamedTuple):
             about = AboutArms(self.arm_features, tuple(arm.about for arm in self.arms))
         return Ledger(
             policy,
-            [arm.cap for arm in self.arms],
-            int(self.window) if self.rounds else self.groups,
-            self.seed,
-            [arm.window for arm in self.arms],
-            self.window,
-            self.limits,
-            self.allow_negative,
-            self.features if policy is self.policy else None,
-            [guardrail for _, guardrail in self.guardrails],
-            self.imported,
-            about,
+            caps=[arm.cap for arm in self.arms],
+            window=int(self.window) if self.rounds else self.groups,
+            seed=self.seed,
+            windows=[arm.window for arm in self.arms],
+            span=self.window,
+            limits=self.limits,
+            allow_negative=self.allow_negative,
+            features=self.features if policy is self.policy else None,
+            guardrails=[guardrail for _, guardrail in self.guardrails],
+            imported=self.imported,
+            about=about,
         )
 
     def own_window(self, window: float | str | timedelta | None) -> float:
-        """Return an arm's own window, in rounds or seconds as the bandit's; without one, the bandit's."""
+        """Return an arm's own window, in rounds or seconds like the bandit's; for None, the bandit's."""
         if window is None:
             return self.window
         rounds, own = window_of(window)  # type: ignore[arg-type]
@@ -138,63 +176,45 @@ class Config(NamedTuple):
     def written(self) -> dict[str, Any]:
         """Return the configuration as a store keeps it."""
         text = policy_text(self.policy)
-        unit = (
-            {"unit": self.unit} if self.unit else {}
-        )  # left out where there is none, as it was before there were units
-        features = {} if self.features is None else {"features": self.features.written()}
+        written: dict[str, Any] = {
+            "arms": [_arm_written(arm) for arm in self.arms],
+            "rounds": self.rounds,
+            "window": self.window,
+            "groups": self.groups,
+            "policy": text or repr(self.policy),
+            "own_policy": text is None,
+            "seed": self.seed,
+            "allow_negative": self.allow_negative,
+        }
+        if self.unit:
+            written["unit"] = self.unit
+        if self.features is not None:
+            written["features"] = self.features.written()
         if self.arm_features is not None:
-            features["arm_features"] = self.arm_features.written()
-        imported: dict[str, Any] = {"imported": self.imported} if self.imported else {}
-        if self.old_arms:
-            imported["old_arms"] = True
-        limits: dict[str, Any] = {}
+            written["arm_features"] = self.arm_features.written()
         if self.limits.any:
-            limits = {"floor": self.limits.floor, "shares": [list(bound) for bound in self.limits.bounds]}
-        guardrails: dict[str, Any] = {}
+            written["floor"] = self.limits.floor
+            written["shares"] = [list(bound) for bound in self.limits.bounds]
         if self.guardrails:
-            guardrails = {"guardrails": [[name, *guardrail] for name, guardrail in self.guardrails]}
-        return (
-            unit
-            | features
-            | limits
-            | guardrails
-            | imported
-            | {
-                "arms": [_arm_written(arm) for arm in self.arms],
-                "rounds": self.rounds,
-                "window": self.window,
-                "groups": self.groups,
-                "policy": text or repr(self.policy),
-                "own_policy": text is None,
-                "seed": self.seed,
-                "allow_negative": self.allow_negative,
-            }
-        )
+            written["guardrails"] = [[name, *guardrail] for name, guardrail in self.guardrails]
+        if self.imported:
+            written["imported"] = self.imported
+        if self.old_arms:
+            written["old_arms"] = True
+        return written
 
 
-def _arm_written(arm: AddArm) -> list[Any]:
-    """Return an arm as a configuration keeps it: what is known about it is the last entry, if it is there."""
-    about = [] if arm.about is None else [arm.about.hex()]
-    return [arm.name, arm.cap, arm.window, *about]
-
-
-def arm_read(written: Sequence[Any]) -> AddArm:
-    """Return an arm of a configuration as a store keeps it."""
-    name, cap, window, *about = written
-    return AddArm(name, cap, window, *map(bytes.fromhex, about))
-
-
-def checked(
+def given_config(
     arms: Sequence[str] | Mapping[str, float],
     window: int | str | timedelta,
     groups: int | None,
     policy: Policy | str | None,
-    seed: int,
-    allow_negative: bool,
-    unit: str = "",
-    features: Mapping[str, Any] | None = None,
+    name: str,
+    options: Options,
 ) -> Config:
-    """Return a checked configuration from what a user gives."""
+    """Check what a user gives for a new bandit, and return it as a configuration."""
+    only("option of Bandit", options, (*Options.__annotations__, "groups", "policy", "store", "name"))
+    _check_times(options)
     rounds, length = window_of(window)
     if groups is not None:
         groups = whole("groups", groups, 1)
@@ -204,8 +224,38 @@ def checked(
         policy = parse(policy)
     if policy is not None:
         as_policy(policy)
+    allow_negative = options.get("allow_negative", False)
     if not isinstance(allow_negative, bool):
         raise InputError(f"allow_negative must be True or False, not {allow_negative!r}")
+    features = options.get("features")
+    config = Config(
+        arms=tuple(AddArm(arm, cap_of(cap), length) for arm, cap in _caps(arms).items()),
+        rounds=rounds,
+        window=length,
+        groups=groups or (int(length) if rounds else STEPS),
+        policy=policy or (DEFAULT if features is None else DEFAULT_WITH_FEATURES),
+        seed=whole("seed", options.get("seed", secrets.randbelow(RUN_MOST)), 0, SEED_MOST),
+        allow_negative=allow_negative,
+        unit=unit_of(options.get("unit", "")),
+        features=None if features is None else Features(features),
+    )
+    config.ledger()  # the policy may refuse these caps or this window
+    config = _with_guardrails(with_limits(config, options, name), options.get("guardrails"))
+    name_of("a bandit", name)
+    return _with_about(config, options)
+
+
+def _check_times(options: Options) -> None:
+    """Refuse a clock that cannot be called, and a skew that is not a number of seconds."""
+    if "clock" in options and not callable(options["clock"]):
+        raise InputError(f"clock must be a function that gives the time in seconds, not {options['clock']!r}")
+    skew: Any = options.get("skew", 0.0)
+    if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
+        raise InputError(f"skew must be a number of seconds, not {skew!r}")
+
+
+def _caps(arms: Sequence[str] | Mapping[str, float]) -> Mapping[str, float]:
+    """Check the names of arms; return their caps by name, in order."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Collection) or not len(arms):
         raise InputError(
             f"arms must be names, such as ['jazz', 'rock'], or names with their caps, not {arms!r}"
@@ -218,64 +268,11 @@ def checked(
     if len(caps) < len(arms):
         twice = next(name for name in caps if list(arms).count(name) > 1)
         raise InputError(f"arms must have different names; {twice!r} is there twice")
-    config = Config(
-        tuple(AddArm(name, cap_of(cap), length) for name, cap in caps.items()),
-        rounds,
-        length,
-        groups or (int(length) if rounds else STEPS),
-        policy or (DEFAULT if features is None else DEFAULT_WITH_FEATURES),
-        whole("seed", seed, 0, SEED_MOST),
-        bool(allow_negative),
-        unit_of(unit),
-        features=None if features is None else Features(features),
-    )
-    config.ledger()  # the policy may refuse these caps or this window
-    return config
-
-
-def check_times(options: Options) -> None:
-    """Refuse a clock that cannot be asked, and a skew that is no number of seconds."""
-    if "clock" in options and not callable(options["clock"]):
-        raise InputError(f"clock must be a function that gives the time in seconds, not {options['clock']!r}")
-    skew: Any = options.get("skew", 0.0)
-    if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
-        raise InputError(f"skew must be a number of seconds, not {skew!r}")
-
-
-def read(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
-    """Return the configuration that a store keeps; `policy` is needed where it is not of the catalog."""
-    if written["own_policy"]:
-        if policy is None:
-            raise InputError(
-                f"the bandit {name!r} has a policy of its own; pass it: policy={written['policy']}"
-            )
-    else:
-        policy = parse(written["policy"])
-    return Config(
-        tuple(arm_read(arm) for arm in written["arms"]),
-        written["rounds"],
-        written["window"],
-        written["groups"],
-        policy,
-        written["seed"],
-        written["allow_negative"],
-        written.get("unit", ""),
-        limits_written(written),
-        Features.read(written["features"]) if "features" in written else None,
-        tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
-        written.get("imported", 0),
-        written.get("old_arms", False),
-        Features.read(written["arm_features"]) if "arm_features" in written else None,
-    )
-
-
-def limits_written(written: Mapping[str, Any]) -> Limits:
-    """Return the limits of a configuration as the store keeps it."""
-    return Limits(written.get("floor", 0.0), tuple((low, high) for low, high in written.get("shares", ())))
+    return caps
 
 
 def with_limits(config: Config, options: Options, name: str) -> Config:
-    """Return a configuration with the floor and the shares that are given, if it has none of its own."""
+    """Return a configuration with the given floor and shares, unless it has others of its own."""
     if "floor" not in options and "shares" not in options:
         return config
     arms = [arm.name for arm in config.arms]
@@ -289,23 +286,8 @@ def with_limits(config: Config, options: Options, name: str) -> Config:
     return config._replace(limits=limits)
 
 
-def with_about(config: Config, options: Options) -> Config:
-    """Return a configuration with what is known about its arms, as a user gives it."""
-    policy = config.policy
-    if isinstance(policy, AgePrior) and policy.about:
-        raise InputError(
-            "a bandit takes what is known about arms as arm_features and about, not in its policy"
-        )
-    names = [arm.name for arm in config.arms]
-    features, known = about_of_each(options.get("arm_features"), options.get("about"), names, policy)
-    if features is None:
-        return config
-    arms = tuple(arm._replace(about=known[arm.name]) for arm in config.arms)
-    return config._replace(arms=arms, arm_features=features)
-
-
-def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Config:
-    """Return a configuration, whose floor is known, with guardrails as a user gives them."""
+def _with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Config:
+    """Return a configuration, whose floor is set, with the guardrails that a user gives."""
     if not given:
         return config
     if not isinstance(given, Mapping) or len(given) > GUARDRAILS_MOST:
@@ -324,13 +306,91 @@ def with_guardrails(config: Config, given: Mapping[str, Guardrail] | None) -> Co
     return config._replace(guardrails=tuple(guardrails))
 
 
-def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[AddArm]) -> None:
-    """Complain of what differs from the bandit there is, whose arms in play are `now` these."""
+def _with_about(config: Config, options: Options) -> Config:
+    """Return a configuration with the features of arms that a user gives."""
+    policy = config.policy
+    if isinstance(policy, AgePrior) and policy.about:
+        raise InputError(
+            "a bandit takes what is known about arms as arm_features and about, not in its policy"
+        )
+    names = [arm.name for arm in config.arms]
+    features, known = about_of_each(options.get("arm_features"), options.get("about"), names, policy)
+    if features is None:
+        return config
+    arms = tuple(arm._replace(about=known[arm.name]) for arm in config.arms)
+    return config._replace(arms=arms, arm_features=features)
+
+
+def read_config(written: Mapping[str, Any], policy: Policy | None, name: str) -> Config:
+    """Return a stored configuration; `policy` must be given if it is not in the catalog."""
+    if written["own_policy"]:
+        if policy is None:
+            raise InputError(
+                f"the bandit {name!r} has a policy of its own; pass it: policy={written['policy']}"
+            )
+    else:
+        policy = parse(written["policy"])
+    return Config(
+        arms=tuple(arm_read(arm) for arm in written["arms"]),
+        rounds=written["rounds"],
+        window=written["window"],
+        groups=written["groups"],
+        policy=policy,
+        seed=written["seed"],
+        allow_negative=written["allow_negative"],
+        unit=written.get("unit", ""),
+        limits=limits_written(written),
+        features=Features.read(written["features"]) if "features" in written else None,
+        guardrails=tuple((name, Guardrail(*rest)) for name, *rest in written.get("guardrails", ())),
+        imported=written.get("imported", 0),
+        old_arms=written.get("old_arms", False),
+        arm_features=Features.read(written["arm_features"]) if "arm_features" in written else None,
+    )
+
+
+def limits_written(written: Mapping[str, Any]) -> Limits:
+    """Return the floor and the shares of a stored configuration."""
+    return Limits(written.get("floor", 0.0), tuple((low, high) for low, high in written.get("shares", ())))
+
+
+def _arm_written(arm: AddArm) -> list[Any]:
+    """Return an arm as a stored configuration keeps it; its features, if it has any, come last."""
+    about = [] if arm.about is None else [arm.about.hex()]
+    return [arm.name, arm.cap, arm.window, *about]
+
+
+def arm_read(written: Sequence[Any]) -> AddArm:
+    """Return an arm of a stored configuration."""
+    name, cap, window, *about = written
+    return AddArm(name, cap, window, *map(bytes.fromhex, about))
+
+
+def stored_config(store: Store, row: BanditRow, given: Config, options: Options) -> Config:
+    """Return the configuration of a bandit in the store; raise an error if it differs from the given one."""
+    name = row.name
+    refuse_archived(row)
+    if "prior" in options and not (row.config.get("imported") or row.config.get("old_arms")):
+        raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
+    if row.config != given.written():
+        if "seed" not in options:
+            given = given._replace(seed=row.config["seed"])
+        playing = [
+            AddArm(arm.name, arm.cap, arm.window, arm.about)
+            for arm in store.arms(row.number)
+            if not arm.retired
+        ]
+        _compare(name, given, row.config, playing)
+        given = with_limits(read_config(row.config, given.policy, name), options, name)
+    return given
+
+
+def _compare(name: str, given: Config, written: Mapping[str, Any], playing: Sequence[AddArm]) -> None:
+    """Raise an error that names what differs from the stored bandit, whose arms in play are given."""
     wanted = given.written()
-    if list(given.arms) == list(now):  # arms that were added since, or left out because they retired
+    if list(given.arms) == list(playing):  # arms may have been added or retired since
         wanted["arms"] = written["arms"]
     if not written["own_policy"] and _same_policy(given.policy, written):
-        wanted["policy"] = written["policy"]  # which may lack settings that the policy has got since
+        wanted["policy"] = written["policy"]
     differing = [
         f"{key} is {_short(key, written)}, not {_short(key, wanted)}"
         for key in (
@@ -355,7 +415,7 @@ def compare(name: str, given: Config, written: Mapping[str, Any], now: Sequence[
 
 
 def _same_policy(given: Policy, written: Mapping[str, Any]) -> bool:
-    """Tell whether a policy is the stored one, but for what that has learned from a prior."""
+    """Return whether a policy is the stored one, apart from what the stored one has learned from a prior."""
     stored = parse(written["policy"])
     if written.get("old_arms") and isinstance(given, AgePrior) and isinstance(stored, AgePrior):
         given = dataclasses.replace(given, history=stored.history, spread=stored.spread)
@@ -418,9 +478,9 @@ def window_text(rounds: bool, length: float) -> str:
 
 
 def name_of(what: str, name: Any) -> str:
-    """Return a name or a key, if it is one that every database takes."""
+    """Return a name or a key; raise an error if there is a database that would not take it."""
     if isinstance(name, str) and 0 < len(name) <= NAME_MOST and "\0" not in name:
-        if name.isascii():  # other text may hold half a character (a lone surrogate), which no database takes
+        if name.isascii():  # other text may hold a lone surrogate, which no database takes
             return name
         try:
             name.encode()
@@ -432,7 +492,7 @@ def name_of(what: str, name: Any) -> str:
 
 
 def unit_of(unit: Any) -> str:
-    """Check the unit of a bandit's reward.
+    """Return the unit of a bandit's reward; raise an error if it is too long or not printable.
 
     Examples
     --------
@@ -445,11 +505,11 @@ def unit_of(unit: Any) -> str:
 
 
 def cap_of(cap: Any) -> float:
-    """Return an arm's cap as a float, if it is a number that can be computed with."""
+    """Return a cap as a float; raise an error if it is not a number, or is too small or too large."""
     try:
         number = float(cap)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, the square of a small share of a cap is 0 or infinite
+    if not CAP_LEAST <= number <= CAP_MOST:  # beyond, the square of a small part of a cap is 0 or infinite
         raise InputError(f"a cap must be a number from {CAP_LEAST:g} to {CAP_MOST:g}, not {cap!r}")
     return number

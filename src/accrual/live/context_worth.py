@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.context_value import Winner, context_value
 from accrual.core.features import Features, encode_all
 from accrual.core.interval import Interval
@@ -20,25 +21,20 @@ from accrual.live.watch import REWARD
 from accrual.store.base import Store, StoredArm
 from accrual.store.events import DecisionRow, Events, Kind
 
-# The last closed decisions of a bandit, with what each paid, read from its store alone.
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 _CHUNK = 1 << 16  # events read at a time
 
 
 class ClosedLog(NamedTuple):
-    """Decisions one after the other whose windows are over, in the order in which they were made.
+    """Consecutive decisions whose windows are over, in the order in which they were made.
 
     Attributes
     ----------
     arm, total, propensity : ndarray
-        Of each decision; the propensity is 0 where none was recorded.
+        Of each decision; the propensity is 0 if none was recorded.
     contexts : ndarray
         Decisions x features, as stored.
     closed : int
-        How many decisions of the bandit's own have closed in all.
+        How many decisions of the bandit have closed in all, without imported ones.
     """
 
     arm: Ints
@@ -60,8 +56,8 @@ def read_closed(
 ) -> ClosedLog:
     """Read the last closed decisions, as many as `bounds` allows.
 
-    Which they are depends on time alone, not on what was paid: those made a whole window before the last
-    event of the log. So they are a fair sample of their time.
+    A decision is closed here if it was made a whole window before the last event of the log. That depends on
+    time alone and not on what was paid, so the decisions are a fair sample of their time.
 
     Parameters
     ----------
@@ -73,7 +69,7 @@ def read_closed(
     window : float
         The bandit's: no arm has a longer one.
     features : int
-        How many there are.
+        The number of features.
     bounds : Bounds
     """
 
@@ -85,12 +81,15 @@ def read_closed(
     head = store.head(bandit)
     end = float(store.read(bandit, head - 1, 1).at[-1])
     upto = made.start + bisect_left(made, True, key=lambda id: row(id).at + window > end)
-    kept = range(max(made.start, upto - bounds.decisions), upto)
-    first = kept.start + bisect_left(kept, True, key=lambda id: row(id).seq > head - bounds.events)
+    last = range(max(made.start, upto - bounds.decisions), upto)
+    first = last.start + bisect_left(last, True, key=lambda id: row(id).seq > head - bounds.events)
     log = ClosedLog(
-        np.zeros(upto - first, np.int64), np.zeros(upto - first), np.zeros(upto - first),
-        numbers_of(store.contexts(bandit, first, upto - first), features), upto - made.start,
-    )  # fmt: skip
+        arm=np.zeros(upto - first, np.int64),
+        total=np.zeros(upto - first),
+        propensity=np.zeros(upto - first),
+        contexts=numbers_of(store.contexts(bandit, first, upto - first), features),
+        closed=upto - made.start,
+    )
     if first < upto:
         _fill(log, first, _chunks(store, bandit, row(first).seq - 1, head))
     return log
@@ -104,10 +103,10 @@ def _chunks(store: Store, bandit: int, after: int, head: int) -> Iterator[Events
 
 
 def _fill(log: ClosedLog, first: int, chunks: Iterator[Events]) -> None:
-    """Take in what a log says of the decisions from `first` on."""
+    """Fill in what events say of the decisions from `first` on."""
     count = len(log.arm)
     made, window = np.zeros(count), np.zeros(count)
-    shut = np.full(count, np.iinfo(np.int64).max)  # the position from which on nothing is taken any more
+    shut = np.full(count, np.iinfo(np.int64).max)  # from this position on no piece is taken
     for events in chunks:
         place = events.decision - first
         mine = (place >= 0) & (place < count)
@@ -131,31 +130,30 @@ _WORK_MOST = 5_000_000  # arms x width**3: about how long it takes to fit the mo
 class ContextWorth(NamedTuple):
     """What contexts are worth to a bandit.
 
-    It is judged by closed decisions, with the propensities that the bandit gave them. A linear model is
-    fitted to decisions and chooses for later ones: for each by its context, and one arm for all. Intervals
-    are 95 %, for one look: not for stopping.
+    The estimate uses closed decisions and their propensities. A linear model is fitted to earlier decisions
+    and chooses for later ones: once for each by its context, and once the same arm for all. Intervals are
+    95 %, for one look: they are not for stopping.
 
     Attributes
     ----------
     more : Interval or None
-        By how much a decision pays more if its arm is chosen by context; None where it cannot be told.
+        How much more a decision pays if its arm is chosen by context; None if it cannot be told.
     with_contexts, without : Interval or None
         What a decision pays if its arm is chosen by context; and if all get the one arm that pays best.
     single : str
-        That arm; several where that changed in the course of the decisions.
+        The one arm that pays best; several arms if that changed in the course of the decisions.
     winners : tuple of Winner
-        For whom another arm pays more; their intervals hold together with 95 %.
+        The contexts for which another arm pays more; their intervals hold together with 95 %.
     decisions : int
-        How many closed decisions it is judged by: the last ones, of which the first fifth is only
-        learned from.
+        How many closed decisions are used: the last ones, of which the first fifth only trains the model.
     closed : int
         How many decisions have closed in all.
     effective : float
-        How many decisions of equal weight the figures rest on.
+        How many decisions of equal weight would give figures as certain as these.
     reason : str
-        Why it cannot be told; empty where it can.
+        Why nothing can be told; empty if it can.
     sentence : str
-        All that in words.
+        The result in words.
     """
 
     more: Interval | None
@@ -173,7 +171,7 @@ class ContextWorth(NamedTuple):
 def context_worth(
     store: Store, bandit: int, config: Config, features: Features | None, decisions: int
 ) -> ContextWorth:
-    """Judge what contexts are worth to a bandit, from its store alone.
+    """Estimate what contexts are worth to a bandit, from its store alone.
 
     Parameters
     ----------
@@ -183,9 +181,9 @@ def context_worth(
     config : Config
         The bandit's.
     features : Features or None
-        Those that there are now.
+        Of contexts.
     decisions : int
-        How many there are, those from an old log included.
+        How many decisions there are, including imported ones.
     """
     arms = store.arms(bandit)
     reason = _cannot(config, features, arms)
@@ -204,13 +202,21 @@ def context_worth(
         return _untold(found.reason, count, log.closed)
     sentence = _sentence(found.more, found.chosen, found.pays, found.single)
     return ContextWorth(
-        found.more, found.chosen, found.pays, found.single, found.winners, count, log.closed,
-        found.effective, "", sentence,
-    )  # fmt: skip
+        more=found.more,
+        with_contexts=found.chosen,
+        without=found.pays,
+        single=found.single,
+        winners=found.winners,
+        decisions=count,
+        closed=log.closed,
+        effective=found.effective,
+        reason="",
+        sentence=sentence,
+    )
 
 
 def _cannot(config: Config, features: Features | None, arms: list[StoredArm]) -> str:
-    """Say why the worth of contexts cannot be told, whatever was paid; nothing where it may be."""
+    """Return why the worth of contexts cannot be told, whatever was paid; empty if it may be told."""
     if features is None:
         return "the bandit has no features"
     playing = np.array([not arm.retired for arm in arms])
@@ -234,7 +240,18 @@ def _observed(log: ClosedLog, known: npt.NDArray[np.bool_], features: Features, 
 
 def _untold(reason: str, decisions: int, closed: int) -> ContextWorth:
     sentence = f"What contexts are worth cannot be told: {reason}."
-    return ContextWorth(None, None, None, "", (), decisions, closed, 0.0, reason, sentence)
+    return ContextWorth(
+        more=None,
+        with_contexts=None,
+        without=None,
+        single="",
+        winners=(),
+        decisions=decisions,
+        closed=closed,
+        effective=0.0,
+        reason=reason,
+        sentence=sentence,
+    )
 
 
 def _sentence(more: Interval, chosen: Interval, pays: Interval, single: str) -> str:

@@ -1,7 +1,7 @@
-"""What the pieces that have arrived say of an arm, whatever policy chooses: a mean and its interval.
+"""Estimate what a decision of an arm pays, from the pieces that have arrived: a mean and its interval.
 
-The mean of each age is that of the decisions that have reached it, and the ages are added up. Once an
-arm's decisions have all closed this is the plain mean of their totals.
+At each age the mean is over the decisions that have reached that age; the means of all ages are added up.
+Once all decisions of an arm have closed, this is the plain mean of their totals. It holds for any policy.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.policies.age_cells import Cells
-from accrual.policies.base import Floats
 
 _SWEEPS = 3  # between the arms' totals and the spread that they share
 _WORTH = 20.0  # decisions of an arm that the spread of all arms counts as
@@ -24,8 +24,8 @@ class Estimate(NamedTuple):
 
     mean: float  # of what a decision has paid by the greatest age that one has reached
     interval: tuple[float, float]  # aims at 95 %, pointwise: a heuristic
-    reached: int  # the buckets up to that age
-    spread: Floats  # all buckets: how the total divides over them; even pay for those not reached
+    reached: int  # the number of buckets up to that age
+    spread: Floats  # buckets: how the total divides over them; even pay for buckets that are not reached
 
 
 class SharedSpread(NamedTuple):

@@ -1,4 +1,4 @@
-"""Why an arm was chosen."""
+"""Explain why a decision got its arm."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ from accrual.store.events import DecisionRow
 
 
 class Reason(NamedTuple):
-    """How an arm looked."""
+    """An arm's index when the decision was made."""
 
     arm: str
-    value: float | None  # its index: the largest is chosen; None where nothing was known of the arm
-    terms: dict[str, float]  # what the index is made of, in the policy's own words
-    estimate: (
-        float | None
-    )  # as in `ArmState`; None while nothing is known, or for other policies than Age ones
+    value: float | None  # its index: the largest is chosen; None if nothing was known of the arm
+    terms: dict[str, float]  # the terms of the index, as the policy names them
+    estimate: float | None  # as in `ArmState`; None while nothing is known, and for policies without ages
 
 
 class Explanation(NamedTuple):
-    """A decision, and how every arm in play looked when it was made."""
+    """A decision, and the index of every arm in play when it was made."""
 
     id: int
     arm: str
@@ -39,12 +37,12 @@ class Explanation(NamedTuple):
     propensity: float | None  # the probability with which its arm was chosen; None without a floor
     first: bool  # whether it was this arm's turn, because nothing was known of it
     reasons: list[Reason]
-    exact: bool  # whether the same state, made anew from the log, gives the same choice
-    context: dict[str, Any] = {}  # noqa: RUF012  (whom it was for; empty for a bandit without features)
+    exact: bool  # whether a fold of the log up to there gives the same choice
+    context: dict[str, Any] = {}  # noqa: RUF012  (empty for a bandit without features)
 
 
 def decision_to_explain(store: Store, bandit: int, id: int, imported: int) -> DecisionRow:
-    """Return a decision whose arm this bandit chose: not one of the first, `imported` ones."""
+    """Return a decision; raise an error if there is none, or if it is one of the first, `imported` ones."""
     number = decision_number(id)
     row = store.decision(bandit, number) if 0 <= number < 2**63 else None
     if row is None:
@@ -64,7 +62,7 @@ def explain(
 ) -> Explanation:
     """Explain a decision from the log, up to the position that its worker had read.
 
-    Decisions that were chosen together with it, before it, share that position; they are chosen anew.
+    Earlier decisions of the same batch share that position; their arms are chosen again first.
     """
     ledger = follower.at(row.seen)
     first = row.id
@@ -74,7 +72,7 @@ def explain(
             break
         first -= 1
     made = row.id - first
-    features = ledger.visitors.features
+    features = ledger.features
     contexts = None
     if features is not None:
         contexts = numbers_of(store.contexts(bandit, first, made + 1), len(features))
@@ -83,7 +81,7 @@ def explain(
     moment = Moment(number, math.log(max(number - 1, 1)), ledger.seed, row.salt)
     cells = ledger.statistics.trial_stats
     shared = shared_spread(cells, ledger.edges) if isinstance(ledger.policy, CellPolicy) else None
-    known = ledger.statistics.values < TURN  # not a number where the policy was not asked
+    known = ledger.statistics.values < TURN  # NaN if the policy computed no index
     reasons = []
     for arm in ledger.arms.in_play:
         terms = (
@@ -109,4 +107,13 @@ def explain(
         )
     turn, exact = not known[row.arm], chosen == row.arm
     context = {} if features is None or contexts is None else features.read_back(contexts[-1].tolist())
-    return Explanation(row.id, name(row.arm), row.at, row.propensity, turn, reasons, exact, context)
+    return Explanation(
+        id=row.id,
+        arm=name(row.arm),
+        at=row.at,
+        propensity=row.propensity,
+        first=turn,
+        reasons=reasons,
+        exact=exact,
+        context=context,
+    )

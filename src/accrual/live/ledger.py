@@ -13,12 +13,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, whole
 from accrual.core.features import Features
 from accrual.core.groups import group_ends
 from accrual.core.jit import machine_code_for, native_tuple, python_function
 from accrual.core.random import ROUND_MOST, SEED_MOST
-from accrual.live.contexts import AboutArms, Stored, Visitors
+from accrual.live.contexts import AboutArms, ContextEncoder, ContextRows
 from accrual.live.kernels import (
     CHOOSE,
     LATE,
@@ -29,18 +30,18 @@ from accrual.live.kernels import (
     RINGS,
     SHUT,
     USED,
-    Fold,
+    Kernels,
     KernelState,
     OpenSums,
     Pending,
     Queues,
     Rules,
     close,
-    fold,
+    compile_kernels,
     new_arm_cap,
     new_arm_window,
+    no_trial_pending,
     none_pending,
-    room_for,
     with_arms,
     with_room,
 )
@@ -58,10 +59,9 @@ from accrual.live.watch import with_arms as alarms_with_arms
 from accrual.policies.base import Policy, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
-from accrual.store.base import Store
 from accrual.store.events import Events, Kind
 
-# The small tuples that rooms hand to each other.
+NO_ARM = "every arm has retired; add one before deciding"
 
 Arm = TypeVar("Arm", int, str)
 
@@ -75,342 +75,17 @@ class Decision(NamedTuple, Generic[Arm]):
     propensity: float | None = None  # the probability with which its arm was chosen; None without a floor
 
 
-# Checks of what a ledger is told.
-
-
-def later(last: float, now: float) -> float:
-    """Return the time `now`, if it is not before that of the last event."""
-    time = float(now)
-    if not last <= time < math.inf:
-        raise InputError(f"time must not go back: {now!r} comes after {last:g}")
-    return time
-
-
-def existing_decision(made: int, id: int) -> int:
-    """Return the id of one of the decisions made, as a plain number."""
-    try:
-        number = operator.index(id)
-    except TypeError:
-        number = -1
-    if not 0 <= number < made:
-        raise InputError(f"no decision has the id {id!r}; there are {made}, from 0 on")
-    return number
-
-
-# A tuple of arrays in one piece of memory.
-
-_LINE = 64  # bytes: where an array may begin
-
-
-def together(arrays: Any) -> tuple[Any, npt.NDArray[np.uint8]]:
-    """Return a copy of a named tuple of arrays, and the memory that all of them lie in.
-
-    Examples
-    --------
-    >>> from accrual.policies.tpucbfrg import no_stats
-    >>> stats, memory = together(no_stats(arms=3))
-    >>> memory[:] = 0
-    >>> stats.observed
-    array([0., 0., 0.])
-    """
-    starts = [0]
-    for array in arrays:
-        starts.append(starts[-1] + -(-array.nbytes // _LINE) * _LINE)
-    memory = np.zeros(starts[-1], np.uint8)
-    copies = []
-    for start, array in zip(starts, arrays, strict=False):
-        copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-        copy[...] = array
-        copies.append(copy)
-    return type(arrays)(*copies), memory
-
-
-# A policy's statistics, and a copy of them to try decisions on.
-
-Bytes = npt.NDArray[np.uint8]
-
-
-class Statistics(NamedTuple):
-    """A policy's statistics twice over, each in one piece of memory, so that copying all is one copy."""
-
-    stats: Any
-    memory: Bytes  # of all arrays of `stats`
-    trial_stats: Any  # for decisions that are only tried
-    trial_memory: Bytes  # of all arrays of `trial_stats`
-    choosing_bytes: int  # how many bytes, from the start, a choice between two refreshes depends on
-    values: npt.NDArray[np.float64]  # arms: their indices when an arm was last chosen
-
-
-def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
-    """Return statistics that start from a copy of `stats`, which are the policy's for so many arms."""
-    own, memory = together(stats)
-    choosing_bytes = len(memory)
-    if policy.learning_fields:
-        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
-    return Statistics(own, memory, *together(stats), choosing_bytes, np.full(arms, np.nan))
-
-
-# A policy's kernels, bound to the arrays of one ledger.
-
-
-class BoundKernels:
-    """Kernels, and the arrays that they work on in the form in which compiled code takes them.
-
-    Parameters
-    ----------
-    kernels : Fold
-
-    Attributes
-    ----------
-    compiled : Fold
-        As they were compiled, for any arrays.
-    code : Fold
-        To be called with `held`: without a look-up of types, once a kernel has been called.
-    held : Any
-        The arrays.
-    """
-
-    def __init__(self, kernels: Fold) -> None:
-        self.compiled = self.code = kernels
-        self.held: Any = None
-        self._kind: Any = None  # what compiled code takes the arrays for
-
-    def bind(self, state: KernelState) -> None:
-        """Hand the arrays over; again after any of them was replaced."""
-        self.held = native_tuple(state)
-        kind = getattr(self.held, "_numba_type_", None)
-        if kind is None or kind != self._kind:
-            self._kind = kind
-            # Only those that are handed numbers: machine code does not check the type of an array.
-            own = weakref.ref(self)  # a cycle would keep the arrays until the collector comes by
-            quick = {name: partial(_first_call, own, name) for name in ("advance", "observe", "choose")}
-            self.code = self.compiled._replace(**quick)
-
-
-def _first_call(own: weakref.ref[BoundKernels], name: str, held: Any, *more: Any) -> Any:
-    """Call a kernel for the first time; later calls need not look up what has been compiled."""
-    kernels = own()
-    assert kernels is not None  # whoever calls has them
-    dispatcher = getattr(kernels.compiled, name)
-    result = dispatcher(held, *more)
-    kernels.code = kernels.code._replace(**{name: machine_code_for(dispatcher, held)})
-    return result
-
-
-# A comparison of the arms in play over the same decisions: it begins anew whenever an arm is added.
-#
-# What an earlier comparison has found stays found, with the decisions over which it held. Each comparison
-# spends a part of the error of its own.
-
-
-def new_comparison(
-    arms: ArmTable,
-    limits: Limits,
-    allow_negative: bool,
-    guardrails: Sequence[Guardrail],
-    first: int = 0,
-    known: int = 0,
-    last: tuple[Evidence, Guards] | None = None,
-) -> tuple[Evidence, Guards]:
-    """Return what a comparison begins with that counts decisions from id `first` on.
-
-    Only those count that were chosen by someone who had read the log up to `known`, and so knew all arms.
-    What the `last` comparison has found stays found.
-    """
-    error = comparison_error(len(arms) - arms.founding)
-    least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
-    sign = -1.0 if allow_negative else 0.0
-    evidence = no_evidence(np.stack([sign * arms.caps, arms.caps], axis=1), least, error, first, known)
-    ranges = [(sign * one.cap, one.cap) for one in guardrails]
-    guards = no_guards(ranges, [one.margin for one in guardrails], least, error, first, known)
-    if last is not None:
-        had = len(last[0].beaten)
-        evidence.beaten[:had, :had] = last[0].beaten
-        evidence.spans[:had, :had] = last[0].spans
-        guards.worse[:, :had] = last[1].worse
-        guards.spans[:, :had] = last[1].spans
-    return evidence, guards
-
-
-# The arms of a ledger: what was declared of each, and what its decisions have come to.
-
-Floats = npt.NDArray[np.float64]
-
-# Caps that one piece may be worth. Sums have sixteen digits: with a piece of this size, later taken back,
-# what else was paid is still right to a ten-millionth of the cap.
-VALUE_MOST = 1e9
-_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
-
-
-ARMS_MOST = 1_000  # that a bandit can come to by adding arms; with more a state takes seconds
-
-
-class ArmNames:
-    """The names of a bandit's arms, by their numbers. They are read again when there is a new arm.
-
-    Parameters
-    ----------
-    store : Store
-    bandit : int
-        Its number in the store.
-    """
-
-    def __init__(self, store: Store, bandit: int) -> None:
-        self._store = store
-        self._bandit = bandit
-        self._names: list[str] = []
-        self.read()
-
-    def read(self) -> list[str]:
-        """Read the names from the store, and return them."""
-        self._names = [arm.name for arm in self._store.arms(self._bandit)]
-        return self._names
-
-    def __call__(self, number: int) -> str:
-        names = self._names if number < len(self._names) else self.read()
-        return names[number]
-
-
-class ArmTable:
-    """What a ledger knows of its arms, apart from the policy's statistics. Arms are numbered from 0 on.
-
-    Parameters
-    ----------
-    caps : sequence of float
-        The greatest total reward of one decision, for each arm.
-    windows : sequence of float, optional
-        Each arm's own window; `span` unless given.
-    span : float
-        The longest window that an arm may have.
-    about : AboutArms, optional
-        What is known about each arm.
-
-    Attributes
-    ----------
-    features : Features or None
-        What may be known about an arm.
-    caps, windows : ndarray of float
-    about : ndarray, arms x columns
-        What the policy sees of what is known about each; no columns where that is nothing.
-    playing : ndarray of bool
-        Whether each arm is in play: those that have retired are not.
-    observed : ndarray of float
-        What each arm's decisions have paid, without late pieces.
-    above : ndarray of int
-        How many of each arm's decisions have paid more than its cap.
-    first_news : ndarray of float
-        When each arm's first decision finishes its first group; infinite before that decision.
-    recent : ndarray of int
-        The arms of the last 1,000 decisions: that of decision `id` is at ``id % 1000``.
-    founding : int
-        How many arms there were from the start; those beyond were added later.
-    in_play : list of int
-        The numbers of the arms in play.
-    own_windows : list of float
-        `windows` once more, from which one is read faster.
-    value_most : float
-        The largest value that a piece may have.
-    """
-
-    def __init__(
-        self,
-        caps: Sequence[float],
-        windows: Sequence[float] | None,
-        span: float,
-        about: AboutArms | None = None,
-    ) -> None:
-        if not len(caps):
-            raise InputError("a ledger needs at least one arm")
-        if windows is None:
-            windows = [span] * len(caps)
-        if len(windows) != len(caps):
-            raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
-        self.span = span
-        self.founding = len(caps)
-        self.caps = np.array([positive("a cap", cap) for cap in caps])
-        self.windows = np.array([self.checked_window(window) for window in windows])
-        self.features = None if about is None else about.features
-        self._about = about
-        self.about = np.zeros((len(caps), 0)) if about is None else about.seen(about.stored)
-        self.playing = np.ones(len(caps), np.bool_)
-        self.observed = np.zeros(len(caps))
-        self.above = np.zeros(len(caps), np.int64)
-        self.first_news = np.full(len(caps), np.inf)
-        self.recent = np.zeros(RECENT, np.int64)
-        self._derive()
-
-    def _derive(self) -> None:
-        """Compute what follows from the arrays, after one of them was replaced or an arm has retired."""
-        self.in_play = [int(arm) for arm in np.flatnonzero(self.playing)]
-        self.own_windows: list[float] = self.windows.tolist()
-        self.value_most = VALUE_MOST * float(self.caps.max())
-
-    def __len__(self) -> int:
-        return len(self.caps)
-
-    def checked_window(self, window: float) -> float:
-        """Return the window of an arm or of a decision, if it may have this one."""
-        own = positive("a window", window)
-        if own > self.span:
-            raise InputError(f"a window must be at most the ledger's {self.span:g}, not {window!r}")
-        return own
-
-    def checked_number(self, arm: int) -> int:
-        """Return the number of an arm, if there is such an arm."""
-        return whole("arm", arm, 0, len(self.caps) - 1)
-
-    def about_with(self, stored: bytes | None) -> Floats:
-        """Return `about` with one more arm, of which a store keeps this."""
-        row = np.zeros((1, 0)) if self._about is None else self._about.seen((stored,))
-        return np.concatenate([self.about, row])
-
-    def add(self, cap: float, window: float, about: bytes | None = None) -> None:
-        """Add an arm, whose cap and window have been checked, and what is known about it."""
-        self.caps = np.append(self.caps, float(cap))
-        self.windows = np.append(self.windows, float(window))
-        self.about = self.about_with(about)
-        self.playing = np.append(self.playing, True)
-        self.observed = np.append(self.observed, 0.0)
-        self.above = np.append(self.above, 0)
-        self.first_news = np.append(self.first_news, np.inf)
-        self._derive()
-
-    def retire(self, arm: int) -> None:
-        """Take an arm out of play for good."""
-        self.playing[self.checked_number(arm)] = False
-        self._derive()
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays by name. They are not copied."""
-        return {name: getattr(self, name) for name in _ARRAYS}
-
-    def copied(self) -> ArmTable:
-        """Return a copy, which stays as it is while this one changes."""
-        other = copy.copy(self)
-        other.restore(self.arrays())
-        return other
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Replace the arrays by copies of those that another table's `arrays` returned."""
-        for name in _ARRAYS:
-            setattr(self, name, arrays[name].copy())
-        self._derive()
-
-
-NO_ARM = "every arm has retired; add one before deciding"
-
-
 class Ledger:
     """Folds events into a policy's statistics, and chooses by them.
 
-    Events come one by one: decisions, pieces in any order, closings, and time itself. They go
-    through the policy's own functions, as in the simulator. Nothing is read twice: an event costs
-    what it changes, and memory grows with the pending decisions.
+    Events come one by one: decisions, pieces in any order, closings, and time itself. The ledger folds them
+    with the policy's own functions, as the simulator does. No event is read twice: the cost of an event is
+    that of what it changes. Memory grows with the pending decisions.
 
     Parameters
     ----------
     policy : Policy
-        One that sees totals at once in a simulation learns a total here when its decision closes.
+        A policy that gets totals at once in a simulation learns a total here when its decision closes.
     caps : sequence of float
         The greatest total reward of one decision, for each arm.
     window : int
@@ -421,20 +96,31 @@ class Ledger:
     windows : sequence of float, optional
         Each arm's own window, at most `window`. A decision may have a shorter one.
     span : float, optional
-        How long the longest window lasts in the unit in which times and ages are given, where that
-        is not the policy's own: then `window` is the number of steps that the policy sees.
+        How long the longest window lasts in the unit of times and ages, if that is not the policy's own
+        unit. Then `window` is the number of steps into which the policy divides it.
     limits : Limits, optional
         A floor, and the least and greatest shares of arms.
     allow_negative : bool
         Whether a total may be below 0, down to the cap's negative.
     features : Features, optional
-        What is known of whom a decision is for. Without, a policy that chooses by contexts sees a constant.
+        The features of contexts. Without features, a policy that chooses by contexts gets a constant.
     guardrails : sequence of Guardrail, optional
-        What is asked of other streams of pieces, which the policy does not see.
+        Limits on other streams of pieces, which the policy does not get.
     imported : int
         How many of the first decisions come from an old log.
     about : AboutArms, optional
-        What is known about the arms, for a policy that takes it.
+        What is known about the arms, for a policy that uses it.
+
+    Attributes
+    ----------
+    arms : ArmTable
+    features : Features or None
+    decisions : int
+        How many decisions have been made; also the id of the next one.
+    now : float
+        The time of the last event.
+    edges : ndarray
+        The ages at which the policy's groups end.
 
     Examples
     --------
@@ -469,38 +155,36 @@ class Ledger:
         if policy.feedback == "groups" and policy.functions.amended is no_amended:
             raise InputError(f"{policy.label} lacks the function `amended`, for pieces out of order")
         self.policy, self.limits, self._allow_negative = policy, limits, allow_negative
-        self.visitors = Visitors(features, policy)
+        self.features = features
+        self.context_encoder = ContextEncoder(features, policy)
         self.window = whole("window", window, 1)
         self.seed = whole("seed", seed, 0, SEED_MOST)
         self.span = float(self.window) if span is None else positive("a span", span)
         self.arms = ArmTable(caps, windows, self.span, about)
         edges = policy.edges(self.window).astype(np.float64)
         self.edges: Floats = np.where(edges == self.window, self.span, edges * (self.span / self.window))
-        """The ages at which the policy's groups end."""
         self._edges = group_ends(edges, self.window, self.span)
         self._ends = self._edges if len(edges) else np.array([self.span])
         self.guardrails = tuple(guardrails)
         self.pending_decisions = none_pending(
-            len(self.arms), len(edges), len(self._ends), self.visitors.width, len(self.guardrails)
+            len(self.arms), len(edges), len(self._ends), self.context_encoder.width, len(self.guardrails)
         )
         self.decisions = 0
-        """How many decisions have been made; also the id of the next."""
         self.now = -math.inf
-        """The time of the last event."""
         self._chosen = np.zeros(1, np.int64)
         self._propensities = np.zeros(1)
         self._floored = limits.any
-        self._draft = room_for(len(self._ends), 256)
-        self.params = params_of(
-            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
-        )
+        self._trial_pending = no_trial_pending(len(self._ends), 256)
+        self.params = self._params(self.arms.caps, self.arms.about)
         self.statistics = statistics_of(policy, policy.stats(self.params), len(self.arms))
         watched = 0 if policy.contextual else len(self.arms)
         self.alarms = no_alarms(watched, watched, imported)
         self._judging = True
         self._begin_comparison()
         self.kernels = BoundKernels(
-            fold(policy.functions, policy.feedback, policy.contextual, bool(policy.learning_fields))
+            compile_kernels(
+                policy.functions, policy.feedback, policy.contextual, bool(policy.learning_fields)
+            )
         )
         self._bind()
 
@@ -519,7 +203,7 @@ class Ledger:
         now: float,
         n: int = 1,
         window: float | None = None,
-        contexts: Stored | None = None,
+        contexts: ContextRows | None = None,
         arm: int | None = None,
     ) -> list[Decision[int]]:
         """Choose `n` times, with what is known at `now`, before any of the `n` has paid.
@@ -530,12 +214,12 @@ class Ledger:
             The time, not before that of any earlier event.
         n : int
         window : float, optional
-            These decisions' own window; their arm's unless given, or if that is shorter. Its end is like
-            `close_decision`: their groups finish, and their totals count, with the arm's other decisions.
+            The decisions' own window; the arm's window unless given, or if the arm's is shorter. Its end acts
+            like `close_decision`: the groups finish, and the totals count, with the arm's other decisions.
         contexts : array, n x features, optional
-            What `Features.stored` makes of whom they are for; all missing unless given.
+            The contexts, as `Features.stored` makes them; all values are missing unless given.
         arm : int, optional
-            The arm that they got where they were made; the policy chooses unless given.
+            The arm, if another system has chosen it; the policy chooses unless given.
         """
         time = later(self.now, now)
         own = OF_ARM if window is None else self.arms.checked_window(window)
@@ -557,27 +241,22 @@ class Ledger:
         n: int = 1,
         step: float = 0.0,
         salt: int = 0,
-        contexts: Stored | None = None,
+        contexts: ContextRows | None = None,
     ) -> list[int]:
         """Return the arms that `n` decisions from `now` on would get, a `step` of time apart.
 
         Nothing changes but `statistics`: its `trial_stats` and `values` are then those by which the last
-        arm was chosen. A value is not a number where the policy was not asked: the arm has retired, or is
-        new and waits for its turn, or it is the turn of another that is new.
-        `salt` sets the policy's draws apart from those of other workers with the same statistics.
+        arm was chosen. An arm's value is NaN if the policy computed no index for it: because the arm has
+        retired, or is new and waits for its turn, or because it was the turn of another new arm.
+        `salt` makes the policy's draws differ from those of other workers with the same statistics.
         """
         time = later(self.now, now)
         if not self.arms.in_play:
             raise InputError(NO_ARM)
-        fresh = self.visitors.tell(n, self.decisions, contexts, made=False)
-        if n > len(self._chosen):
-            self._chosen, self._propensities = np.zeros(n, np.int64), np.zeros(n)
-            fresh = True
-        if fresh:
-            self._bind()
+        self._prepare(n, contexts, made=False)
         kernels = self.kernels
-        while not kernels.code.choose(kernels.held, time, float(step), n, salt):
-            self._draft = room_for(len(self._ends), 2 * len(self._draft.places) + n)
+        while not kernels.code.choose(kernels.arrays, time, float(step), n, salt):
+            self._trial_pending = no_trial_pending(len(self._ends), 2 * len(self._trial_pending.places) + n)
             self._bind()
         arms: list[int] = self._chosen[:n].tolist()
         if min(arms) <= LOST:
@@ -587,26 +266,26 @@ class Ledger:
     def extend(
         self,
         events: Events,
-        contexts: Stored | None = None,
+        contexts: ContextRows | None = None,
         about: Sequence[bytes | None] = (),
     ) -> None:
-        """Fold a stretch of a log.
+        """Fold a part of a log.
 
         Parameters
         ----------
         events : Events
         contexts : array, decisions x features, optional
-            Of its decisions, as for `decide`.
+            The contexts of its decisions, as for `decide`.
         about : sequence of bytes, optional
             What is known about the arms that it adds, as a store keeps it.
         """
         new = iter(about)
-        if self.visitors.any or contexts is not None:
+        if self.context_encoder.used or contexts is not None:
             made = int(np.count_nonzero(events.kind == Kind.DECISION))
-            if self.visitors.tell(made, self.decisions, contexts, made=True):
+            if self.context_encoder.encode(made, self.decisions, contexts, made=True):
                 self._bind()
         done, kernels = 0, self.kernels
-        while (done := kernels.code.extend(kernels.held, done, events)) < len(events.kind):
+        while (done := kernels.code.extend(kernels.arrays, done, events)) < len(events.kind):
             kind = events.kind[done]
             if kind == Kind.DECISION:
                 self.pending_decisions = with_room(self.pending_decisions, 1)
@@ -623,14 +302,14 @@ class Ledger:
             self.now = float(events.at[-1])
             self.decisions = int(self.pending_decisions.counts[NEXT])
 
-    def make_one(self, time: float, salt: int = 0, contexts: Stored | None = None) -> int:
+    def make_one(self, time: float, salt: int = 0, contexts: ContextRows | None = None) -> int:
         """Make one decision, for a caller that has checked the time; return its arm."""
-        told = self.visitors.any or contexts is not None
-        if told and self.visitors.tell(1, self.decisions, contexts, made=True):
+        encoder = self.context_encoder
+        if (encoder.used or contexts is not None) and encoder.encode(1, self.decisions, contexts, made=True):
             self._bind()
         self.now = time
         kernels = self.kernels
-        while not kernels.code.advance(kernels.held, time, 1, CHOOSE, OF_ARM, salt):
+        while not kernels.code.advance(kernels.arrays, time, 1, CHOOSE, OF_ARM, salt):
             self.pending_decisions = with_room(self.pending_decisions, 1)
             self._bind()
         arm: int = self._chosen.item(0)
@@ -646,44 +325,48 @@ class Ledger:
         own: float = OF_ARM,
         arm: int = CHOOSE,
         salt: int = 0,
-        contexts: Stored | None = None,
+        contexts: ContextRows | None = None,
     ) -> list[int]:
         """Make `n` decisions, for a caller that has checked what `decide` checks; return their arms."""
-        fresh = self.visitors.tell(n, self.decisions, contexts, made=True)
-        if n > len(self._chosen):
-            self._chosen, self._propensities = np.zeros(n, np.int64), np.zeros(n)
-            fresh = True
-        if fresh:
-            self._bind()
+        self._prepare(n, contexts, made=True)
         self.now = time
         kernels = self.kernels
-        while not kernels.code.advance(kernels.held, time, n, arm, own, salt):
+        while not kernels.code.advance(kernels.arrays, time, n, arm, own, salt):
             self.pending_decisions = with_room(self.pending_decisions, n)
             self._bind()
         arms: list[int] = self._chosen[:n].tolist()
         if min(arms) <= LOST:
             error = self._lost_index(arms)
-            self.decisions = int(self.pending_decisions.counts[NEXT])  # those before it have been made
+            self.decisions = int(self.pending_decisions.counts[NEXT])  # the decisions before it are made
             raise error
         self.decisions += n
         return arms
 
+    def _prepare(self, n: int, contexts: ContextRows | None, made: bool) -> None:
+        """Encode the contexts of the next `n` decisions, and make room for their arms."""
+        replaced = self.context_encoder.encode(n, self.decisions, contexts, made)
+        if n > len(self._chosen):
+            self._chosen, self._propensities = np.zeros(n, np.int64), np.zeros(n)
+            replaced = True
+        if replaced:
+            self._bind()
+
     def _lost_index(self, arms: list[int]) -> InputError:
-        """Make the error for an index that is not a number, from what stands in place of the arms chosen."""
+        """Make the error for an index that is not a number, from the numbers that stand for the arms."""
         place = next(i for i, arm in enumerate(arms) if arm <= LOST)
         return lost_index(self.policy.label, LOST - arms[place], self.decisions + place + 1)
 
     def propensities(self, n: int) -> tuple[float, ...]:
-        """Return the propensities of the `n` decisions last made or tried; none without a floor."""
+        """Return the propensities of the `n` decisions last made or tried; nothing without a floor."""
         if not self._floored:
             return ()
         return (self._propensities.item(0),) if n == 1 else tuple(self._propensities[:n].tolist())
 
     def observe(self, id: int, value: float, age: float) -> bool:
-        """Take in a piece that decision `id` paid at this age; return whether it is learned from.
+        """Add a piece that decision `id` paid at this age; return whether the policy learns from it.
 
-        It is not, but counted as late, if the age is past the decision's window or the decision
-        has been closed.
+        If the age is past the decision's window, or the decision has been closed, the piece is only counted
+        as late.
         """
         if not math.isfinite(value):
             raise InputError(f"a piece's value must be a finite number, not {value!r}")
@@ -691,17 +374,17 @@ class Ledger:
             raise InputError(f"a piece's age must be 0 or more, not {age!r}")
         number = existing_decision(self.decisions, id)
         kernels = self.kernels
-        return bool(kernels.code.observe(kernels.held, number, float(value), float(age)))
+        return bool(kernels.code.observe(kernels.arrays, number, float(value), float(age)))
 
     def observe_many(
         self, ids: npt.ArrayLike, values: npt.ArrayLike, ages: npt.ArrayLike
     ) -> npt.NDArray[np.bool_]:
-        """Take in several pieces, in this order: all of them, or none if one is wrong.
+        """Add several pieces, in this order: all of them, or none if one is wrong.
 
         Returns
         -------
         ndarray of bool
-            Whether each is learned from.
+            Whether the policy learns from each.
         """
         number = np.ascontiguousarray(ids, np.int64)
         value = np.ascontiguousarray(values, np.float64)
@@ -716,18 +399,18 @@ class Ledger:
             existing_decision(self.decisions, int(number.min()))
             existing_decision(self.decisions, int(number.max()))
         learned = np.zeros(len(number), np.bool_)
-        self.kernels.code.observe_many(self.kernels.held, number, value, age, learned)
+        self.kernels.code.observe_many(self.kernels.arrays, number, value, age, learned)
         return learned
 
     def tick(self, now: float) -> None:
         """Let time pass: groups finish and windows close, in order of time, then of id."""
         self.now = later(self.now, now)
-        self.kernels.code.advance(self.kernels.held, self.now, 0, CHOOSE, OF_ARM, 0)
+        self.kernels.code.advance(self.kernels.arrays, self.now, 0, CHOOSE, OF_ARM, 0)
 
     def close_decision(self, id: int, now: float) -> bool:
         """Refuse further pieces of decision `id`; return False if its window was over or it had been closed.
 
-        Nothing else changes: its groups finish, and its total counts, when they would have.
+        Nothing else changes: its groups finish, and its total counts, at the same times as without this.
         """
         number = existing_decision(self.decisions, id)
         self.tick(now)
@@ -738,10 +421,10 @@ class Ledger:
     ) -> int:
         """Add an arm; return its number.
 
-        It takes its turn: one of any K decisions in a row, K the arms in play, until its first decision
-        has finished a group of the policy's (its window, where the policy has none). From then on the
-        policy chooses. `about` is what is known about it, as a store keeps it; `position` is where the
-        log says that it was added.
+        With K arms in play, the new arm gets one of any K decisions in a row until its first decision has
+        finished a group of the policy (its window, if the policy has no groups). From then on the policy
+        chooses. `about` is what is known about the arm, as a store keeps it; `position` is the position of
+        the arm in the log.
         """
         own = self.span if window is None else window
         self.params = self.check_arm(cap, own, about)
@@ -757,24 +440,45 @@ class Ledger:
         return len(self.arms) - 1
 
     def _begin_comparison(self, known: int = 0, last: tuple[Evidence, Guards] | None = None) -> None:
-        """Compare the arms that there are now, from the next decision on: see `new_comparison`."""
-        first = int(self.pending_decisions.counts[NEXT])
+        """Compare the arms that there are now, over the same decisions, from the next decision on.
+
+        A decision counts only if whoever chose its arm had read the log up to `known`, and so knew all arms.
+        What the `last` comparison has found stays found, with the decisions over which it held. Each
+        comparison spends its own part of the error.
+        """
+        arms, first = self.arms, int(self.pending_decisions.counts[NEXT])
         limits, guardrails = (self.limits, self.guardrails) if self._judging else (Limits(), ())
-        self.evidence, self.guards = new_comparison(
-            self.arms, limits, self._allow_negative, guardrails, first, known, last
-        )
+        error = comparison_error(len(arms) - arms.founding)
+        least = np.where(arms.playing, limits.shares(arms.playing).least, np.nan)
+        sign = -1.0 if self._allow_negative else 0.0
+        ranges = np.stack([sign * arms.caps, arms.caps], axis=1)
+        self.evidence = no_evidence(ranges, least, error, first, known)
+        guarded = [(sign * guardrail.cap, guardrail.cap) for guardrail in guardrails]
+        margins = [guardrail.margin for guardrail in guardrails]
+        self.guards = no_guards(guarded, margins, least, error, first, known)
+        if last is not None:
+            evidence, guards = last
+            had = len(evidence.beaten)
+            self.evidence.beaten[:had, :had] = evidence.beaten
+            self.evidence.spans[:had, :had] = evidence.spans
+            self.guards.worse[:, :had] = guards.worse
+            self.guards.spans[:, :had] = guards.spans
 
     def only_choose(self) -> None:
-        """Stop judging arms, which takes time for every pair of them: choices do not depend on it."""
+        """Stop judging arms, which takes time for every pair of arms. Choices do not depend on it."""
         self._judging = False
         self._begin_comparison()
         self._bind()
 
     def check_arm(self, cap: float, window: float, about: bytes | None = None) -> Any:
-        """Return the params that the policy would have with one more arm; an error if it cannot be."""
+        """Return the params that the policy would have with one more arm; raise an error if it cannot be."""
         self.arms.checked_window(window)
         caps = np.append(self.arms.caps, positive("a cap", cap))
-        return params_of(self.policy, caps, self.window, self.visitors.width, self.arms.about_with(about))
+        return self._params(caps, self.arms.about_with(about))
+
+    def _params(self, caps: Floats, about: Floats) -> Any:
+        """Return the policy's params for arms with these caps and features."""
+        return params_of(self.policy, caps, self.window, self.context_encoder.width, about)
 
     def retire_arm(self, arm: int) -> None:
         """Never choose this arm again. Its pending decisions still teach."""
@@ -782,7 +486,7 @@ class Ledger:
         self._bind()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that has become of the events, by name. Nothing is copied."""
+        """Return the fold of the events as arrays, by name. Nothing is copied."""
         pending = self.pending_decisions
         return {
             **self.arms.arrays(),
@@ -791,7 +495,7 @@ class Ledger:
             "where": pending.where,
             "paid": pending.paid,
             "contexts": pending.contexts,
-            **self.visitors.arrays(),
+            "oddities": self.context_encoder.oddities,
             **{name: getattr(pending, name) for name in RINGS},
             **{f"evidence.{name}": array for name, array in self.evidence._asdict().items()},
             **{f"guards.{name}": array for name, array in self.guards.evidence._asdict().items()},
@@ -805,46 +509,49 @@ class Ledger:
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from where another ledger of the same policy and window was."""
+        """Go on from the `arrays` of another ledger with the same policy and window."""
         self.arms.restore(arrays)
         self.now = float(arrays["now"][0])
-        queues = Queues._make(arrays[f"queues.{name}"].copy() for name in Queues._fields)
-        counts, where, paid = (arrays[name].copy() for name in ("counts", "where", "paid"))
-        rings = {name: arrays[name].copy() for name in (*RINGS, "contexts")}
-        sums = OpenSums._make(arrays[f"open.{name}"].copy() for name in OpenSums._fields)
-        self.pending_decisions = Pending(counts, where, queues, paid, sums=sums, **rings)
+        self.pending_decisions = Pending(
+            queues=_restored(Queues, arrays, "queues"),
+            sums=_restored(OpenSums, arrays, "open"),
+            **{name: arrays[name].copy() for name in ("counts", "where", "paid", "contexts", *RINGS)},
+        )
         if self._judging:
-            self.evidence, guarded = (
-                Evidence._make(arrays[f"{what}.{name}"].copy() for name in Evidence._fields)
-                for what in ("evidence", "guards")
+            self.evidence = _restored(Evidence, arrays, "evidence")
+            self.guards = Guards(
+                evidence=_restored(Evidence, arrays, "guards"),
+                margins=arrays["guards.margins"].copy(),
+                worse=arrays["guards.worse"].copy(),
+                spans=arrays["guards.worse_spans"].copy(),
             )
-            margins, worse, spans = (
-                arrays[f"guards.{name}"].copy() for name in ("margins", "worse", "worse_spans")
-            )
-            self.guards = Guards(guarded, margins, worse, spans)
         else:
             self._begin_comparison()
-        self.alarms = Alarms._make(arrays[f"alarms.{name}"].copy() for name in Alarms._fields)
-        self.visitors.restore(arrays)
-        self.decisions = int(counts[NEXT])
-        self.params = params_of(
-            self.policy, self.arms.caps, self.window, self.visitors.width, self.arms.about
-        )
+        self.alarms = _restored(Alarms, arrays, "alarms")
+        self.context_encoder.restore(arrays["oddities"])
+        self.decisions = int(self.pending_decisions.counts[NEXT])
+        self.params = self._params(self.arms.caps, self.arms.about)
         stats = type(self.stats)(*(arrays[f"stats.{name}"] for name in self.stats._fields))
         self.statistics = statistics_of(self.policy, stats, len(self.arms))
         self._bind()
 
     def _bind(self) -> None:
-        """Hand the arrays to the kernels, after any of them was replaced."""
+        """Hand the arrays to the kernels, after one of them was replaced."""
         arms = self.arms
         self.stats: Any = self.statistics.stats
-        with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never asked for
-            in_play = np.where(arms.playing, arms.caps, 0.0)
-            choosing = params_of(self.policy, in_play, self.window, self.visitors.width, arms.about)
+        with np.errstate(divide="ignore"):  # a retired arm's cap is 0; its index is never computed
+            choosing = self._params(np.where(arms.playing, arms.caps, 0.0), arms.about)
         rules = Rules(
-            self._edges, self._ends, arms.windows, arms.playing, self.seed, arms.founding, arms.caps,
-            self._floored, self.limits.shares(arms.playing),
-        )  # fmt: skip
+            edges=self._edges,
+            ends=self._ends,
+            windows=arms.windows,
+            playing=arms.playing,
+            seed=self.seed,
+            founding=arms.founding,
+            caps=arms.caps,
+            floored=self._floored,
+            shares=self.limits.shares(arms.playing),
+        )
         self.kernels.bind(
             KernelState(
                 params=self.params,
@@ -853,8 +560,8 @@ class Ledger:
                 rules=rules,
                 arms=self._chosen,
                 propensities=self._propensities,
-                visits=self.visitors.seen,
-                visits_from=self.visitors.first,
+                contexts=self.context_encoder.encoded,
+                contexts_from=self.context_encoder.first_id,
                 first_news=arms.first_news,
                 observed=arms.observed,
                 above=arms.above,
@@ -863,7 +570,264 @@ class Ledger:
                 alarms=self.alarms,
                 recent=arms.recent,
                 trial_first_news=np.full(len(arms), np.inf),
-                draft=self._draft,
+                trial_pending=self._trial_pending,
                 **self.statistics._asdict(),
             )
         )
+
+
+def _restored(kind: Any, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Any:
+    """Return a named tuple of copies of the arrays whose names begin with a prefix."""
+    return kind._make(arrays[f"{prefix}.{name}"].copy() for name in kind._fields)
+
+
+def later(last: float, now: float) -> float:
+    """Return the time `now`; raise an error if it is before the time of the last event."""
+    time = float(now)
+    if not last <= time < math.inf:
+        raise InputError(f"time must not go back: {now!r} comes after {last:g}")
+    return time
+
+
+def existing_decision(made: int, id: int) -> int:
+    """Return the id of a decision as a plain number; raise an error if no such decision was made."""
+    try:
+        number = operator.index(id)
+    except TypeError:
+        number = -1
+    if not 0 <= number < made:
+        raise InputError(f"no decision has the id {id!r}; there are {made}, from 0 on")
+    return number
+
+
+# The largest value of a piece, in caps. Sums have sixteen digits: if a piece of this size is taken back
+# later, the sum of the other pieces is still right to a ten-millionth of the cap.
+VALUE_MOST = 1e9
+_ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent", "first_news")
+
+
+class ArmTable:
+    """What a ledger knows of its arms, apart from the policy's statistics. Arms are numbered from 0 on.
+
+    Parameters
+    ----------
+    caps : sequence of float
+        The greatest total reward of one decision, for each arm.
+    windows : sequence of float, optional
+        Each arm's own window; `span` unless given.
+    span : float
+        The longest window that an arm may have.
+    about : AboutArms, optional
+        What is known about each arm.
+
+    Attributes
+    ----------
+    features : Features or None
+        What may be known about an arm.
+    caps, windows : ndarray of float
+    about : ndarray, arms x columns
+        What is known about each arm, encoded for the policy; no columns if the arms have no features.
+    playing : ndarray of bool
+        Whether each arm is in play; an arm that has retired is not.
+    observed : ndarray of float
+        What each arm's decisions have paid, without late pieces.
+    above : ndarray of int
+        How many of each arm's decisions have paid more than its cap.
+    first_news : ndarray of float
+        When each arm's first decision finishes its first group; infinite before that decision.
+    recent : ndarray of int
+        The arms of the last 1,000 decisions: the arm of decision `id` is at ``id % 1000``.
+    founding : int
+        How many arms there were at the start; arms with higher numbers were added later.
+    in_play : list of int
+        The numbers of the arms in play.
+    own_windows : list of float
+        `windows` as a list, from which one window is read faster.
+    value_most : float
+        The largest value that a piece may have.
+    """
+
+    def __init__(
+        self,
+        caps: Sequence[float],
+        windows: Sequence[float] | None,
+        span: float,
+        about: AboutArms | None = None,
+    ) -> None:
+        if not len(caps):
+            raise InputError("a ledger needs at least one arm")
+        if windows is None:
+            windows = [span] * len(caps)
+        if len(windows) != len(caps):
+            raise InputError(f"{len(caps)} arms need {len(caps)} windows, not {len(windows)}")
+        self.span = span
+        self.founding = len(caps)
+        self.caps = np.array([positive("a cap", cap) for cap in caps])
+        self.windows = np.array([self.checked_window(window) for window in windows])
+        self.features = None if about is None else about.features
+        self._about = about
+        self.about = np.zeros((len(caps), 0)) if about is None else about.encoded(about.stored)
+        self.playing = np.ones(len(caps), np.bool_)
+        self.observed = np.zeros(len(caps))
+        self.above = np.zeros(len(caps), np.int64)
+        self.first_news = np.full(len(caps), np.inf)
+        self.recent = np.zeros(RECENT, np.int64)
+        self._derive()
+
+    def _derive(self) -> None:
+        """Compute what follows from the arrays, after one of them was replaced or an arm has retired."""
+        self.in_play = [int(arm) for arm in np.flatnonzero(self.playing)]
+        self.own_windows: list[float] = self.windows.tolist()
+        self.value_most = VALUE_MOST * float(self.caps.max())
+
+    def __len__(self) -> int:
+        return len(self.caps)
+
+    def checked_window(self, window: float) -> float:
+        """Return the window of an arm or of a decision as a float; raise an error if it is too long."""
+        own = positive("a window", window)
+        if own > self.span:
+            raise InputError(f"a window must be at most the ledger's {self.span:g}, not {window!r}")
+        return own
+
+    def checked_number(self, arm: int) -> int:
+        """Return the number of an arm as a plain number; raise an error if there is no such arm."""
+        return whole("arm", arm, 0, len(self.caps) - 1)
+
+    def about_with(self, stored: bytes | None) -> Floats:
+        """Return `about` with one more arm, whose features a store keeps as `stored`."""
+        row = np.zeros((1, 0)) if self._about is None else self._about.encoded((stored,))
+        return np.concatenate([self.about, row])
+
+    def add(self, cap: float, window: float, about: bytes | None = None) -> None:
+        """Add an arm whose cap and window have been checked."""
+        self.caps = np.append(self.caps, float(cap))
+        self.windows = np.append(self.windows, float(window))
+        self.about = self.about_with(about)
+        self.playing = np.append(self.playing, True)
+        self.observed = np.append(self.observed, 0.0)
+        self.above = np.append(self.above, 0)
+        self.first_news = np.append(self.first_news, np.inf)
+        self._derive()
+
+    def retire(self, arm: int) -> None:
+        """Take an arm out of play for good."""
+        self.playing[self.checked_number(arm)] = False
+        self._derive()
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by name. They are not copied."""
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+    def copied(self) -> ArmTable:
+        """Return a copy, which stays as it is while this one changes."""
+        other = copy.copy(self)
+        other.restore(self.arrays())
+        return other
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Replace the arrays by copies of those that another table's `arrays` returned."""
+        for name in _ARRAYS:
+            setattr(self, name, arrays[name].copy())
+        self._derive()
+
+
+class Statistics(NamedTuple):
+    """A policy's statistics, and a copy for decisions that are only tried.
+
+    The arrays of each lie in one piece of memory, so that one copy copies all of them.
+    """
+
+    stats: Any
+    memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `stats`
+    trial_stats: Any
+    trial_memory: npt.NDArray[np.uint8]  # the bytes of all arrays of `trial_stats`
+    choosing_bytes: int  # how many bytes, from the start, a choice between two refreshes depends on
+    values: Floats  # arms: their indices when an arm was last chosen
+
+
+def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
+    """Return statistics that start from a copy of `stats`."""
+    own, memory = together(stats)
+    choosing_bytes = len(memory)
+    if policy.learning_fields:
+        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
+    trial_stats, trial_memory = together(stats)
+    return Statistics(
+        stats=own,
+        memory=memory,
+        trial_stats=trial_stats,
+        trial_memory=trial_memory,
+        choosing_bytes=choosing_bytes,
+        values=np.full(arms, np.nan),
+    )
+
+
+_ALIGNMENT = 64  # bytes: an array begins at a multiple of this
+
+
+def together(arrays: Any) -> tuple[Any, npt.NDArray[np.uint8]]:
+    """Copy a named tuple of arrays into one piece of memory; return the tuple and the memory.
+
+    Examples
+    --------
+    >>> from accrual.policies.tpucbfrg import no_stats
+    >>> stats, memory = together(no_stats(arms=3))
+    >>> memory[:] = 0
+    >>> stats.observed
+    array([0., 0., 0.])
+    """
+    starts = [0]
+    for array in arrays:
+        starts.append(starts[-1] + -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT)
+    memory = np.zeros(starts[-1], np.uint8)
+    copies = []
+    for start, array in zip(starts, arrays, strict=False):
+        copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        copy[...] = array
+        copies.append(copy)
+    return type(arrays)(*copies), memory
+
+
+class BoundKernels:
+    """A policy's kernels, bound to the arrays of one ledger.
+
+    Parameters
+    ----------
+    kernels : Kernels
+
+    Attributes
+    ----------
+    compiled : Kernels
+        The kernels for any arrays.
+    code : Kernels
+        The kernels for `arrays`. Once a kernel has been called, it needs no look-up of types.
+    arrays : Any
+        The arrays, in the form that compiled code takes.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.compiled = self.code = kernels
+        self.arrays: Any = None
+        self._kind: Any = None  # the numba type of the arrays
+
+    def bind(self, state: KernelState) -> None:
+        """Hand the arrays over; do so again after one of them was replaced."""
+        self.arrays = native_tuple(state)
+        kind = getattr(self.arrays, "_numba_type_", None)
+        if kind is None or kind != self._kind:
+            self._kind = kind
+            # Only kernels that take numbers: machine code does not check the type of an array.
+            own = weakref.ref(self)  # a reference cycle would keep the arrays until garbage collection
+            quick = {name: partial(_first_call, own, name) for name in ("advance", "observe", "choose")}
+            self.code = self.compiled._replace(**quick)
+
+
+def _first_call(own: weakref.ref[BoundKernels], name: str, arrays: Any, *more: Any) -> Any:
+    """Call a kernel for the first time, and keep its machine code for later calls."""
+    kernels = own()
+    assert kernels is not None  # the caller has a reference
+    dispatcher = getattr(kernels.compiled, name)
+    result = dispatcher(arrays, *more)
+    kernels.code = kernels.code._replace(**{name: machine_code_for(dispatcher, arrays)})
+    return result

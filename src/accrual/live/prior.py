@@ -1,23 +1,22 @@
 """What a new bandit takes from an old log.
 
-The closed decisions of its own arms are stored like its own, and marked. From the log's other arms AgePrior
-learns what new arms are like, and that is kept as settings of the policy.
+The closed decisions of the bandit's arms are stored like its own, and marked. From the log's other arms
+AgePrior learns what new arms are like; the bandit stores that as settings of the policy.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from accrual.core.durations import exact_duration
 from accrual.core.errors import InputError, unknown
-from accrual.live.config import Config
-from accrual.live.request_checks import is_finite
+from accrual.live.config import ClosedDecisions, Config, Fit
+from accrual.live.request_checks import check_age, check_value
 from accrual.policies.age_prior import AgePrior
 from accrual.store.base import CloseDecision, NewDecisions, NewPiece, Requests
 
@@ -25,64 +24,28 @@ IMPORTED_MOST = 20_000  # decisions; of more, so many are taken, evenly
 _PIECES_AT_ONCE = 20_000
 _BEFORE_CLOSING = 1e-6  # of a window: how long before a decision closes its imported pieces are stored
 
-ClosedDecisions = Mapping[str, Sequence[Sequence[tuple[float, float]]]]
-
-
-class SampledDecisions(Protocol):
-    """Decisions of one arm: how many pieces each has, and the ages and values of all, one after another."""
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def ages(self) -> npt.NDArray[np.float64]: ...
-    @property
-    def values(self) -> npt.NDArray[np.float64]: ...
-
-
-class FittedArm(Protocol):
-    """An arm of a fit."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def sample(self) -> SampledDecisions: ...
-
-
-class Fit(Protocol):
-    """What `accrual.fit` returns, as far as it matters here."""
-
-    @property
-    def unit(self) -> str: ...
-    @property
-    def window(self) -> float: ...
-    @property
-    def arms(self) -> Sequence[FittedArm]: ...
-    def prior(
-        self, cap: float | None = None, window: float | None = None, without: Collection[str] = ()
-    ) -> AgePrior | None: ...
-
 
 class Imported(NamedTuple):
-    """What is stored of a prior."""
+    """What a new bandit stores of a prior."""
 
-    begins: float  # the time at which its decisions are dated
-    config: Config  # which says how many decisions it has, and what the policy knows of other arms
+    begins: float  # the time of its decisions
+    config: Config  # with the number of its decisions, and what the policy knows of other arms
     history: list[Requests]
 
 
 def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Imported:
-    """Return what is to be stored of a prior at `now`, when its decisions have all been closed.
+    """Return what a bandit that is made at `now` stores of a prior.
 
-    All are dated one window ago, and their pieces have their true ages: nothing that a policy learns depends
-    on the day.
+    All decisions of the prior are dated one window ago, so that they are closed now. Their pieces have their
+    true ages: nothing that a policy learns depends on the day.
 
     Parameters
     ----------
     prior : Fit or mapping
         A fit, or for each arm its closed decisions, each a list of (age, value).
     config : Config
-        The bandit's. From arms of a fit that it does not have, AgePrior learns what new arms are like, unless
-        it was told by its own `history`.
+        The bandit's. From arms of a fit that the bandit does not have, AgePrior learns what new arms are
+        like, unless the policy was given a `history`.
     now : float
     """
     if config.rounds:
@@ -113,9 +76,9 @@ def imported(prior: Fit | ClosedDecisions, config: Config, now: float) -> Import
     longest = max((piece.age or 0.0 for piece in pieces), default=0.0)
     history = [Requests([decisions], begins)]
     for first in range(0, len(pieces), _PIECES_AT_ONCE):
-        # A piece past the window is stored as late; `skew` lets it in though its age lies ahead.
+        # A piece past the window is stored as late; `skew` admits it though its age is in the future.
         history.append(Requests(pieces[first : first + _PIECES_AT_ONCE], last, skew=longest + 1.0))
-    # An event of this moment, at which all their windows are over; it says what is known of one of them.
+    # An event at this moment, when all windows are over. It closes a decision whose window is over anyway.
     history.append(Requests([CloseDecision(len(chosen) - 1)], begins + window))
     return Imported(begins, config._replace(imported=len(chosen)), history)
 
@@ -178,33 +141,26 @@ def _given(prior: ClosedDecisions, arms: Sequence[str]) -> dict[str, list[list[t
 
 
 def _check(closed: Mapping[str, list[list[tuple[float, float]]]], config: Config) -> None:
-    """Refuse ages and values that the bandit would not take as a piece."""
+    """Refuse ages and values that the bandit would refuse in a piece."""
     most = config.ledger().arms.value_most
     for arm, decisions in closed.items():
         for age, value in itertools.chain.from_iterable(decisions):
-            if not is_finite(age) or age < 0:
-                raise InputError(f"the prior of {arm!r}: a piece's age must be 0 or more, not {age!r}")
-            if not is_finite(value) or abs(value) > most:
-                raise InputError(
-                    f"the prior of {arm!r}: a piece's value must be a number of at most {most:g} in size, "
-                    f"not {value!r}"
-                )
-            if value < 0 and not config.allow_negative:
-                raise InputError(
-                    f"the prior of {arm!r}: a piece must not be negative, as {value!r} is, unless the bandit "
-                    "has allow_negative=True"
-                )
+            try:
+                check_age(age)
+                check_value(value, most, config.allow_negative)
+            except InputError as wrong:
+                raise InputError(f"the prior of {arm!r}: {wrong}") from None
 
 
 def _thinned(rows: list[Any], closed: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """Leave out decisions, evenly, where there are too many in all."""
+    """Leave out decisions, evenly, if there are too many in all."""
     total = sum(map(len, closed.values()))
     keep = len(rows) if total <= IMPORTED_MOST else max(1, len(rows) * IMPORTED_MOST // total)
     return [rows[i * len(rows) // keep] for i in range(min(keep, len(rows)))]
 
 
 def _interleaved(closed: Mapping[str, Sequence[Any]]) -> list[tuple[str, Any]]:
-    """Put the decisions of all arms into one order in which no arm has a stretch of its own."""
+    """Put the decisions of all arms into one order in which the arms alternate."""
     placed = [
         ((place + 0.5) / len(rows), arm, row)
         for arm, rows in closed.items()

@@ -1,4 +1,4 @@
-"""What is known of every arm, whatever the policy."""
+"""The state of a bandit: what is known of every arm, for any policy."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.features import BEYOND, MISSING, UNKNOWN, Features
 from accrual.core.number_text import figure, notebook_html
 from accrual.live.config import Config
 from accrual.live.contexts import about_text
 from accrual.live.estimate import Estimate, estimate, shared_spread
 from accrual.live.kernels import OLDEST, OpenSums
-from accrual.live.ledger import ArmTable, Floats
+from accrual.live.ledger import ArmTable
 from accrual.live.log_follower import LogFollower
 from accrual.live.watch import (
     Alarms,
@@ -35,13 +35,11 @@ from accrual.policies.age_lin import READY, Stats
 from accrual.policies.catalog import DEFAULT
 from accrual.store.base import Store
 
-# For whom which arm wins: what each arm is expected to pay, level by level of each feature.
-
 
 class LevelState(NamedTuple):
-    """What the policy expects of the arms in play at one level of a feature, all else as it is on average."""
+    """What the policy expects of the arms in play at one level of a feature, with averages of the others."""
 
-    level: str  # of a number, the two ends of its range
+    level: str  # for a number, one end of its range
     expected: dict[str, float]  # by arm: what a decision pays in all; an estimate, with no interval
 
 
@@ -50,14 +48,14 @@ class FeatureState(NamedTuple):
 
     name: str
     unknown: int  # decisions with a level that was not declared
-    missing: int  # decisions that said nothing of it
+    missing: int  # decisions without a value
     beyond: int  # decisions with a number out of range, which counts as the nearest end
-    levels: list[LevelState]  # empty while nothing is known, and for other policies than AgeLinTS
+    levels: list[LevelState]  # empty while nothing is known, and for policies other than AgeLinTS
 
 
 def by_level(
     features: Features | None,
-    oddities: npt.NDArray[np.int64],
+    oddities: Ints,
     stats: Any,
     arms: ArmTable,
     name_of: Callable[[int], str],
@@ -68,12 +66,12 @@ def by_level(
     ----------
     features : Features or None
     oddities : ndarray
-        How many decisions were odd in each feature, as `Visitors` counts them.
+        How many values of each feature were unusual, as `ContextEncoder` counts them.
     stats : named tuple
         The policy's statistics.
     arms : ArmTable
     name_of : callable
-        Gives an arm's name.
+        Returns an arm's name.
     """
     if features is None:
         return []
@@ -99,7 +97,7 @@ def _levels(
         cases = {f"{kind[0]:g}": [0.0], f"{kind[1]:g}": [1.0]}
     states = []
     for level, numbers in cases.items():
-        x: Floats = stats.centre.copy()  # what the policy saw on average
+        x: Floats = stats.centre.copy()  # the average of the encoded contexts
         x[0] = 1.0
         x[first : first + len(numbers)] = numbers
         expected = {name_of(arm): float(arms.caps[arm] * (stats.estimate[arm] @ x)) for arm in arms.in_play}
@@ -112,17 +110,17 @@ _Arrays = TypeVar("_Arrays", bound=Any)  # a named tuple of arrays
 
 
 class ArmState(NamedTuple):
-    """An arm, by what has arrived.
+    """What is known of an arm from the pieces that have arrived.
 
-    The estimate is of what one decision pays on average by the age `reached`, the greatest that one
-    has reached: of its total, once a window has closed. It is the sum over ages of what the decisions
-    that have reached each age paid there, on average; where all have closed, the plain mean of their
-    totals. The interval aims at 95 % and is a heuristic (docs/verdicts.md has what it was seen to cover);
-    it is for one look at one arm, not for stopping a test (see docs/live.md). The estimate is never cut
-    off at the cap. The interval is, but not where a decision has paid more.
+    `estimate` is what one decision pays on average by the age `reached`, the greatest age that a decision
+    has reached. Once a window has closed, this is the average total. It is a sum over ages: at each age, the
+    average pay of the decisions that have reached that age. If all decisions have closed, it is the plain
+    mean of their totals. The interval aims at 95 % and is a heuristic (docs/verdicts.md says what it covered
+    in tests); it is for one look at one arm, not for stopping a test (see docs/live.md). The estimate is
+    never cut off at the cap. The interval is cut off there, unless a decision has paid more than the cap.
 
-    What is `expected` of ages beyond `reached` is a guess: there an arm pays as other arms do, and at ages
-    that none has reached evenly, or as the policy's prior says.
+    `expected` is a guess for ages beyond `reached`: there an arm is taken to pay as other arms do. At ages
+    that no arm has reached, pay is taken to be even, or as the policy's prior says.
     """
 
     name: str
@@ -130,21 +128,19 @@ class ArmState(NamedTuple):
     retired: bool
     decisions: int
     pending: int
-    observed: float  # all that arrived in time
-    expected: (
-        float | None
-    )  # what pending decisions are still to pay, at all ages; None while nothing is known
+    observed: float  # the sum of all pieces that arrived in time
+    expected: float | None  # what pending decisions will still pay, at all ages; None while nothing is known
     estimate: float | None  # None while nothing is known
     interval: tuple[float, float] | None
     reached: float
     above_cap: int  # decisions that have paid more in all than the cap
     share: float  # of the last 1,000 decisions
     spread: list[float]  # how its pay divides over the ages between `BanditState.ages`
-    about: dict[str, Any] | None = None  # what is known about it; None for a bandit without arm_features
+    about: dict[str, Any] | None = None  # the values of its features; None for a bandit without arm_features
 
 
 class BanditState(NamedTuple):
-    """A bandit, as of one position of its log."""
+    """What is known of a bandit at one position of its log."""
 
     name: str
     position: int
@@ -167,7 +163,7 @@ class BanditState(NamedTuple):
         return f"BanditState({self.name!r}: {counts}{leads})"
 
     def _repr_html_(self) -> str:
-        """Give the verdict and the arms, the highest estimate first, as a notebook shows them."""
+        """Return the verdict and the arms, the highest estimate first, as HTML for a notebook."""
         arms = sorted(self.arms, key=lambda arm: math.inf if arm.estimate is None else -arm.estimate)
         rows = [
             [
@@ -189,20 +185,20 @@ class BanditState(NamedTuple):
 
 
 class LedgerView(NamedTuple):
-    """What a state is computed from, as of one position of the log: copies, so that the fold may go on."""
+    """What a state is computed from, at one position of the log: copies, so that the fold may go on."""
 
     position: int
     now: float
     decisions: int
     pending: int
     late: int
-    oldest: float  # when the oldest decision was made that may still be paid for; not a number without one
+    oldest: float  # when the oldest decision that still takes pieces was made; NaN if there is none
     arms: ArmTable
     edges: Floats
-    stats: Any  # the policy's statistics; of its arrays those in `_STATISTICS` are copies
+    stats: Any  # the policy's statistics; the arrays named in `_STATISTICS` are copies
     sums: OpenSums
     features: Features | None
-    oddities: npt.NDArray[np.int64]
+    oddities: Ints
     evidence: Evidence
     guards: Guards
     alarms: Alarms
@@ -211,8 +207,8 @@ class LedgerView(NamedTuple):
 _STATISTICS = ("pulls", "seen", "paid", "growth", "shared", "centre", "estimate")
 
 
-def view_of(follower: LogFollower) -> LedgerView:
-    """Copy what a state is computed from: arms x groups, however many decisions are pending."""
+def ledger_view(follower: LogFollower) -> LedgerView:
+    """Copy what a state is computed from. Its size is arms x groups, however many decisions are pending."""
     ledger = follower.ledger
     pending, stats = ledger.pending_decisions, ledger.stats
     oldest = math.nan
@@ -221,37 +217,37 @@ def view_of(follower: LogFollower) -> LedgerView:
         oldest = float(pending.queues.rows[row]["at"])
     shown = {name: getattr(stats, name).copy() for name in _STATISTICS if hasattr(stats, name)}
     return LedgerView(
-        follower.position,
-        ledger.now if ledger.decisions else 0.0,
-        ledger.decisions,
-        ledger.pending,
-        ledger.late,
-        oldest,
-        ledger.arms.copied(),
-        ledger.edges,
-        stats._replace(**shown),
-        _copies(pending.sums),
-        ledger.visitors.features,
-        ledger.visitors.oddities.copy(),
-        _copies(ledger.evidence),
-        Guards(
-            _copies(ledger.guards.evidence),
-            ledger.guards.margins,
-            ledger.guards.worse.copy(),
-            ledger.guards.spans.copy(),
+        position=follower.position,
+        now=ledger.now if ledger.decisions else 0.0,
+        decisions=ledger.decisions,
+        pending=ledger.pending,
+        late=ledger.late,
+        oldest=oldest,
+        arms=ledger.arms.copied(),
+        edges=ledger.edges,
+        stats=stats._replace(**shown),
+        sums=_copies(pending.sums),
+        features=ledger.features,
+        oddities=ledger.context_encoder.oddities.copy(),
+        evidence=_copies(ledger.evidence),
+        guards=Guards(
+            evidence=_copies(ledger.guards.evidence),
+            margins=ledger.guards.margins,
+            worse=ledger.guards.worse.copy(),
+            spans=ledger.guards.spans.copy(),
         ),
-        _copies(ledger.alarms),
+        alarms=_copies(ledger.alarms),
     )
 
 
 def _copies(arrays: _Arrays) -> _Arrays:
-    """Return a named tuple of copies."""
+    """Return a named tuple of copies of its arrays."""
     copies: _Arrays = arrays._make(array.copy() for array in arrays)
     return copies
 
 
-class Observer:
-    """Estimates what arms pay: from a policy's statistics of every age, or else from a ledger of its own.
+class StateReader:
+    """Computes states. Estimates need statistics of every age: the policy's, or those of a second ledger.
 
     Parameters
     ----------
@@ -269,32 +265,34 @@ class Observer:
         self._config = config
         self._follower = follower
         self._cells = isinstance(config.policy, CellPolicy)
-        self._own: LogFollower | None = None
+        self._second: LogFollower | None = None
         self._about: list[dict[str, Any] | None] = []
-        self._looking = threading.Lock()  # held while a state is computed
+        self._lock = threading.Lock()  # held while a state is computed
 
-    def state(self, name: str, name_of: Callable[[int], str], look: Callable[[], LedgerView]) -> BanditState:
-        """Return the state now. Where the policy does not learn every age, this first reads the log.
+    def state(
+        self, name: str, name_of: Callable[[int], str], take_view: Callable[[], LedgerView]
+    ) -> BanditState:
+        """Return the state now. If the policy does not learn every age, this first reads the log.
 
-        `look` takes a view of the bandit's ledger; decisions need to wait for that alone.
+        `take_view` copies what is needed of the bandit's ledger; decisions wait for that alone.
         """
-        with self._looking:
-            view = look()
-            return self._state(view, self._watched(view), name, name_of)
+        with self._lock:
+            view = take_view()
+            return self._state(view, self._estimates_view(view), name, name_of)
 
     def _state(
-        self, view: LedgerView, watched: LedgerView, name: str, name_of: Callable[[int], str]
+        self, view: LedgerView, by_age: LedgerView, name: str, name_of: Callable[[int], str]
     ) -> BanditState:
         table = view.arms
         pending = view.sums.waiting.sum(axis=1)
         last = table.recent[: view.decisions]
         recent = np.bincount(last, minlength=len(table)) / max(len(last), 1)
         about = self._known_about(len(table))
-        shared = shared_spread(watched.stats, watched.edges)
+        shared = shared_spread(by_age.stats, by_age.edges)
         arms = []
         for arm in range(len(table)):
             cap = float(table.caps[arm])
-            found = estimate(watched.stats, shared, arm)
+            found = estimate(by_age.stats, shared, arm)
             above = int(table.above[arm])
             mean = interval = None
             expected = None if pending[arm] else 0.0
@@ -302,47 +300,47 @@ class Observer:
             if found is not None:
                 mean = cap * found.mean
                 low, high = (-np.inf, np.inf) if self._config.allow_negative else (0.0, cap)
-                if above or mean > high:  # the cap is not what was said
+                if above or mean > high:  # the declared cap is wrong
                     high = np.inf
                 interval = (max(cap * found.interval[0], low), min(cap * found.interval[1], high))
-                reached = float(watched.edges[found.reached - 1])
-                expected = _to_come(found, cap, watched.sums, arm)
+                reached = float(by_age.edges[found.reached - 1])
+                expected = _to_come(found, cap, by_age.sums, arm)
             arms.append(
                 ArmState(
-                    name_of(arm),
-                    cap,
-                    not table.playing[arm],
-                    int(view.stats.pulls[arm]),
-                    int(pending[arm]),
-                    float(table.observed[arm]),
-                    expected,
-                    mean,
-                    interval,
-                    reached,
-                    above,
-                    float(recent[arm]),
-                    [] if found is None else found.spread.tolist(),
-                    about[arm],
+                    name=name_of(arm),
+                    cap=cap,
+                    retired=not table.playing[arm],
+                    decisions=int(view.stats.pulls[arm]),
+                    pending=int(pending[arm]),
+                    observed=float(table.observed[arm]),
+                    expected=expected,
+                    estimate=mean,
+                    interval=interval,
+                    reached=reached,
+                    above_cap=above,
+                    share=float(recent[arm]),
+                    spread=[] if found is None else found.spread.tolist(),
+                    about=about[arm],
                 )
             )
         alarm = alarm_state(view.alarms, self._config.policy.contextual, name_of)
         return BanditState(
-            name,
-            view.position,
-            view.now,
-            view.decisions,
-            view.pending,
-            view.late,
-            watched.edges.tolist(),
-            arms,
-            self._verdict(view, name_of, alarm),
-            by_level(view.features, view.oddities, view.stats, table, name_of),
-            guardrail_states(self._config.guardrails, view.guards, table.in_play, name_of),
-            alarm,
+            name=name,
+            position=view.position,
+            at=view.now,
+            decisions=view.decisions,
+            pending=view.pending,
+            late=view.late,
+            ages=by_age.edges.tolist(),
+            arms=arms,
+            verdict=self._verdict(view, name_of, alarm),
+            features=by_level(view.features, view.oddities, view.stats, table, name_of),
+            guardrails=guardrail_states(self._config.guardrails, view.guards, table.in_play, name_of),
+            alarm=alarm,
         )
 
     def _known_about(self, arms: int) -> list[dict[str, Any] | None]:
-        """Return what is known about each arm, which stays as it was when the arm was added."""
+        """Return the values of each arm's features, which cannot change after the arm is added."""
         features = self._config.arm_features
         if len(self._about) < arms:
             self._about = [
@@ -352,7 +350,7 @@ class Observer:
         return self._about
 
     def _verdict(self, view: LedgerView, name_of: Callable[[int], str], alarm: AlarmState) -> Verdict:
-        """Return what may be said of the arms, from the bandit's own ledger."""
+        """Return the verdict, from the bandit's own ledger."""
         per_time = None
         if self._config.rounds:
             per_time = 1.0
@@ -361,33 +359,33 @@ class Observer:
         pace = Pace(view.pending, per_time, self._config.window)
         return verdict(view.evidence, view.arms.in_play, name_of, pace, alarm.arms)
 
-    def _watched(self, view: LedgerView) -> LedgerView:
-        """Return the view from which arms are estimated: `view`, or one of a ledger that learns every age."""
+    def _estimates_view(self, view: LedgerView) -> LedgerView:
+        """Return the view for the estimates: `view`, or one of a second ledger, which learns every age."""
         if self._cells:
             return view
-        if self._own is None:
+        if self._second is None:
             config = self._config
-            self._own = LogFollower(
+            self._second = LogFollower(
                 self._store,
                 self._bandit,
                 lambda: config.ledger(DEFAULT),
                 1.0 if config.rounds else 0.0,
                 view.position,
             )
-        self._own.catch_up(view.position)
-        return view_of(self._own)
+        self._second.catch_up(view.position)
+        return ledger_view(self._second)
 
-    def keep(self) -> None:
-        """Save a snapshot, if this has a ledger of its own."""
-        with self._looking:
-            if self._own is not None:
-                self._own.keep(now=True)
+    def save_snapshot(self) -> None:
+        """Save a snapshot of the second ledger, if there is one."""
+        with self._lock:
+            if self._second is not None:
+                self._second.save_snapshot(now=True)
 
 
 def _to_come(found: Estimate, cap: float, sums: OpenSums, arm: int) -> float:
     """Return what an arm's pending decisions are expected to pay from now on.
 
-    That is what the groups that they have not finished pay, up to the ends of their windows, less what these
+    That is the expected pay of their unfinished groups, up to the ends of their windows, less what these
     groups have paid by now.
     """
     known = float(found.spread[: found.reached].sum())

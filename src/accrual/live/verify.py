@@ -1,28 +1,19 @@
-"""Whether the snapshots in a store are what the events come to."""
+"""Check that the snapshots in a store equal a fold of their events."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from accrual.live import config, log_follower
-from accrual.live.contexts import told_by_store
+from accrual.live.config import read_config
 from accrual.live.kernels import CLOSED, FIRST, NEXT, RINGS
 from accrual.live.ledger import Ledger
-from accrual.live.log_follower import check_events
+from accrual.live.log_follower import Arrays, fold_log, form_of, unpack_snapshot
 from accrual.policies.catalog import DEFAULT
 from accrual.store.base import BanditRow, Store, StoreDamaged
-from accrual.store.events import Events
-
-_CHUNK = 1 << 17  # events read at a time
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def learned(ledger: Ledger) -> Arrays:
-    """Return all arrays of a ledger, in an order that does not depend on where in memory its rows lie."""
+    """Return all arrays of a ledger, in an order that does not depend on the places of its rows."""
     arrays = ledger.arrays()
     rows, where, paid, contexts = (arrays.pop(name) for name in ("queues.rows", "where", "paid", "contexts"))
     first, made = arrays["counts"][FIRST], arrays["counts"][NEXT]
@@ -47,23 +38,16 @@ def same_bits(one: Arrays, other: Arrays) -> bool:
 
 
 def refold(store: Store, row: BanditRow, ledger: Ledger, upto: int) -> Ledger:
-    """Fold the log into a new `ledger` of the bandit's, up to a position, with no help from a snapshot."""
-    position = len(ledger.arms)
-    while position < upto:
-        events = store.read(row.number, position, _CHUNK)
-        check_events(ledger, position, events)
-        inside = int(np.searchsorted(events.seq, upto, side="right"))
-        part = Events._make(column[:inside] for column in events)
-        ledger.extend(part, *told_by_store(store, row.number, ledger, part))
-        position = int(events.seq[-1])
+    """Fold the log up to a position into a new `ledger` of the bandit, without a snapshot; return it."""
+    fold_log(store, row.number, ledger, len(ledger.arms), upto)
     return ledger
 
 
 def verify_snapshots(store: Store) -> tuple[int, list[str]]:
     """Compare snapshots with the refold; return how many were compared, and what was wrong with them.
 
-    Those of other versions of the code, and of policies that are not of the catalog, are left out:
-    nothing reads them.
+    Leave out snapshots of other versions of the code, and of policies that are not in the catalog: nothing
+    reads them.
     """
     compared, found = 0, []
     for name in store.names():
@@ -71,24 +55,24 @@ def verify_snapshots(store: Store) -> tuple[int, list[str]]:
         assert row is not None
         if row.config.get("own_policy", True):
             continue
-        given = config.read(row.config, None, name)
+        given = read_config(row.config, None, name)
         for policy in {repr(policy): policy for policy in (given.policy, DEFAULT)}.values():
             ledger = given.ledger(policy)
-            form = log_follower.form_of(ledger)
+            form = form_of(ledger)
             try:
-                kept = store.load_snapshot(row.number, form) if form else None
+                snapshot = store.load_snapshot(row.number, form) if form else None
             except StoreDamaged as error:
                 found.append(f"the snapshot of {name!r}: {error}")
                 continue
-            if kept is None:
+            if snapshot is None:
                 continue
             compared += 1
-            arrays = log_follower.unpack_snapshot(kept[1])
+            arrays = unpack_snapshot(snapshot[1])
             if arrays is None:
-                found.append(f"the snapshot of {name!r} at {kept[0]:,} is damaged")
+                found.append(f"the snapshot of {name!r} at {snapshot[0]:,} is damaged")
                 continue
             restored = given.ledger(policy)
             restored.restore(arrays)
-            if not same_bits(learned(restored), learned(refold(store, row, ledger, kept[0]))):
-                found.append(f"the snapshot of {name!r} at {kept[0]:,} is not what the events come to")
+            if not same_bits(learned(restored), learned(refold(store, row, ledger, snapshot[0]))):
+                found.append(f"the snapshot of {name!r} at {snapshot[0]:,} is not the fold of the events")
     return compared, found

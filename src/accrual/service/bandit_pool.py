@@ -18,10 +18,10 @@ from typing import Any, TypeVar, cast
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
 from accrual.live.archive import archive, delete, erase_due, restore
-from accrual.live.bandit import Bandit, given_config, staleness_of, stored_config
+from accrual.live.bandit import Bandit, staleness_of
 from accrual.live.clock import SteadyClock
 from accrual.live.commit import Decide
-from accrual.live.config import Options, arm_read, limits_written
+from accrual.live.config import Options, arm_read, given_config, limits_written, stored_config
 from accrual.live.context_worth import ContextWorth
 from accrual.live.state import BanditState
 from accrual.live.watch import GUARDRAIL_OUTCOMES, VERDICT_OUTCOMES, Verdict

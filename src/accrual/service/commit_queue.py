@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from accrual.core.errors import InputError
-from accrual.live.commit import Ask
+from accrual.live.commit import BanditRequest
 from accrual.service.metrics import Metrics
 from accrual.service.refusals import Refusal, try_later
 from accrual.store.base import Answer, NewPiece, StoreError
 
-Submit = Callable[[Sequence[Ask]], list[Answer]]
-_Waiting = tuple[Sequence[Ask], "asyncio.Future[list[Answer]]"]
+Submit = Callable[[Sequence[BanditRequest]], list[Answer]]
+_Waiting = tuple[Sequence[BanditRequest], "asyncio.Future[list[Answer]]"]
 
 log = logging.getLogger("accrual.service")
 
@@ -63,7 +63,7 @@ class CommitQueue:
         self._task: asyncio.Task[None] | None = None
         self.duplicates = 0  # decisions and pieces that had been stored before
 
-    async def submit(self, requests: Sequence[Ask]) -> list[Answer]:
+    async def submit(self, requests: Sequence[BanditRequest]) -> list[Answer]:
         """Store decisions and pieces; return an answer for each when all are durable."""
         count = len(requests)
         self._limit.take(count)

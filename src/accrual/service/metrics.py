@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from accrual.live.commit import Ask, Decide
+from accrual.live.commit import BanditRequest, Decide
 from accrual.store.base import Answer, NewPiece, Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -79,7 +79,7 @@ class Metrics:
         self.not_served = gauge("accrual_bandits_not_served", "Bandits that cannot be opened.", "livemax")
         self.states_failed = gauge("accrual_states_failed", "Bandits whose state cannot be computed.")
 
-    def committed(self, seconds: float, requests: Sequence[Ask], answers: Sequence[Answer]) -> int:
+    def committed(self, seconds: float, requests: Sequence[BanditRequest], answers: Sequence[Answer]) -> int:
         """Count a transaction, and return how many of its decisions and pieces had been stored before."""
         self.seconds.observe(seconds)
         self.group.observe(len(requests))

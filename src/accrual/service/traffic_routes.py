@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from accrual.core.errors import InputError
-from accrual.live.commit import Ask, Decide
+from accrual.live.commit import BanditRequest, Decide
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
 from accrual.service.messages import DecisionOut, DecisionsIn, DecisionsOut, PieceIn, PieceOut, PiecesIn
@@ -107,7 +107,7 @@ class TrafficRoutes:
     async def _many(self, served: ServedBandit, given: Sequence[PieceIn]) -> bytes:
         """Store a list of pieces. One that is refused does not keep the others from being stored."""
         refused: list[PieceOut | None] = []
-        pieces: list[Ask] = []
+        pieces: list[BanditRequest] = []
         for piece in given:
             if piece.key is not None:
                 check_key(piece.key)

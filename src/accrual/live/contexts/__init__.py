@@ -1,4 +1,7 @@
-"""Contexts of decisions and features of arms, as a ledger keeps them."""
+"""Contexts of decisions and features of arms: checked, as bytes for a store, and encoded for a policy.
+
+Only `accrual.live` uses this.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,17 @@ from accrual.live.contexts.arm_features import (
     checked_about,
 )
 from accrual.live.contexts.contexts import (
-    Floats,
-    Stored,
-    Told,
-    Visitors,
+    ContextEncoder,
+    ContextRows,
     checked_contexts,
     numbers_of,
     stored_contexts,
-    told_by_requests,
-    told_by_store,
 )
 
 __all__ = [
     "AboutArms",
-    "Floats",
-    "Stored",
-    "Told",
-    "Visitors",
+    "ContextEncoder",
+    "ContextRows",
     "about_bytes",
     "about_of_each",
     "about_text",
@@ -34,6 +31,4 @@ __all__ = [
     "checked_contexts",
     "numbers_of",
     "stored_contexts",
-    "told_by_requests",
-    "told_by_store",
 ]

@@ -1,4 +1,4 @@
-"""Features of arms: what is known about each, as it is given, as a store keeps it, as a policy sees it."""
+"""Features of arms: as a user gives them, as a store keeps them, and encoded for a policy."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
 from accrual.live.contexts.contexts import bytes_of, numbers_of
 from accrual.policies.base import Policy
 
-Floats = npt.NDArray[np.float64]
-
-_SHOWN = 40  # letters of a level that there is not
+_SHOWN = 40  # characters of an unknown level that an error shows
 
 
 class AboutArms(NamedTuple):
@@ -25,16 +23,16 @@ class AboutArms(NamedTuple):
     features: Features
     stored: tuple[bytes | None, ...] = ()  # of each arm, as a store keeps it
 
-    def seen(self, stored: Sequence[bytes | None]) -> Floats:
-        """Return what a policy sees of arms: arms x columns, without the constant."""
+    def encoded(self, stored: Sequence[bytes | None]) -> Floats:
+        """Return what a policy gets of arms: arms x columns, without the constant."""
         return np.array([self.features.seen(row)[1:] for row in numbers_of(stored, len(self.features))])
 
 
 def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> bytes | None:
-    """Return what is known about an arm as a store keeps it; an error if it cannot be.
+    """Check what is known about an arm, and return it as a store keeps it.
 
-    What is left out is not known. Visitors are many; an arm someone has just described, so that an unknown
-    level, or a number out of range, is refused.
+    A feature that is left out is not known. An unknown level, or a number out of range, is refused: someone
+    has just described this arm and can put it right. (In the context of a decision both are only counted.)
 
     Examples
     --------
@@ -63,15 +61,11 @@ def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> b
 
 
 def checked_about(features: Features | None, about: bytes | None) -> bytes | None:
-    """Return what is known about an arm as a store keeps it; an error if `about_bytes` would not make it."""
-    if features is None or about is None:
-        if features is not None or about is not None:
-            raise InputError(
-                "no arm_features are declared, so nothing is taken about an arm"
-                if features is None
-                else "an arm of this bandit needs what is known about it; Bandit.about makes it"
-            )
-        return None
+    """Return an arm's features as a store keeps them; raise an error if `about_bytes` cannot make them."""
+    if features is None:
+        return about_bytes(None, about)  # type: ignore[arg-type]
+    if about is None:
+        raise InputError("an arm of this bandit needs what is known about it; Bandit.about makes it")
     if len(about) != 8 * len(features) or about_bytes(features, features.read_back_bytes(about)) != about:
         raise InputError(
             "what is known about an arm is not of the bandit's arm_features; Bandit.about makes it"
@@ -80,7 +74,7 @@ def checked_about(features: Features | None, about: bytes | None) -> bytes | Non
 
 
 def about_text(about: Mapping[str, Any]) -> str:
-    """Return what is known about an arm for people; of what is not known, nothing.
+    """Return what is known about an arm as text for people; leave out what is not known.
 
     Examples
     --------
@@ -103,7 +97,7 @@ def about_of_each(
     arms: Iterable[str],
     policy: Policy,
 ) -> tuple[Features | None, dict[str, bytes | None]]:
-    """Check what a user gives of arms' features: return those, and what is known about each arm by name."""
+    """Check the features of arms that a user gives; return them, and what is known about each arm by name."""
     if features is None:
         if about is not None:
             raise InputError(

@@ -1,14 +1,14 @@
-"""Whom the next decisions of a ledger are for: told in stored numbers, seen by the policy encoded."""
+"""Contexts of decisions: as a user gives them, as a store keeps them, and encoded for a policy."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.features import (
     ODDITIES,
@@ -19,56 +19,13 @@ from accrual.core.features import (
 )
 from accrual.core.jit import kernel, machine_code_for, native_tuple
 from accrual.policies.base import Policy
-from accrual.store.base import (
-    AddArm,
-    Answer,
-    NewDecisions,
-    Status,
-    Store,
-    StoreDamaged,
-    StoreRequest,
-)
-from accrual.store.events import Events, Kind
+from accrual.store.base import StoreDamaged
 
-if TYPE_CHECKING:
-    from accrual.live.ledger import ArmTable
-
-Stored = Sequence[Sequence[float]] | npt.NDArray[np.float64]  # decisions x features
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+ContextRows = Sequence[Sequence[float]] | Floats  # decisions x features
 
 
-class Told(NamedTuple):
-    """What a stretch of a log says beyond the columns of its events."""
-
-    contexts: Floats | None = None  # decisions x features: whom its decisions were for
-    about: Sequence[bytes | None] = ()  # what is known about the arms that it adds
-
-
-class Register(NamedTuple):
-    """What `look` reads and writes."""
-
-    first: Ints  # as in `Encoding`, and so are the next three
-    levels: Ints
-    low: Floats
-    scale: Floats
-    seen: Floats  # decisions x width; of no width for a policy that chooses by no context
-    oddities: Ints
-
-
-@kernel
-def look(register: Register, contexts: Floats, made: bool) -> None:
-    """Encode stored contexts into `seen`, a row for each; count what is odd if the decisions are `made`."""
-    encoding = Encoding(register.first, register.levels, register.low, register.scale)
-    for i in range(len(contexts)):
-        if register.seen.shape[1] > 0:
-            encode(encoding, contexts[i], register.seen[i])
-        if made:
-            count_oddities(encoding, contexts[i], register.oddities)
-
-
-class Visitors:
-    """What is known of whom decisions are for.
+class ContextEncoder:
+    """Encodes the contexts of the next decisions for a policy, and counts unusual values.
 
     Parameters
     ----------
@@ -77,82 +34,89 @@ class Visitors:
 
     Attributes
     ----------
-    features : Features or None
-    width : int
-        How many numbers the policy sees of a context; 0 for a policy that chooses by none.
-    seen : ndarray
-        Decisions x width: what it sees of those that it was told of last.
-    first : ndarray
-        One number: the id of the decision that the first of these is for.
-    any : bool
+    used : bool
         Whether there are features, or a policy that chooses by contexts.
+    width : int
+        How many numbers the policy gets of a context; 0 for a policy that does not choose by contexts.
+    encoded : ndarray
+        Decisions x width: the contexts that were encoded last.
+    first_id : ndarray
+        One number: the id of the decision to which the first row of `encoded` belongs.
     oddities : ndarray
         Features x 3: how many values were unknown, missing and out of range.
     """
 
     def __init__(self, features: Features | None, policy: Policy) -> None:
-        self.features = features
-        self.any = features is not None or policy.contextual
-        self.first = np.zeros(1, np.int64)
+        self._features = features
+        self.used = features is not None or policy.contextual
+        self.first_id = np.zeros(1, np.int64)
         self.oddities = np.zeros((len(features or ()), len(ODDITIES)), np.int64)
         self.width = (1 if features is None else features.width) if policy.contextual else 0
-        self.seen = np.ones((1, self.width))
+        self.encoded = np.ones((1, self.width))
         self._bind()
 
     def _bind(self) -> None:
-        """Hand the arrays to the kernel, after any of them was replaced."""
-        self._look: Any = look  # later calls need not look up what has been compiled
-        if self.features is not None:
-            self._held = native_tuple(Register(*self.features.encoding, self.seen, self.oddities))
+        """Hand the arrays to the kernel, after one of them was replaced."""
+        self._encode: Any = encode_rows  # later calls need not look up what has been compiled
+        if self._features is not None:
+            self._arrays = native_tuple(EncoderArrays(self._features.encoding, self.encoded, self.oddities))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what has become of the events, by name."""
-        return {"oddities": self.oddities}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from where others, of the same features, were when they gave these `arrays`."""
-        self.oddities = arrays["oddities"].copy()
+    def restore(self, oddities: Ints) -> None:
+        """Go on counting from these numbers."""
+        self.oddities = oddities.copy()
         self._bind()
 
-    def tell(self, n: int, first: int, contexts: Stored | None, made: bool) -> bool:
-        """Take note of whom the next `n` decisions are for. Whether `seen` is another array now.
+    def encode(self, n: int, first_id: int, contexts: ContextRows | None, made: bool) -> bool:
+        """Encode the contexts of the next `n` decisions; return whether `encoded` is a new array.
 
-        What is odd is counted where the decisions are `made`, not where they are only tried.
+        Count unusual values if the decisions are `made`, and not if they are only tried.
         """
-        if self.features is None and contexts is not None:
+        if self._features is None and contexts is not None:
             raise InputError("no features are declared, so a decision takes no context")
-        if not self.any:
+        if not self.used:
             return False
-        self.first[0] = first
-        fresh = n > len(self.seen)
-        if fresh:
-            self.seen = np.ones((max(n, 2 * len(self.seen)), self.width))
+        self.first_id[0] = first_id
+        grown = n > len(self.encoded)
+        if grown:
+            self.encoded = np.ones((max(n, 2 * len(self.encoded)), self.width))
             self._bind()
-        if self.features is not None:
-            self._look(self._held, self._checked(n, contexts, len(self.features)), made)
-            if self._look is look:
-                self._look = machine_code_for(look, self._held)
-        return fresh
-
-    def _checked(self, n: int, contexts: Stored | None, count: int) -> Floats:
-        """Return the contexts of `n` decisions, if they have `count` numbers each; all missing for None."""
-        if contexts is None:
-            return np.full((n, count), np.nan)
-        given = np.ascontiguousarray(contexts, np.float64)
-        if given.shape != (n, count):
-            raise InputError(f"{n} decisions need contexts of {count} numbers each, not {given.shape}")
-        return given
+        if self._features is not None:
+            self._encode(self._arrays, _checked_rows(n, contexts, len(self._features)), made)
+            if self._encode is encode_rows:
+                self._encode = machine_code_for(encode_rows, self._arrays)
+        return grown
 
 
-class HasVisitors(Protocol):
-    """A ledger."""
+def _checked_rows(n: int, contexts: ContextRows | None, count: int) -> Floats:
+    """Return the contexts of `n` decisions, if they have `count` numbers each; all missing for None."""
+    if contexts is None:
+        return np.full((n, count), np.nan)
+    given = np.ascontiguousarray(contexts, np.float64)
+    if given.shape != (n, count):
+        raise InputError(f"{n} decisions need contexts of {count} numbers each, not {given.shape}")
+    return given
 
-    visitors: Visitors
-    arms: ArmTable
+
+class EncoderArrays(NamedTuple):
+    """What `encode_rows` reads and writes."""
+
+    encoding: Encoding
+    encoded: Floats  # decisions x width; of width 0 for a policy that does not choose by contexts
+    oddities: Ints
+
+
+@kernel
+def encode_rows(arrays: EncoderArrays, contexts: Floats, made: bool) -> None:
+    """Encode contexts, a row for each; count unusual values if the decisions are `made`."""
+    for i in range(len(contexts)):
+        if arrays.encoded.shape[1] > 0:
+            encode(arrays.encoding, contexts[i], arrays.encoded[i])
+        if made:
+            count_oddities(arrays.encoding, contexts[i], arrays.oddities)
 
 
 def bytes_of(context: Sequence[float]) -> bytes:
-    """Return a stored context as a store keeps it.
+    """Return a context, in numbers, as a store keeps it.
 
     Examples
     --------
@@ -190,7 +154,7 @@ def stored_contexts(
 def checked_contexts(
     features: Features | None, contexts: tuple[bytes, ...] | None, n: int
 ) -> tuple[bytes, ...] | None:
-    """Return contexts as a store keeps them; an error if they are not those of `n` decisions."""
+    """Return contexts as a store keeps them; raise an error if they do not fit `n` decisions."""
     size = 8 * len(features or ())
     if contexts is not None and (len(contexts) != n or any(len(body) != size for body in contexts)):
         raise InputError(
@@ -200,7 +164,7 @@ def checked_contexts(
 
 
 def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
-    """Return contexts from a store as numbers, contexts x features; all missing where there is none."""
+    """Return contexts from a store as numbers, contexts x features; without a context, all are missing."""
     whole = b"".join([body or b"" for body in stored])
     if len(whole) == 8 * features * len(stored):  # the common case
         return np.frombuffer(bytearray(whole), "<f8").reshape(len(stored), features)  # may be written to
@@ -211,38 +175,3 @@ def numbers_of(stored: Sequence[bytes | None], features: int) -> Floats:
                 raise StoreDamaged("damaged: features are not as many as declared; see accrual db verify")
             numbers[place] = np.frombuffer(body, "<f8")
     return numbers
-
-
-def told_by_store(store: Store, bandit: int, ledger: HasVisitors, events: Events) -> Told:
-    """Return what a stretch of a log says beyond its columns; nothing for a bandit without features."""
-    features = ledger.visitors.features
-    about: list[bytes | None] = []
-    if ledger.arms.features is not None and (added_arms := events.arm[events.kind == Kind.ADD_ARM].tolist()):
-        arms = store.arms(bandit)
-        about = [arms[number].about for number in added_arms]
-    if features is None:
-        return Told(about=about)
-    ids = events.decision[events.kind == Kind.DECISION]
-    stored = store.contexts(bandit, int(ids[0]), len(ids)) if len(ids) else []
-    return Told(numbers_of(stored, len(features)), about)
-
-
-def told_by_requests(
-    ledger: HasVisitors, requests: Sequence[StoreRequest], answers: Sequence[Answer]
-) -> Told:
-    """Return what has just been appended says beyond its columns; nothing for a bandit without features."""
-    features = ledger.visitors.features
-    if features is None and ledger.arms.features is None:
-        return Told()
-    stored: list[bytes | None] = []
-    about = []
-    for request, answer in zip(requests, answers, strict=True):
-        if answer.status is not Status.STORED:
-            continue
-        if isinstance(request, AddArm):
-            about.append(request.about)
-        elif isinstance(request, NewDecisions):
-            stored += request.contexts or (None,) * len(request.arms)
-    if features is None:
-        return Told(about=about)
-    return Told(numbers_of(stored, len(features)), about)

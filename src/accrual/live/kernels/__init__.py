@@ -1,8 +1,12 @@
-"""The compiled part of a ledger: what each event does to the statistics, and what would be chosen."""
+"""The compiled part of a ledger: what each event does to the statistics, and which arms would be chosen.
+
+`compile_kernels` makes the kernels of a policy; `KernelState` is what they work on. `Pending` holds the
+decisions whose window is not over. Only `accrual.live` uses this.
+"""
 
 from __future__ import annotations
 
-from accrual.live.kernels.folding import Fold, fold, new_arm_cap, new_arm_window
+from accrual.live.kernels.folding import Kernels, compile_kernels, new_arm_cap, new_arm_window
 from accrual.live.kernels.pending import (
     CLOSED,
     FIRST,
@@ -16,8 +20,8 @@ from accrual.live.kernels.pending import (
     Pending,
     Queues,
     close,
+    no_trial_pending,
     none_pending,
-    room_for,
     with_arms,
     with_room,
 )
@@ -37,18 +41,18 @@ __all__ = [
     "RINGS",
     "SHUT",
     "USED",
-    "Fold",
     "KernelState",
+    "Kernels",
     "OpenSums",
     "Pending",
     "Queues",
     "Rules",
     "close",
-    "fold",
+    "compile_kernels",
     "new_arm_cap",
     "new_arm_window",
+    "no_trial_pending",
     "none_pending",
-    "room_for",
     "with_arms",
     "with_room",
 ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 from accrual.live.kernels.pending import (
     CLOSED,
@@ -25,7 +26,7 @@ from accrual.live.kernels.pending import (
     pull,
     push,
 )
-from accrual.live.kernels.state import OVER, Book, Floats, KernelState, visit_of
+from accrual.live.kernels.state import OVER, KernelState, Target, context_row
 from accrual.live.watch import REWARD, watch
 from accrual.policies.base import Feedback, Function, Functions
 
@@ -33,9 +34,9 @@ from accrual.policies.base import Feedback, Function, Functions
 class Learning(NamedTuple):
     """The functions by which a ledger learns.
 
-    ``pass_time(state, book, now)`` finishes all groups and closes all windows that are due by `now`.
-    ``learn(state, id, value, age, stream)`` takes in a piece and returns whether it came in time. One of a
-    guardrail's stream only adds to that stream: the policy does not see it.
+    ``pass_time(state, target, now)`` finishes all groups and closes all windows that are due by `now`.
+    ``learn(state, id, value, age, stream)`` adds a piece and returns whether it came in time. A piece of a
+    guardrail only adds to that guardrail's stream: the policy does not see it.
     """
 
     pass_time: Function
@@ -44,9 +45,9 @@ class Learning(NamedTuple):
 
 @njit
 def compare_with_past(state: KernelState, row: Any) -> None:
-    """Give a closed decision to the alarm, unless it has a window of its own.
+    """Pass a closed decision to the alarm, unless the decision has a window of its own.
 
-    Those that have an arm's window close in the order in which they were made.
+    Decisions that have their arm's window close in the order in which they were made.
     """
     rules, arm = state.rules, row["arm"]
     if len(state.alarms.raised) > 0 and row["window"] == rules.windows[arm]:
@@ -55,19 +56,19 @@ def compare_with_past(state: KernelState, row: Any) -> None:
 
 @njit
 def add_reward(state: KernelState, row: Any, value: float) -> None:
-    """Add a piece to the totals of its decision and arm, and see whether the decision is above its cap."""
+    """Add a piece to the totals of its decision and arm, and count whether the decision is above its cap."""
     state.observed[row["arm"]] += value
     most = state.rules.caps[row["arm"]] * OVER
     was_above = row["total"] > most
     row["total"] += value
     is_above = row["total"] > most
-    if is_above != was_above:  # a refund may bring it down again
+    if is_above != was_above:  # a negative piece may bring the total down again
         state.above[row["arm"]] += 1 if is_above else -1
 
 
 @functools.cache
 def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
-    """Compile what is learned with these functions of a policy, which take a context.
+    """Compile how a ledger learns with a policy's functions, which take a context.
 
     `keeps` says whether the policy names statistics that are `kept`.
     """
@@ -77,7 +78,7 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
 
     @njit
     def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:
-        """Tell the policy of a group that is over, or of a total. Whether the decision has closed."""
+        """Pass a finished group, or a total, to the policy; return whether the decision has closed."""
         params = state.params
         if grouped:
             group = row["group"]
@@ -97,19 +98,19 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         return True
 
     @njit
-    def settle_due(state: KernelState, book: Book, number: int) -> bool:
-        """Settle what a row waited for, and let it wait for what is next. Whether the decision has closed."""
-        stats, queues, ends = book.stats, book.queues, state.rules.ends
+    def settle_due(state: KernelState, target: Target, number: int) -> bool:
+        """Settle what is due for a row, and queue it again; return whether the decision has closed."""
+        stats, queues, ends = target.stats, target.queues, state.rules.ends
         row, sums = queues.rows[number], state.pending.sums
-        is_open = not book.trial and row["closed"] == 0
+        is_open = not target.trial and row["closed"] == 0
         if is_open:
             add_group(sums, row, -1)
         x = state.pending.contexts[max(row["source"], 0)]
         if row["source"] == NONE:  # it is only tried
-            x = state.visits[visit_of(state, row["id"])]
-        last = row["arm_window"] < ends[row["group"]]  # then all its groups end with that window
+            x = state.contexts[context_row(state, row["id"])]
+        last = row["arm_window"] < ends[row["group"]]  # then all its other groups end with that window
         pull(queues, ends, number)
-        if row["due"] < group_over(row, ends):  # its own window is over, and that is like being closed
+        if row["due"] < group_over(row, ends):  # its own window is over: that is like being closed
             row["closed"] = 1
             if is_open:
                 add_window(sums, ends, row, -1)
@@ -128,16 +129,16 @@ def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
         return True
 
     @njit
-    def pass_time(state: KernelState, book: Book, now: float) -> None:
-        queues = book.queues
-        if keeps and book.light:
+    def pass_time(state: KernelState, target: Target, now: float) -> None:
+        queues = target.queues
+        if keeps and target.light:
             return
         while True:
             number = first(queues)
             if number == NONE or queues.rows[number]["due"] > now:
                 break
-            if settle_due(state, book, number):
-                if book.trial:
+            if settle_due(state, target, number):
+                if target.trial:
                     give_back(queues, number)
                 else:
                     compare_with_past(state, queues.rows[number])

@@ -1,7 +1,8 @@
-"""The decisions whose window is not over, in arrays: found by id, and in order of what is due next.
+"""The decisions whose window is not over, in arrays: found by id, and in the order in which they are due.
 
-Memory grows with them alone, but for 32 bytes (of the rings) for each decision made since the oldest
-of them. A decision that was closed, or whose own window is over, keeps its row until its arm's window is.
+Memory grows with these decisions alone, but for 32 bytes (of the rings) for each decision made since the
+oldest of them. A decision that was closed, or whose own window is over, keeps its row until the window of
+its arm is over.
 """
 
 from __future__ import annotations
@@ -11,64 +12,60 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit
 from accrual.live.watch import BEGINS, SKIPPED, Evidence, Flags, Guards, guard, score
 
-# Decisions in order of what is due next.
-#
-# Each decision has a row. As long as its window goes on beyond the policy's next group, it waits in the
-# queue of that group, which lasts equally long for all, so the first in a queue is due first. A decision whose
-# window ends before the group does is in a heap instead. It waits there for the end of its own window, if that
-# is shorter than its arm's, then for each of its groups, and all that go beyond its arm's window are due there.
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.void]
-
-USED, HEAP = range(2)
-NONE = -1
+USED, HEAP = range(2)  # places in `Queues.counts`
+NONE = -1  # no row
 ROW = np.dtype(
     [
         ("id", np.int64),
         ("arm", np.int64),
-        ("group", np.int64),  # the first that is not finished
-        ("next", np.int64),  # the row behind it in its queue, and ...
-        ("before", np.int64),  # ... the one before; or its place in the heap
-        ("source", np.int64),  # the number of the row that knows what its groups have paid, or NONE
-        ("closed", np.int64),  # 1 once nothing more may come for it, else 0
-        ("at", np.float64),  # when it was made
-        ("window", np.float64),  # from this age on nothing is taken for it
-        (
-            "arm_window",
-            np.float64,
-        ),  # at this age all its groups are over
-        ("due", np.float64),  # when its next group is over, or its own window before that
+        ("group", np.int64),  # the first group that is not finished
+        ("next", np.int64),  # the next row of the queue
+        ("before", np.int64),  # the row before it in the queue; or its place in the heap
+        ("source", np.int64),  # the row of `Pending.paid` that says what its groups have paid, or NONE
+        ("closed", np.int64),  # 1 once no more pieces are taken, else 0
+        ("at", np.float64),  # when the decision was made
+        ("window", np.float64),  # from this age on no pieces are taken
+        ("arm_window", np.float64),  # at this age all groups are over
+        ("due", np.float64),  # when the next group is over, or the decision's own window before that
         ("done", np.float64),  # what the finished groups have paid
-        ("total", np.float64),  # all that was paid
+        ("total", np.float64),  # what all pieces together have paid
     ]
 )
 
 
 class Queues(NamedTuple):
-    counts: Ints  # rows in use; those of them in the heap
-    free: Ints  # from the number of rows in use on: the numbers of the others
-    rows: Rows
-    heads: Ints  # groups: the first row of each queue, or NONE, ...
-    tails: Ints  # ... the last ...
-    dues: Floats  # ... and when the first is due; infinite where there is none
+    """Decisions in the order in which they are due, each in a row.
+
+    While a decision's window goes on beyond the policy's next group, the decision waits in the queue of that
+    group. A group lasts equally long for all of these, so the first in a queue is due first. A decision whose
+    window ends before the group does waits in a heap instead: for the end of its own window, if that is
+    shorter than its arm's, and then for each of its groups. Groups that go beyond the arm's window are due at
+    the end of that window.
+    """
+
+    counts: Ints  # rows in use; rows in the heap
+    free: Ints  # from the number of rows in use on: the numbers of the unused rows
+    rows: npt.NDArray[np.void]
+    heads: Ints  # groups: the first row of each queue, or NONE
+    tails: Ints  # groups: the last row of each queue, or NONE
+    dues: Floats  # groups: when the first row of each queue is due; infinite if there is none
     heap: Ints
 
 
 def no_rows(groups: int, room: int) -> Queues:
     """Return empty queues."""
     return Queues(
-        np.zeros(2, np.int64),
-        np.arange(room),
-        np.zeros(room, ROW),
-        np.full(groups, NONE),
-        np.full(groups, NONE),
-        np.full(groups, np.inf),
-        np.zeros(room, np.int64),
+        counts=np.zeros(2, np.int64),
+        free=np.arange(room),
+        rows=np.zeros(room, ROW),
+        heads=np.full(groups, NONE),
+        tails=np.full(groups, NONE),
+        dues=np.full(groups, np.inf),
+        heap=np.zeros(room, np.int64),
     )
 
 
@@ -77,7 +74,7 @@ def with_rows(old: Queues, room: int) -> Queues:
     new = no_rows(len(old.heads), room)
     had = len(old.rows)
     new.free[:had], new.rows[:had], new.heap[:had] = old.free, old.rows, old.heap
-    return Queues(old.counts, new.free, new.rows, old.heads, old.tails, old.dues, new.heap)
+    return old._replace(free=new.free, rows=new.rows, heap=new.heap)
 
 
 @njit
@@ -90,21 +87,21 @@ def take(queues: Queues) -> int:
 
 @njit
 def give_back(queues: Queues, number: int) -> None:
-    """Let a row that is in no queue be free again."""
+    """Free a row that is in no queue."""
     queues.counts[USED] -= 1
     queues.free[queues.counts[USED]] = number
 
 
 @njit
 def group_over(row: Any, ends: Floats) -> float:
-    """Return when the next group of a row is over: at its own age, or with the window of its arm."""
+    """Return when the next group of a row is over: when the group ends, or the window of the arm."""
     over: float = row["at"] + min(ends[row["group"]], row["arm_window"])
     return over
 
 
 @njit
 def push(queues: Queues, ends: Floats, number: int) -> None:
-    """Let a row wait for the end of its group, or of its own window before that."""
+    """Queue a row for the end of its group, or of its own window before that."""
     row = queues.rows[number]
     group = row["group"]
     if row["window"] < ends[group]:
@@ -128,8 +125,8 @@ def push(queues: Queues, ends: Floats, number: int) -> None:
 
 @njit
 def first(queues: Queues) -> int:
-    """Return the row that is due first, of equals that of the earlier decision; NONE if there is no row."""
-    # Of those that are due at once, the ones in later groups were made earlier.
+    """Return the row that is due first, and of equals that of the earlier decision; NONE if there is none."""
+    # Of rows that are due at the same time, those in later groups were made earlier.
     due, number = np.inf, NONE
     for group in range(len(queues.dues) - 1, -1, -1):
         if queues.dues[group] < due:
@@ -144,7 +141,7 @@ def first(queues: Queues) -> int:
 
 @njit
 def pull(queues: Queues, ends: Floats, number: int) -> None:
-    """Take a row out of where it waits."""
+    """Take a row out of its queue, or out of the heap."""
     rows, heap = queues.rows, queues.heap
     row = rows[number]
     group = row["group"]
@@ -179,7 +176,7 @@ def _earlier(a: Any, b: Any) -> bool:
 
 @njit
 def _rise(queues: Queues, place: int) -> None:
-    """Put right the row at `place` of the heap, which may be due before the one above it."""
+    """Move up the row at `place` of the heap, which may be due before the row above it."""
     heap, rows = queues.heap, queues.rows
     number = heap[place]
     while place > 0:
@@ -195,7 +192,7 @@ def _rise(queues: Queues, place: int) -> None:
 
 @njit
 def _sink(queues: Queues, place: int) -> None:
-    """Put right the row at `place` of the heap, which may be due after the ones below it."""
+    """Move down the row at `place` of the heap, which may be due after the rows below it."""
     heap, rows, count = queues.heap, queues.rows, queues.counts[HEAP]
     number = heap[place]
     while True:
@@ -213,44 +210,74 @@ def _sink(queues: Queues, place: int) -> None:
     rows[number]["before"] = place
 
 
-NEXT, FIRST, LATE, SHUT, OLDEST = range(5)
-CLOSED = -1
-_ROWS = 64
-RINGS = ("arms", "propensities", "totals", "streams")
+NEXT, FIRST, LATE, SHUT, OLDEST = range(5)  # places in `Pending.counts`
+CLOSED = -1  # no row: the window of the decision's arm is over
+_ROWS = 64  # rows of a new bandit
+RINGS = ("arms", "propensities", "totals", "streams")  # fields of `Pending` that are rings, like `where`
 
 
 class OpenSums(NamedTuple):
-    """Sums over the decisions that may still be paid for, so that a state need not look at each of them."""
+    """Sums over the decisions that still take pieces, so that a state need not visit each decision."""
 
-    waiting: Ints  # arms x groups: those whose first group that is not finished is this one
-    windows: Ints  # arms x groups + 1: those whose window covers this many whole groups, ...
-    parts: Floats  # ... and what part of the next group their windows cover, added up
-    ahead: Floats  # arms x 2: what groups that are not finished have paid; the rounding error of that sum
+    waiting: Ints  # arms x groups: decisions whose first unfinished group is this one
+    windows: Ints  # arms x groups + 1: decisions whose window covers this many whole groups
+    parts: Floats  # arms x groups + 1: the parts of the next group that these windows cover, added up
+    ahead: Floats  # arms x 2: what unfinished groups have paid; the rounding error of that sum
 
 
 class Pending(NamedTuple):
-    counts: Ints  # the next id, the oldest id with a row, late pieces so far, rows of closed decisions, ...
-    #               ... the oldest id that may still be paid for
-    where: Ints  # ids from the oldest one with a row on (a ring): the row, or CLOSED
+    """The decisions whose window is not over.
+
+    A ring holds decision `id` at ``id % len(where)``, from the oldest decision with a row on.
+
+    Attributes
+    ----------
+    counts : ndarray
+        The next id; the oldest id with a row; late pieces so far; rows of closed decisions; the oldest id
+        that still takes pieces.
+    where : ndarray
+        A ring: the row of each decision, or CLOSED.
+    queues : Queues
+    paid : ndarray
+        Rows x groups: what each group has paid.
+    arms, propensities : ndarray
+        Rings.
+    totals : ndarray
+        A ring: the total, once the window is over. It waits here because decisions are scored in the order
+        of their ids.
+    streams : ndarray
+        A ring x guardrails: what has come of each guardrail's stream.
+    contexts : ndarray
+        Rows x width: the encoded context of each decision; of width 0 for a policy without contexts.
+    sums : OpenSums
+    """
+
+    counts: Ints
+    where: Ints
     queues: Queues
-    paid: Floats  # rows x groups: what each group has paid
-    arms: Ints  # a ring of ids as `where`: the arm, ...
-    propensities: Floats  # ... the propensity, ...
-    totals: (
-        Floats  # ... once its window is over, the total: decisions are scored in the order of their ids; ...
-    )
-    streams: Floats  # ... and, x guardrails, what has come of each guardrail's stream
-    contexts: Floats  # rows x width: what the policy saw of whom it was for; no width without contexts
+    paid: Floats
+    arms: Ints
+    propensities: Floats
+    totals: Floats
+    streams: Floats
+    contexts: Floats
     sums: OpenSums
 
 
 def none_pending(arms: int, groups: int, queues: int, width: int = 0, guardrails: int = 0) -> Pending:
     """Return arrays that hold no decisions yet."""
     return Pending(
-        np.zeros(5, np.int64), np.full(_ROWS, CLOSED), no_rows(queues, _ROWS), np.zeros((_ROWS, groups)),
-        np.zeros(_ROWS, np.int64), np.zeros(_ROWS), np.zeros(_ROWS), np.zeros((_ROWS, guardrails)),
-        np.zeros((_ROWS, width)), _no_sums(arms, queues),
-    )  # fmt: skip
+        counts=np.zeros(5, np.int64),
+        where=np.full(_ROWS, CLOSED),
+        queues=no_rows(queues, _ROWS),
+        paid=np.zeros((_ROWS, groups)),
+        arms=np.zeros(_ROWS, np.int64),
+        propensities=np.zeros(_ROWS),
+        totals=np.zeros(_ROWS),
+        streams=np.zeros((_ROWS, guardrails)),
+        contexts=np.zeros((_ROWS, width)),
+        sums=_no_sums(arms, queues),
+    )
 
 
 def _no_sums(arms: int, groups: int) -> OpenSums:
@@ -280,13 +307,12 @@ def with_room(old: Pending, more: int) -> Pending:
     paid[:had] = old.paid
     contexts = np.zeros((has, old.contexts.shape[1]))
     contexts[:had] = old.contexts
-    rings = {}
+    rings: dict[str, Any] = {}
     for name in RINGS:
         ring = getattr(old, name)
         rings[name] = np.zeros((len(where), *ring.shape[1:]), ring.dtype)
         rings[name][ids % len(where)] = ring[ids % len(old.where)]
-    rows = with_rows(old.queues, has)
-    return Pending(old.counts, where, rows, paid, contexts=contexts, sums=old.sums, **rings)
+    return old._replace(where=where, queues=with_rows(old.queues, has), paid=paid, contexts=contexts, **rings)
 
 
 def _power(least: int) -> int:
@@ -294,19 +320,11 @@ def _power(least: int) -> int:
     return 1 << (int(least) - 1).bit_length()
 
 
-def open_rows(pending: Pending) -> npt.NDArray[np.void]:
-    """Return the rows (see `queues.ROW`) of the decisions that may still be paid for, in no order; a copy."""
-    rows: npt.NDArray[np.void] = pending.queues.rows
-    rows = rows[pending.where[pending.where != CLOSED]]
-    return np.compress(rows["closed"] == 0, rows)
-
-
 @njit
 def has_room(pending: Pending, more: int) -> bool:
-    counts = pending.counts
-    return pending.queues.counts[USED] + more <= len(pending.paid) and counts[NEXT] - counts[
-        FIRST
-    ] + more <= len(pending.where)
+    """Return whether `more` decisions fit."""
+    ids = pending.counts[NEXT] - pending.counts[FIRST] + more
+    return pending.queues.counts[USED] + more <= len(pending.paid) and ids <= len(pending.where)
 
 
 @njit
@@ -351,22 +369,22 @@ def add_window(sums: OpenSums, ends: Floats, row: Any, sign: int) -> None:
         begins = ends[whole - 1] if whole > 0 else 0.0
         sums.parts[arm, whole] += sign * ((window - begins) / (ends[whole] - begins))
         if sums.windows[arm, whole] == 0:
-            sums.parts[arm, whole] = 0.0  # and no rounding errors
+            sums.parts[arm, whole] = 0.0  # without rounding errors
 
 
 @njit
 def add_group(sums: OpenSums, row: Any, sign: int) -> None:
-    """Add to the sums how far a decision is and what it has paid ahead, or take both out."""
+    """Add a decision's group, and what it has paid ahead, to the sums; take both out with a `sign` of -1."""
     sums.waiting[row["arm"], row["group"]] += sign
     add_ahead(sums, row, sign)
 
 
 @njit
 def add_ahead(sums: OpenSums, row: Any, sign: int) -> None:
-    """Add what a decision has paid in groups that are not finished, or take it out.
+    """Add what a decision has paid in unfinished groups to the sums, or take it out with a `sign` of -1.
 
-    The rounding error of each addition is kept (Knuth's two-sum), so that decisions that come and go for
-    years leave nothing behind.
+    The rounding error of each addition is summed too (Knuth's two-sum), so that decisions that come and go
+    for years leave nothing behind.
     """
     ahead, more = sums.ahead[row["arm"]], sign * (row["total"] - row["done"])
     was = ahead[0]
@@ -378,7 +396,7 @@ def add_ahead(sums: OpenSums, row: Any, sign: int) -> None:
 
 @njit
 def begin(queues: Queues, rules: Any, number: int, id_: int, arm: int, at: float, window: float) -> None:
-    """Fill a row, and let it wait for its first group."""
+    """Fill a row, and queue it for its first group."""
     row = queues.rows[number]
     row["id"] = id_
     row["arm"] = arm
@@ -396,8 +414,8 @@ def begin(queues: Queues, rules: Any, number: int, id_: int, arm: int, at: float
 def close(pending: Pending, ends: Floats, id_: int) -> bool:
     """Refuse further pieces of a decision; return False if its window was over, or it had been closed.
 
-    Its groups finish at their own ages all the same. Were they to finish now, the decisions that are
-    known to pay nothing more would be counted before those that still may, and every mean be too low.
+    Its groups still finish at their own ages. If they finished now, decisions that are known to pay nothing
+    more would be counted before those that may still pay, and every mean would be too low.
     """
     number = find(pending, id_)
     if number == CLOSED or pending.queues.rows[number]["closed"] == 1:
@@ -413,7 +431,7 @@ def close(pending: Pending, ends: Floats, id_: int) -> bool:
 
 @njit
 def find_oldest(pending: Pending) -> None:
-    """Find the oldest decision that may still be paid for, after one of them no longer may."""
+    """Find the oldest decision that still takes pieces, after one of them has stopped doing so."""
     counts, mask = pending.counts, len(pending.where) - 1
     counts[OLDEST] = max(counts[OLDEST], counts[FIRST])
     while counts[OLDEST] < counts[NEXT]:
@@ -425,7 +443,7 @@ def find_oldest(pending: Pending) -> None:
 
 @njit
 def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, number: int) -> None:
-    """Remove a decision whose arm's window is over; score it once those of all before it are over too."""
+    """Remove a decision whose arm's window is over; score it once all earlier decisions are removed too."""
     counts = pending.counts
     counts[SHUT] -= pending.queues.rows[number]["closed"]
     mask = len(pending.where) - 1
@@ -448,27 +466,25 @@ def leave(pending: Pending, evidence: Evidence, guards: Guards, playing: Flags, 
     find_oldest(pending)
 
 
-# Copies of pending decisions, for decisions that are only tried: those of which something ends soon.
-#
-# What ends is then learned by a copy of the statistics, and the pending decisions stay as they are.
+class TrialPending(NamedTuple):
+    """Copies of the pending decisions that are due soon, for decisions that are only tried.
 
-
-class Draft(NamedTuple):
-    """Memory for copies of pending decisions."""
+    A copy of the statistics learns what finishes, and the pending decisions stay as they are.
+    """
 
     queues: Queues
-    places: Ints  # of rows in the heap, those that are still to be looked at
+    places: Ints  # rows of the heap that `copy_due` has yet to visit
 
 
-def room_for(queues: int, rows: int) -> Draft:
-    """Return a draft with room for so many rows."""
-    return Draft(no_rows(queues, rows), np.zeros(rows, np.int64))
+def no_trial_pending(queues: int, rows: int) -> TrialPending:
+    """Return memory for this many copies."""
+    return TrialPending(no_rows(queues, rows), np.zeros(rows, np.int64))
 
 
 @njit
-def copy_due(draft: Draft, queues: Queues, ends: Floats, until: float, more: int) -> bool:
-    """Copy the decisions of which something is due by `until`. False if `more` others would not fit."""
-    trial, places, most = draft.queues, draft.places, len(draft.places) - more
+def copy_due(trial_pending: TrialPending, queues: Queues, ends: Floats, until: float, more: int) -> bool:
+    """Copy the decisions that are due by `until`; return False if `more` others would not fit."""
+    trial, places, most = trial_pending.queues, trial_pending.places, len(trial_pending.places) - more
     trial.counts[USED] = 0
     trial.counts[HEAP] = 0
     for number in range(len(trial.free)):
@@ -485,21 +501,21 @@ def copy_due(draft: Draft, queues: Queues, ends: Floats, until: float, more: int
             _copy(trial, queues, ends, number)
             number = queues.rows[number]["next"]
     # In a heap, a row that is due lies below rows that are due too, so the search ends at one that is not.
-    seen = found = 0
+    visited = found = 0
     if queues.counts[HEAP] > 0 and queues.rows[queues.heap[0]]["due"] <= until:
         places[0] = 0
         found = 1
-    while seen < found:
+    while visited < found:
         if trial.counts[USED] >= most:
             return False
-        _copy(trial, queues, ends, queues.heap[places[seen]])
-        for below in range(2 * places[seen] + 1, min(2 * places[seen] + 3, queues.counts[HEAP])):
+        _copy(trial, queues, ends, queues.heap[places[visited]])
+        for below in range(2 * places[visited] + 1, min(2 * places[visited] + 3, queues.counts[HEAP])):
             if queues.rows[queues.heap[below]]["due"] <= until:
                 if found >= len(places):
                     return False
                 places[found] = below
                 found += 1
-        seen += 1
+        visited += 1
     return trial.counts[USED] <= most
 
 
@@ -511,8 +527,8 @@ def _copy(trial: Queues, queues: Queues, ends: Floats, number: int) -> None:
 
 
 @njit
-def add(draft: Draft, rules: Any, id_: int, arm: int, at: float, window: float) -> None:
-    """Add a decision, which has paid nothing, to a draft that has room for it."""
-    number = take(draft.queues)
-    begin(draft.queues, rules, number, id_, arm, at, window)
-    draft.queues.rows[number]["source"] = NONE
+def add_trial(trial_pending: TrialPending, rules: Any, id_: int, arm: int, at: float, window: float) -> None:
+    """Add a decision that is only tried; there must be room for it."""
+    number = take(trial_pending.queues)
+    begin(trial_pending.queues, rules, number, id_, arm, at, window)
+    trial_pending.queues.rows[number]["source"] = NONE

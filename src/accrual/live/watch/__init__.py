@@ -1,4 +1,8 @@
-"""What is watched while decisions close: the verdict, guardrails and alarms."""
+"""What closed decisions say: the verdict, guardrails, and alarms for arms that no longer pay as they did.
+
+Other rooms may use `Guardrail`, the states (`Verdict`, `GuardrailState`, `AlarmState`), their outcomes, and
+the evidence with its scores, which a plan plays with.
+"""
 
 from __future__ import annotations
 

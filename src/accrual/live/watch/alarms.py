@@ -1,52 +1,49 @@
-"""Whether an arm still pays as it did: closed decisions against those before them, in arrays.
+"""Alarms: whether an arm still pays as it did, by comparing closed decisions with earlier ones.
 
-As long as nothing changes, the totals of an arm's closed decisions, in the order in which they were made, are
-exchangeable, whatever the policy does: any order of them is as likely as any other. So the place of a new
-total among those before it, ties broken at random, is a number p that is uniform on 0 to 1 and tells nothing
-of the next one (Vovk, Gammerman and Shafer's conformal prediction). A gambler who bets on anything else plays
-a fair game, and by Ville's inequality the chance that the wealth ever reaches x is at most 1 / x.
+As long as nothing changes, the totals of an arm's closed decisions, in the order in which they were made,
+are exchangeable, whatever the policy does: every order of them is equally likely. So the rank of a new total
+among the earlier ones, with ties broken at random, is a number p that is uniform on 0 to 1 and independent
+of the next one (Vovk, Gammerman and Shafer's conformal prediction). A gambler who bets on anything else
+plays a fair game, and by Ville's inequality the chance that the wealth ever reaches x is at most 1 / x.
 
-The gambler does not know when the change comes, and so divides the stake over all decisions with which a
-bet may begin (Shiryaev's statistic): number k gets 1 / ln(e + k - 1) - 1 / ln(e + k), which adds up to 1. It
-is divided equally over several bets: that totals are larger or smaller, a little or a lot, and that the
-largest or smallest ones are more or less frequent, for arms that seldom pay, or seldom fail to. A bet
-multiplies what is on it by 1 + size * (1/2 - p), or by `times` where p is in the tail and by what makes up
-for it elsewhere.
+The gambler does not know when the change comes, and so divides the stake over all decisions at which a bet
+may begin (Shiryaev's statistic): decision number k gets 1 / ln(e + k - 1) - 1 / ln(e + k); these add up
+to 1. That part is divided equally over several bets: that totals are larger or smaller, by a little or a lot,
+and that the largest or smallest totals are more or less frequent (for arms that seldom pay, or seldom fail
+to pay). A bet multiplies its stake by 1 + size * (1/2 - p); or by `times` if p is in the tail, and else by
+the factor that makes the bet fair.
 
-Totals are told apart by bins, eight to each doubling, so that what is kept of an arm does not grow. No
-assumption is made of the rewards.
+Totals are counted in bins, eight to each doubling, so that memory does not grow with decisions. Nothing is
+assumed of the rewards.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 from accrual.core.number_text import figure
 from accrual.core.random import ALARM, coin
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 FALSE_ALARM = 0.05
-"""The chance of ever raising a false alarm that is accepted, of all arms together."""
+"""The accepted chance of ever raising a false alarm, for all arms together."""
 
 SIZES = np.array([1.8, 0.9, 0.45, 0.22, 0.11])
-"""Bets that totals are larger, and as many that they are smaller."""
+"""The sizes of bets that totals are larger; there are as many that they are smaller."""
 
 TAILS = np.array([1 / 8, 1 / 64])
-"""Which part of the totals is large, and which part is small."""
+"""The parts of the totals that count as large, and as small."""
 
 TIMES = np.array([0.2, 0.6, 1.6, 3.0])
 """How many times as frequent such totals have become."""
 
-LAST = 64  # totals that are kept, to say what an arm paid lately
-_OCTAVES = 20  # below a millionth of the cap all totals are alike
+LAST = 64  # totals that say what an arm paid lately
+_OCTAVES = 20  # totals below a millionth of the cap share a bin
 _BELOW = (1023 - _OCTAVES) << 3
 BINS = 3 + 8 * _OCTAVES
 _BETS = 2 * len(SIZES) + 2 * len(TAILS) * len(TIMES)
@@ -58,21 +55,21 @@ class Alarms(NamedTuple):
     """What is known of the arms' closed decisions."""
 
     counts: Ints  # arms: closed decisions
-    raised: Ints  # arms: 1 and the id of the decision that raised the alarm; 0 before
-    first: Ints  # one number: the id of the first decision to look at; those before come from an old log
-    bins: Ints  # arms x bins: closed decisions with such a total
-    stakes: Floats  # arms x bets: what is on each
+    raised: Ints  # arms: 1 + the id of the decision that raised the alarm; 0 before
+    first: Ints  # one number: the id of the first decision that counts; earlier ones are imported
+    bins: Ints  # arms x bins: closed decisions whose total is in the bin
+    stakes: Floats  # arms x bets: the wealth on each bet
     bounds: Floats  # arms: the wealth at which the alarm is raised
-    sums: Floats  # arms: of all totals
-    last: Floats  # arms x LAST: the last totals, number n of them at n % LAST
+    sums: Floats  # arms: the sum of all totals
+    last: Floats  # arms x LAST: the last totals; total number n is at n % LAST
     found: Floats  # arms x 2: when the alarm was raised, the mean of the last totals and of those before
 
 
 def no_alarms(founding: int, arms: int, first: int = 0) -> Alarms:
     """Return alarms before the first decision.
 
-    Of the chance of a false alarm, arms of the start share a half. The arm of number k that is added to K of
-    them has K / (k * (k + 1)) of the other half, so that all arms together never have more.
+    The arms of the start share half of the chance of a false alarm. With K such arms, an arm of number k that
+    is added later gets K / (k * (k + 1)) of the other half. So all arms together never exceed the chance.
 
     Parameters
     ----------
@@ -84,15 +81,15 @@ def no_alarms(founding: int, arms: int, first: int = 0) -> Alarms:
     later = np.arange(founding, arms)
     bounds = np.append(np.full(min(founding, arms), float(founding)), later * (later + 1) / max(founding, 1))
     return Alarms(
-        np.zeros(arms, np.int64),
-        np.zeros(arms, np.int64),
-        np.array([first], np.int64),
-        np.zeros((arms, BINS), np.int64),
-        np.zeros((arms, _BETS)),
-        bounds / (0.5 * FALSE_ALARM),
-        np.zeros(arms),
-        np.zeros((arms, LAST)),
-        np.zeros((arms, 2)),
+        counts=np.zeros(arms, np.int64),
+        raised=np.zeros(arms, np.int64),
+        first=np.array([first], np.int64),
+        bins=np.zeros((arms, BINS), np.int64),
+        stakes=np.zeros((arms, _BETS)),
+        bounds=bounds / (0.5 * FALSE_ALARM),
+        sums=np.zeros(arms),
+        last=np.zeros((arms, LAST)),
+        found=np.zeros((arms, 2)),
     )
 
 
@@ -117,7 +114,7 @@ def bin_of(x: float) -> int:
 
 @njit_noinline
 def watch(alarms: Alarms, arm: int, id_: int, total: float, cap: float, seed: int) -> None:
-    """Take an arm's next closed decision, in the order in which decisions were made."""
+    """Compare an arm's next closed decision with its earlier ones, in the order in which they were made."""
     if alarms.raised[arm] > 0 or id_ < alarms.first[0]:
         return
     bins = alarms.bins[arm]
@@ -143,9 +140,9 @@ def watch(alarms: Alarms, arm: int, id_: int, total: float, cap: float, seed: in
 
 @njit
 def bet(stakes: Floats, k: float, p: float) -> float:
-    """Begin a bet of each kind, let all of them go on; return the wealth, with what is not yet bet.
+    """Begin a bet of each kind, and play all bets on; return the wealth, including what is not yet bet.
 
-    `p` is the place of the arm's closed decision number `k`, from 1 on.
+    `p` is the rank of the arm's closed decision number `k`, from 1 on.
     """
     left = 1.0 / math.log(math.e + k)
     more = (1.0 / math.log(math.e + k - 1.0) - left) / _BETS
@@ -165,20 +162,17 @@ def bet(stakes: Floats, k: float, p: float) -> float:
     return total
 
 
-# What the alarms say, in words: which arms no longer pay as they did.
-
-
 class ChangedArm(NamedTuple):
-    """An arm that no longer pays as it did, and by which decision that was known."""
+    """An arm that no longer pays as it did, and the decision that raised the alarm."""
 
     name: str
     decision: int  # the closed decision that raised the alarm
-    lately: float  # what a decision paid on average then: the last 64 of the arm, or half of fewer
-    before: float  # the mean of those before
+    lately: float  # the mean total of the arm's last 64 decisions then, or of half if there were fewer
+    before: float  # the mean total of the decisions before these
 
 
 class AlarmState(NamedTuple):
-    """Whether arms still pay as they did.
+    """What the alarms say: whether arms still pay as they did.
 
     Attributes
     ----------
@@ -187,11 +181,11 @@ class AlarmState(NamedTuple):
     closed : int
         Closed decisions that count.
     reason : str
-        Why nothing can be said; empty where something can, now or later.
+        Why nothing can be said; empty if something can be said, now or later.
     sentence : str
         What is known, in words.
     arms : list of ChangedArm
-        Those that no longer pay as they did.
+        The arms that no longer pay as they did.
     """
 
     error: float
@@ -211,7 +205,7 @@ def alarm_state(alarms: Alarms, contextual: bool, name_of: Callable[[int], str])
     closed = int(alarms.counts.sum())
     reason = ""
     if contextual:
-        reason = "the policy chooses by contexts, so whom an arm is for changes with what is learned"
+        reason = "the policy chooses by contexts, so the contexts of an arm change as the policy learns"
     return AlarmState(FALSE_ALARM, closed, reason, _sentence(arms, reason), arms)
 
 
@@ -221,12 +215,16 @@ def _sentence(arms: list[ChangedArm], reason: str) -> str:
             f"{arm.name} ({figure(arm.before)} for a decision before, {figure(arm.lately)} lately)"
             for arm in arms
         ]
-        names = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
         verb = "pays" if len(said) == 1 else "pay"
         return (
-            f"No longer {verb} as before: {names}. The chance that this is ever said wrongly is at most "
-            f"{100 * FALSE_ALARM:g} %, for all arms together and however often one looks."
+            f"No longer {verb} as before: {listed(said)}. The chance that this is ever said wrongly is at "
+            f"most {100 * FALSE_ALARM:g} %, for all arms together and however often one looks."
         )
     if reason:
         return f"Whether arms pay as they did cannot be said: {reason}."
     return "No arm is known to pay otherwise than before."
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return parts of a sentence in one: "a, b and c"."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]

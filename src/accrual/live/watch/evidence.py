@@ -1,24 +1,24 @@
-"""What closed decisions say of the difference between arms, whatever policy chose and however it drifts.
+"""What closed decisions say of the differences between arms, for any policy and any drift.
 
-Closed decisions are taken in the order in which they were made. A decision whose arm was chosen with
+Closed decisions are scored in the order in which they were made. A decision whose arm was chosen with
 probability p, and which paid y, gives that arm the score s = (y - h) / p and every other arm 0; h is the
-mean of all totals before it. Whatever the policy did, the expected difference of the scores of arms a and b
-is the difference of what they pay on average, since p is known: no model of the rewards is needed, and
-something that changes for all arms alike (a weekend) does no harm.
+mean of all earlier totals. Because p is known, the expected difference of the scores of arms a and b is the
+difference of what they pay on average, whatever the policy did. No model of the rewards is needed, and
+a change that is the same for all arms (a weekend) does no harm.
 
-From these scores the wealth of a gambler is computed who starts with 1 and bets a fixed part of it on "a pays
-more than b": it is multiplied by 1 + bet * s when a is scored, and by 1 - bet * s when b is. If a does not
-pay more, the game is not in the gambler's favour, and by Ville's inequality the chance that the wealth ever
-reaches x is at most 1 / x, for however long one watches. No bet can lose everything, since totals lie between
-0 and the cap and p is at least the floor's share. So the bound on the error is exact, for few decisions too.
-Several bets are held at once, for differences of several sizes; `WEIGHTS` divides the first stake among them.
-Since every bet is constant, more is true: whatever drifts, when the wealth reaches x the average of (a - b)
-over the decisions scored so far is above 0, but for a chance of 1 / x (docs/verdicts.md has the proof).
+A gambler starts with a wealth of 1 and bets a fixed part of it on "a pays more than b": the wealth is
+multiplied by 1 + bet * s when a is scored, and by 1 - bet * s when b is scored. If a does not pay more, the
+game is not in the gambler's favour. Then, by Ville's inequality, the chance that the wealth ever reaches x
+is at most 1 / x, however long one watches. No bet can lose everything, because totals lie between 0 and the
+cap and p is at least the floor's share. So the bound on the error is exact, for few decisions too. Several
+bets are made at once, for differences of several sizes; `WEIGHTS` divides the first stake among them.
+Because every bet is constant, more is true: under any drift, when the wealth reaches x the average of a - b
+over the decisions scored so far is above 0, except for a chance of 1 / x (docs/verdicts.md has the proof).
 
-A total above the cap counts as the cap, and one below what is allowed counts as the least; both are
-counted, and the verdict is then one on totals cut off there. Sums that are kept beside
-the wealth give, at any time, a lower bound of the wealth of a bet against any other difference
-than 0, and so confidence sequences (`accrual.live.watch.sequences`).
+A total above the cap counts as the cap, and a total below the least counts as the least. Both are counted,
+and the verdict is then about totals that are cut off there. Further sums give, at any time, a lower bound of
+the wealth of a bet against any difference other than 0, and so confidence sequences
+(`accrual.live.watch.sequences`).
 """
 
 from __future__ import annotations
@@ -27,55 +27,52 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import njit, njit_noinline
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 BETS = np.array([0.5, 0.4, 0.2, 0.08, 0.03])
-"""What part of the wealth the bets would lose at most, of the largest that a score may be."""
+"""The part of the wealth that each bet loses with the largest possible score."""
 
 WEIGHTS = np.array([0.45, 0.4, 0.07, 0.05, 0.03])
 """How the first stake is divided among the bets."""
 
 SHARE_BETS = np.array([0.4, 0.08])
-"""Like `BETS`, on an arm being chosen more or less often than its propensities say; half a stake each."""
+"""Like `BETS`, for bets that an arm is chosen more or less often than its propensities say."""
 
 ERROR = 0.05
-"""The chance of ever naming a false winner that is accepted, in the whole life of a bandit."""
+"""The accepted chance of ever naming a false winner, in the whole life of a bandit."""
 
-UP, DOWN = range(2)  # a bet that the arm pays more; that it pays less
-TRACED = 32  # checkpoints of the past that are kept, at most
-CHECK = 16  # scored decisions between two looks for an arm that is beaten
+UP, DOWN = range(2)  # sides: a bet that the arm pays more; a bet that it pays less
+TRACED = 32  # checkpoints in `Evidence.trace`, at most
+CHECK = 16  # scored decisions between two checks for a beaten arm
 
+# Places in `Evidence.counts`: decisions that were scored; decisions that do not count; totals that were cut
+# off; checkpoints, and how many decisions they are apart; the id of the first decision of this comparison;
+# whether a propensity was below the floor's; the id of the first scored decision; and the position in the log
+# that whoever chose must have read, to know all arms.
 SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW, SINCE, KNOWN = range(9)
 NO_PROPENSITY = 0.0
 FIRST, LAST = range(2)  # the ends of a range of decisions
 
 
 class Evidence(NamedTuple):
-    """Sums over scored decisions."""
+    """Sums over the scored decisions of one comparison."""
 
-    counts: Ints  # decisions scored; those that do not count; totals cut off; checkpoints, ...
-    #               ... how many decisions apart; the id of the first decision of this comparison; ...
-    #               ... whether a propensity was below the floor's; the id of the first decision scored; ...
-    #               ... the position in the log that whoever chose must have read, to know all arms
-    unit: Floats  # 1 / the largest score; the wealth at which an arm is beaten; the first h; the range; ...
-    #               ... the error of this comparison
+    counts: Ints  # see `SCORED` and the other places
+    unit: Floats  # 1 / largest score; the wealth at which an arm is beaten; the first h; the range; the error
     ranges: Floats  # arms x 2: the least and the greatest total
     least: Floats  # arms: the least propensity
-    heights: Floats  # arms and, last, all: number, sum and sum of squares of h; sum of totals and of squares
+    heights: Floats  # arms, then all arms: number, sum, sum of squares of h; sum, sum of squares of totals
     scores: Floats  # arms x 2: sum of scores and of their squares
-    logs: Floats  # arms x sides x bets: the logarithm of the factors
+    logs: Floats  # arms x sides x bets: sum of the logarithms of the factors
     slopes: Floats  # arms x sides x bets x 2: with r = bet / factor, sums of r and r h
     curves: Floats  # arms x sides x bets x 3: sums of r**2, r**2 h and r**2 h**2
-    shares: Floats  # arms x sides x bets: logarithms of factors of bets on how often an arm is chosen
+    shares: Floats  # arms x sides x bets: sums of logarithms, for bets on how often an arm is chosen
     beaten: Ints  # arms x arms: [a, b] is the number of scored decisions when a had beaten b; 0 before
     spans: Ints  # arms x arms x 2: the decisions, from id to id, over which a was last shown to pay more
-    quiet: Ints  # arms x 2: decisions in a row that paid nothing; those that paid something
-    trace: Floats  # checkpoints x numbers: decisions; those of each arm; logs, slopes and curves
+    quiet: Ints  # arms x 2: the last decisions in a row that paid nothing; all that paid something
+    trace: Floats  # checkpoints x numbers: decisions; decisions of each arm; logs, slopes and curves
 
 
 def comparison_error(number: int) -> float:
@@ -97,8 +94,8 @@ def comparison_error(number: int) -> float:
 def bound_of(arms: int, error: float) -> float:
     """Return the wealth at which one of this many arms has beaten another.
 
-    All ordered pairs share the error. So it holds for whichever arms are compared in the end, whatever
-    drifts and whoever retires arms by whatever rule.
+    All ordered pairs share the error. So it holds for any pair that is compared in the end, under any drift,
+    and for any rule by which arms are retired.
     """
     return max(arms * (arms - 1), 1) / error
 
@@ -111,9 +108,9 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: 
     ranges : ndarray
         Arms x 2: the least and the greatest total of each arm.
     least : ndarray
-        The least propensity of each arm; not a number for one that has retired.
+        The least propensity of each arm; NaN for an arm that has retired.
     error : float
-        The chance that this comparison ever says of any pair what is not so.
+        The chance that this comparison is ever wrong about any pair.
     first : int
         The id of the first decision that counts.
     known : int
@@ -126,26 +123,26 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: 
     unit = smallest / width if smallest > 0.0 else 0.0
     middle = float(ranges[playing].mean()) if playing.any() else 0.0
     return Evidence(
-        np.array([0, 0, 0, 0, CHECK, first, 0, first, known], np.int64),
-        np.array([unit, bound_of(int(playing.sum()), error), middle, width, error]),
-        np.ascontiguousarray(ranges, np.float64),
-        np.ascontiguousarray(least, np.float64),
-        np.zeros((arms + 1, 5)),
-        np.zeros((arms, 2)),
-        np.zeros((arms, 2, bets)),
-        np.zeros((arms, 2, bets, 2)),
-        np.zeros((arms, 2, bets, 3)),
-        np.zeros((arms, 2, len(SHARE_BETS))),
-        np.zeros((arms, arms), np.int64),
-        np.zeros((arms, arms, 2), np.int64),
-        np.zeros((arms, 2), np.int64),
-        np.zeros((TRACED, 1 + arms * (1 + 2 * bets * 3))),
+        counts=np.array([0, 0, 0, 0, CHECK, first, 0, first, known], np.int64),
+        unit=np.array([unit, bound_of(int(playing.sum()), error), middle, width, error]),
+        ranges=np.ascontiguousarray(ranges, np.float64),
+        least=np.ascontiguousarray(least, np.float64),
+        heights=np.zeros((arms + 1, 5)),
+        scores=np.zeros((arms, 2)),
+        logs=np.zeros((arms, 2, bets)),
+        slopes=np.zeros((arms, 2, bets, 2)),
+        curves=np.zeros((arms, 2, bets, 3)),
+        shares=np.zeros((arms, 2, len(SHARE_BETS))),
+        beaten=np.zeros((arms, arms), np.int64),
+        spans=np.zeros((arms, arms, 2), np.int64),
+        quiet=np.zeros((arms, 2), np.int64),
+        trace=np.zeros((TRACED, 1 + arms * (1 + 2 * bets * 3))),
     )
 
 
 @njit_noinline
 def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None:
-    """Take the next closed decision, in the order in which decisions were made."""
+    """Score the next closed decision, in the order in which decisions were made."""
     counts, heights = evidence.counts, evidence.heights
     if propensity == NO_PROPENSITY or evidence.unit[0] == 0.0:
         counts[SKIPPED] += 1
@@ -203,7 +200,7 @@ def score(evidence: Evidence, arm: int, total: float, propensity: float) -> None
 
 @njit
 def last_scored(evidence: Evidence) -> int:
-    """Return the id of the last decision that was scored or left out: they come in the order of their ids."""
+    """Return the id of the last decision that was scored or skipped; they come in the order of their ids."""
     counts = evidence.counts
     last: int = counts[BEGINS] + counts[SCORED] + counts[SKIPPED] - 1
     return last
@@ -211,9 +208,9 @@ def last_scored(evidence: Evidence) -> int:
 
 @njit_noinline
 def find_beaten(evidence: Evidence) -> None:
-    """Note which arm has beaten which: the wealth of the bets that it pays more has reached the bound.
+    """Record which arm has beaten which: its bets that it pays more have reached the bound.
 
-    One that has done so before is noted again, with the decisions up to now.
+    A pair that was recorded before is recorded again, with the decisions up to now.
     """
     logs, bound = evidence.logs, evidence.unit[1]
     arms, bets = len(logs), len(BETS)
@@ -224,7 +221,7 @@ def find_beaten(evidence: Evidence) -> None:
             most = -np.inf
             for j in range(bets):
                 most = max(most, logs[a, UP, j] + logs[b, DOWN, j])
-            if most < math.log(bound):  # then the weighted wealth is below, too
+            if most < math.log(bound):  # then the weighted wealth is below it too
                 continue
             wealth = 0.0
             for j in range(bets):
@@ -238,7 +235,7 @@ def find_beaten(evidence: Evidence) -> None:
 
 @njit_noinline
 def note_trace(evidence: Evidence) -> None:
-    """Keep what the sequences need, to draw them; every other checkpoint goes when there is no room."""
+    """Add a checkpoint with the sums that sequences need; without room, drop every other checkpoint first."""
     counts, trace = evidence.counts, evidence.trace
     if counts[CHECKPOINTS] == TRACED:
         for i in range(TRACED // 2):

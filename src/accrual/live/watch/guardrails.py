@@ -1,4 +1,14 @@
-"""Guardrails: a second stream of pieces, such as refunds, of which no arm may have much more than another."""
+"""Guardrails: a second stream of pieces, such as refunds, of which no arm may have much more than another.
+
+Each guardrail has evidence (`accrual.live.watch.evidence`) on the totals of its own stream: for each pair of
+arms, a gambler bets that the first has more of the stream than the second. An arm is worse when the wealth
+of its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
+K * (K - 1) / error, with K arms. If an arm is within the margin of the best one, none of its K - 1 bets is in
+the gambler's favour. So the mean of the bets reaches K / error with a chance of at most error / K, however
+long one watches; and there are K arms. With fewer arms the sum is never larger, so the bound also holds for
+the arms that are left when others have retired, by any rule. As for verdicts, "within the margin" is meant
+on average over the scored decisions, and each comparison spends its own part of the error.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, only
 from accrual.core.jit import kernel, njit, njit_noinline, python_function
+from accrual.live.watch.alarms import listed
 from accrual.live.watch.evidence import (
     BETS,
     CHECK,
@@ -31,31 +43,21 @@ from accrual.live.watch.evidence import (
 )
 from accrual.live.watch.sequences import STEPS, estimates
 
-# Guardrails in arrays: what closed decisions say of a second stream of pieces, such as refunds.
-#
-# The evidence is that of `accrual.live.watch.evidence`, kept for each guardrail on its own totals: a gambler for each
-# pair of arms bets that the first has more of the stream than the second. An arm is worse when the wealth of
-# its bets against "it has at most the margin more", one bet for each other arm in play, adds up to
-# K * (K - 1) / error, with K arms. If an arm is within the margin of the best one in play, none of its K - 1
-# bets is in the gambler's favour. So their mean reaches K / error with a chance of at most error / K, for
-# however long one watches; and there are K arms. That sum is never larger with fewer arms, so it holds for
-# those that are left when arms have retired, by whatever rule. As for verdicts, "within the margin" is meant on
-# average over the decisions scored, and each comparison spends a part of the error of its own.
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-REWARD = -1  # the stream of a piece that is of no guardrail
+ACTIONS = ("flag", "retire")
+GUARDRAILS_MOST = 20
+GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
+REWARD = -1  # the stream of a piece that belongs to no guardrail
 
 
 class Guards(NamedTuple):
     """The evidence of every guardrail, and which arms are worse."""
 
-    evidence: Evidence  # each array has one axis more, the first: guardrails
+    evidence: Evidence  # every array has one more axis, the first: guardrails
     margins: Floats  # guardrails
     worse: Ints  # guardrails x arms: the number of scored decisions when an arm was found worse; 0 before
-    spans: Ints  # guardrails x arms x 2: the decisions, from id to id, over which it was found worse
+    spans: Ints  # guardrails x arms x 2: the decisions, from id to id, over which an arm was found worse
 
 
 def no_guards(
@@ -73,11 +75,11 @@ def no_guards(
     ranges : sequence of (float, float)
         The least and the greatest total of each guardrail.
     margins : sequence of float
-        By how much an arm may have more of each.
+        How much more of each stream an arm may have.
     least : ndarray
-        The least propensity of each arm; not a number for one that has retired.
+        The least propensity of each arm; NaN for an arm that has retired.
     error : float
-        The chance that one guardrail of this comparison ever finds an arm worse that is not.
+        The chance that a guardrail of this comparison ever wrongly finds an arm worse.
     first : int
         The id of the first decision that counts.
     known : int
@@ -91,10 +93,10 @@ def no_guards(
         for array, columns in zip(like, zip(*each, strict=True) if each else [()] * len(like), strict=True)
     ]
     return Guards(
-        Evidence._make(stacked),
-        np.array(margins, np.float64),
-        np.zeros((len(ranges), arms), np.int64),
-        np.zeros((len(ranges), arms, 2), np.int64),
+        evidence=Evidence._make(stacked),
+        margins=np.array(margins, np.float64),
+        worse=np.zeros((len(ranges), arms), np.int64),
+        spans=np.zeros((len(ranges), arms, 2), np.int64),
     )
 
 
@@ -103,16 +105,26 @@ def evidence_of(guards: Guards, number: int) -> Evidence:
     """Return the evidence of one guardrail: its part of every array."""
     every = guards.evidence
     return Evidence(
-        every.counts[number], every.unit[number], every.ranges[number], every.least[number],
-        every.heights[number], every.scores[number], every.logs[number], every.slopes[number],
-        every.curves[number], every.shares[number], every.beaten[number], every.spans[number],
-        every.quiet[number], every.trace[number],
-    )  # fmt: skip
+        counts=every.counts[number],
+        unit=every.unit[number],
+        ranges=every.ranges[number],
+        least=every.least[number],
+        heights=every.heights[number],
+        scores=every.scores[number],
+        logs=every.logs[number],
+        slopes=every.slopes[number],
+        curves=every.curves[number],
+        shares=every.shares[number],
+        beaten=every.beaten[number],
+        spans=every.spans[number],
+        quiet=every.quiet[number],
+        trace=every.trace[number],
+    )
 
 
 @njit_noinline
 def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: float) -> None:
-    """Take the next closed decision, in the order of decisions, with its total of each stream."""
+    """Score the next closed decision, in the order of decisions, by its total of each stream."""
     for number in range(len(guards.margins)):
         evidence = evidence_of(guards, number)
         score(evidence, arm, totals[number], propensity)
@@ -122,10 +134,9 @@ def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: 
 
 @njit_noinline
 def find_worse(evidence: Evidence, margin: float, playing: Flags, worse: Ints, spans: Ints) -> None:
-    """Note which arm in play has more of the stream than another one, by more than the margin.
+    """Record which arm in play has more of the stream than another one, by more than the margin.
 
-    The wealth against "at most the margin more" follows from sums, by log(1 - u) >= -u - u**2: a little less
-    than it is.
+    Sums give a lower bound of the wealth against "at most the margin more", by log(1 - u) >= -u - u**2.
     """
     scored, decisions = evidence.counts[SCORED], evidence.heights
     if evidence.unit[0] == 0.0:
@@ -151,9 +162,9 @@ def find_worse(evidence: Evidence, margin: float, playing: Flags, worse: Ints, s
 
 
 def least_excess(evidence: Evidence, playing: Sequence[int]) -> Floats:
-    """Return by how much, at the least, each arm in play has more of the stream than the best other one.
+    """Return the least by which each arm in play has more of the stream than the best other arm.
 
-    All of these hold at all times together with a chance of at least 1 less the error of the comparison.
+    All these bounds hold at all times together, with a chance of at least 1 less the error of the comparison.
     """
     own = np.asarray(playing)
     up, down = (
@@ -177,10 +188,10 @@ def least_excess(evidence: Evidence, playing: Sequence[int]) -> Floats:
 def _given_up(
     up: Floats, down: Floats, decisions: Floats, scored: float, bets: Floats, bound: float, x: Floats
 ) -> Flags:
-    """Return of each arm whether bets against "it has at most x more than the best other arm" have won.
+    """Return for each arm whether bets against "it has at most x more than the best other arm" have won.
 
-    `up` and `down` are logarithms, slopes and curves x arms x bets. All pairs are looked at, with an
-    exponential for each bet, so this is compiled.
+    `up` and `down` are logarithms, slopes and curves x arms x bets. This computes an exponential for each bet
+    of each pair, so it is compiled.
     """
     arms = len(x)
     hit = np.zeros(arms, np.bool_)
@@ -200,26 +211,22 @@ def _given_up(
     return hit
 
 
-ACTIONS = ("flag", "retire")
-GUARDRAILS_MOST = 20
-
-
 class Guardrail(NamedTuple):
-    """What is asked of a second stream of pieces, of which less is better.
+    """A limit on a second stream of pieces, of which less is better.
 
     An arm is worse when it is shown to have more of the stream than the best other arm in play, by more than
-    the margin, on average over a range of decisions. The chance that a guardrail ever finds an arm worse that
-    is not is at most 5 % in the whole life of a bandit, for all arms together and however often one looks.
+    the margin, on average over a range of decisions. The chance that a guardrail ever wrongly finds an arm
+    worse is at most 5 % in the whole life of a bandit, for all arms together and however often one looks.
 
     Attributes
     ----------
     cap : float
         The greatest total of the stream for one decision.
     margin : float
-        By how much an arm may have more, for a decision on average: 0.02 of refunds that are 0 or 1 are two
-        more refunds in a hundred decisions.
+        How much more an arm may have, for a decision on average. If refunds are 0 or 1, a margin of 0.02 is
+        two more refunds in a hundred decisions.
     action : {"flag", "retire"}
-        What becomes of an arm that is worse: it is only shown and logged, or it is also retired.
+        What happens to an arm that is worse: it is only shown and logged, or it is also retired.
 
     Examples
     --------
@@ -244,12 +251,10 @@ class GuardedArm(NamedTuple):
     name: str
     decisions: int  # closed ones that count
     mean: float | None  # of the stream, for a decision; None before one has closed
-    excess: (
-        float | None
-    )  # estimated: how much more than the best other arm in play; None if it is not in play
-    excess_least: float | None  # the same at the least: holds for all arms and at all times together
-    worse: bool  # whether it was shown to have more by more than the margin
-    span: tuple[int, int] | None  # the decisions, from id to id, over which that was shown
+    excess: float | None  # an estimate: how much more than the best other arm; None if the arm is not in play
+    excess_least: float | None  # a lower bound of `excess`, for all arms and at all times together
+    worse: bool  # whether it was shown to have more, by more than the margin
+    span: tuple[int, int] | None  # the decisions, from id to id, over which the arm was shown to be worse
     retired: bool
 
 
@@ -262,11 +267,11 @@ class GuardrailState(NamedTuple):
     cap, margin : float
     action : {"flag", "retire"}
     error : float
-        The chance of ever finding an arm worse that is not.
+        The chance of ever wrongly finding an arm worse.
     scored, cut : int
         Closed decisions that count; totals of the stream that were cut off at the cap.
     reason : str
-        Why nothing can be said; empty where something can, now or later.
+        Why nothing can be said; empty if something can be said, now or later.
     sentence : str
         What is known, in words.
     arms : list of GuardedArm
@@ -285,17 +290,14 @@ class GuardrailState(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Which of `OUTCOMES` it is."""
+        """One of `GUARDRAIL_OUTCOMES`."""
         if any(arm.worse for arm in self.arms):
             return GUARDRAIL_OUTCOMES[0]
         return GUARDRAIL_OUTCOMES[2 if self.reason else 1]
 
 
-GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
-
-
 def checked_guardrail(name: str, given: Any) -> Guardrail:
-    """Return a guardrail as a user gives it, if it can be one."""
+    """Check a guardrail that a user gives, and return it with plain numbers."""
     if not isinstance(given, Guardrail):
         raise InputError(f"the guardrail {name!r} must be a Guardrail(cap=1.0, margin=0.02), not {given!r}")
     only("action of a guardrail", (given.action,), ACTIONS)
@@ -313,16 +315,20 @@ def guardrail_states(
     playing: Sequence[int],
     name_of: Callable[[int], str],
 ) -> list[GuardrailState]:
-    """Return what is known of each guardrail; `playing` are the arms in play."""
+    """Return what is known of the arms on each guardrail; `playing` are the arms in play."""
     return [
         _state(name, rail, guards, number, playing, name_of) for number, (name, rail) in enumerate(guardrails)
     ]
 
 
 def _state(
-    name: str, rail: Guardrail, guards: Guards, number: int, playing: Sequence[int],
+    name: str,
+    rail: Guardrail,
+    guards: Guards,
+    number: int,
+    playing: Sequence[int],
     name_of: Callable[[int], str],
-) -> GuardrailState:  # fmt: skip
+) -> GuardrailState:
     evidence = python_function(evidence_of)(guards, number)
     scored = int(evidence.counts[SCORED])
     reason = ""
@@ -345,18 +351,29 @@ def _state(
         estimated, at_least = excess.get(arm, (None, None))
         worse, retired = bool(guards.worse[number, arm]), arm not in playing
         span = tuple(guards.spans[number, arm].tolist()) if worse else None
-        arms.append(GuardedArm(name_of(arm), int(count), mean, estimated, at_least, worse, span, retired))
+        arms.append(
+            GuardedArm(
+                name=name_of(arm),
+                decisions=int(count),
+                mean=mean,
+                excess=estimated,
+                excess_least=at_least,
+                worse=worse,
+                span=span,
+                retired=retired,
+            )
+        )
     return GuardrailState(
-        name,
-        rail.cap,
-        rail.margin,
-        rail.action,
-        ERROR,
-        scored,
-        int(evidence.counts[CUT]),
-        reason,
-        _sentence(name, rail, [arm for arm in arms if arm.worse], reason),
-        arms,
+        name=name,
+        cap=rail.cap,
+        margin=rail.margin,
+        action=rail.action,
+        error=ERROR,
+        scored=scored,
+        cut=int(evidence.counts[CUT]),
+        reason=reason,
+        sentence=_sentence(name, rail, [arm for arm in arms if arm.worse], reason),
+        arms=arms,
     )
 
 
@@ -367,10 +384,9 @@ def _sentence(name: str, rail: Guardrail, worse: Sequence[GuardedArm], reason: s
             for arm in worse
             for first, last in [arm.span or (0, 0)]
         ]
-        names = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
         return (
-            f"Worse on {name}: {names}, on average by more than {rail.margin:g} for a decision than the "
-            f"best other arm. The chance that this guardrail ever says so wrongly is at most "
+            f"Worse on {name}: {listed(said)}, on average by more than {rail.margin:g} for a decision than "
+            f"the best other arm. The chance that this guardrail ever says so wrongly is at most "
             f"{100 * ERROR:g} %, in the whole life of the bandit and however often one looks."
         )
     if reason:

@@ -1,8 +1,9 @@
 """Confidence sequences for arms and pairs of arms: intervals that hold at all times together.
 
-An interval holds every difference against which the bets of `accrual.live.watch.evidence` have not won enough. The
-wealth of a bet against a difference x is known exactly for x = 0; for others the sums that are kept give a
-lower bound, log(1 - u) >= -u - u**2 for u <= 0.68, so that an interval is at most a little too wide.
+An interval contains every difference against which the bets of `accrual.live.watch.evidence` have not won
+enough. The wealth of a bet against a difference x is known exactly for x = 0. For other differences the sums
+of the evidence give a lower bound, log(1 - u) >= -u - u**2 for u <= 0.68, so that an interval is at most a
+little too wide.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accrual.core.arrays import Floats, Ints
 from accrual.live.watch.evidence import BETS, CHECKPOINTS, DOWN, SCORED, UP, WEIGHTS, Evidence
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Test = Callable[[Floats], npt.NDArray[np.bool_]]
 
 _REACH = 0.68  # log(1 - u) >= -u - u**2 up to here
@@ -26,7 +26,7 @@ _LOG_WEIGHTS = np.log(WEIGHTS)
 
 
 class Sums(NamedTuple):
-    """What the sequences of pairs need, as in `Evidence`, at several times: the first axis."""
+    """What the sequences of pairs need of `Evidence`, at several times; the first axis is the times."""
 
     scored: Floats
     decisions: Floats  # times x arms
@@ -98,7 +98,7 @@ def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
 
     def given_up(x: Floats) -> npt.NDArray[np.bool_]:
         mean = (sign * x)[:, None]
-        # Of the decisions of the arm itself, then of the others, whose factor is 1 - bet * (x - h).
+        # The arm's own decisions come first, then the others, whose factor is 1 - bet * (x - h).
         linear = sign * (mean * slopes[..., 0] - slopes[..., 1])
         square = mean * mean * curves[..., 0] - 2.0 * mean * curves[..., 1] + curves[..., 2]
         rest = sign * bets * (mean[:, 0] * count - first)[:, None]
@@ -113,7 +113,7 @@ def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
 
 
 def edge(given_up: Test, top: Floats, width: float) -> Floats:
-    """Return the greatest x below `top` that is given up; `top` less twice the width if none is."""
+    """Return the greatest x below `top` that is given up; `top` less twice the width if there is none."""
     low, high = top - 2.0 * width, top.copy()
     for _ in range(STEPS):
         middle = 0.5 * (low + high)

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from accrual.live.watch.alarms import ChangedArm
+from accrual.core.arrays import Floats, Ints
+from accrual.live.watch.alarms import ChangedArm, listed
 from accrual.live.watch.evidence import (
     BETS,
     CUT,
@@ -26,10 +27,8 @@ from accrual.live.watch.evidence import (
 )
 from accrual.live.watch.sequences import arm_bounds, estimates, pair_bounds, sums_of
 
-Floats = npt.NDArray[np.float64]
-
-_SKEWED = 1e-4  # a sample-ratio alarm is false with this chance, for all arms and at all times together
-_QUIET = 1e-6  # the chance of so many decisions in a row without pay, at the rate before them
+_SKEWED = 1e-4  # the chance of a false sample-ratio warning, for all arms and at all times together
+_QUIET = 1e-6  # warn if so many decisions in a row without pay had less than this chance before
 
 Interval = tuple[float, float]
 Span = tuple[int, int]  # the first and the last decision of a range, by their ids
@@ -43,11 +42,9 @@ class Pair(NamedTuple):
     second: str
     difference: float  # estimated
     interval: Interval  # holds for all pairs and at all times together, with a chance of at least 1 - error
-    sequence: list[tuple[int, float, float]]  # the same earlier: scored decisions, least, most
-    ahead: (
-        Span | None
-    )  # the decisions over which the first was shown to pay more on average; None if it was not
-    behind: Span | None  # those over which the second was
+    sequence: list[tuple[int, float, float]]  # earlier intervals: scored decisions, least, most
+    ahead: Span | None  # the decisions over which the first was shown to pay more on average, if any
+    behind: Span | None  # the decisions over which the second was shown to pay more on average, if any
 
 
 class Verdict(NamedTuple):
@@ -55,44 +52,45 @@ class Verdict(NamedTuple):
 
     "Pays more" is meant on average over a range of decisions, which the sentence and `pairs` name. All that
     `winner` and `retirable` ever say in the life of a bandit is true with a chance of at least 1 - `error`,
-    whatever the policy, whatever drifts and however often one looks: see docs/verdicts.md for the proof.
+    for any policy, under any drift, and however often one looks: see docs/verdicts.md for the proof.
 
     Attributes
     ----------
     winner : str or None
-        The arm that was shown to pay more than every other one in play, none of which was ever shown to pay
-        more than it.
+        The arm that was shown to pay more than every other arm in play, if none of these was ever shown to
+        pay more than it.
     error : float
     contenders : list of str
         The arms in play that may still be the best.
     retirable : list of str
-        Those of which it was shown that another arm in play pays more, and never the reverse.
+        The arms in play for which another arm was shown to pay more, and never the reverse.
     changed : list of str
-        Arms in play that have changed places: each was shown to pay more than another over one range
-        of decisions, and less than the same over a later one.
+        Arms in play that have changed places: each was shown to pay more than another arm over one range of
+        decisions, and less than the same arm over another range.
     loss_if_stopped : float or None
-        What a decision would lose on average if the leader were taken for good now: a normal
+        About how much a decision loses on average if all get the leader from now on: a normal
         approximation, the largest over the other arms, and never more than the best-paid arm has paid on
         average. None before there is a leader.
     decisions_to_go : (int, int or None) or None
-        About how many decisions more must close: from, to. It is a guess that rests on arms paying as they
-        have. The second is None where it may be never. None where a winner has been named or nothing
-        can be told.
+        About how many more decisions must close: from, to. It is a guess, which assumes that arms go on
+        paying as they have. The second number is None if there may never be a winner. None if there is a
+        winner, or if nothing can be told.
     time_to_go : (float, float or None) or None
-        The same in rounds or seconds at the present pace.
+        `decisions_to_go` in rounds or seconds at the present pace.
     reason : str
-        Why nothing can be said; empty where something can, now or later.
+        Why nothing can be said; empty if something can be said, now or later.
     sentence : str
         The answer to "may I stop?" in words.
     leader : str or None
         The arm with the largest estimate. Not for stopping.
     scored, skipped, cut : int
-        Closed decisions that count; those that do not, because no propensity was recorded or a worker did
-        not know of the newest arm yet; totals cut off at the cap.
+        Closed decisions that count; closed decisions that do not count, because no propensity was recorded or
+        the worker did not know the newest arm yet; totals that were cut off at the cap.
     intervals : dict of str to (float, float)
-        For each arm, what a decision pays on average: holds at all times with a chance of 1 - `error`.
+        For each arm, bounds of what a decision pays on average, which hold at all times with a chance of
+        1 - `error`.
     pairs : list of Pair
-        The leader beside every other arm in play.
+        The leader compared with every other arm in play.
     warnings : list of str
         Arms that are not chosen as often as their propensities say, or whose pay has stopped.
     """
@@ -117,7 +115,7 @@ class Verdict(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Which of `OUTCOMES` it is."""
+        """One of `VERDICT_OUTCOMES`."""
         return VERDICT_OUTCOMES[2 if self.reason else int(self.winner is None)]
 
 
@@ -130,10 +128,26 @@ class Pace(NamedTuple):
 
 
 def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
-    """Return the verdict where nothing can be said, now or later."""
+    """Return the verdict if nothing can be said, now or later."""
     sentence = f"No verdict can be given: {reason}.{_not_recorded(skipped)}"
     return Verdict(
-        None, ERROR, list(arms), [], [], None, None, None, reason, sentence, None, 0, skipped, 0, {}, [], []
+        winner=None,
+        error=ERROR,
+        contenders=list(arms),
+        retirable=[],
+        changed=[],
+        loss_if_stopped=None,
+        decisions_to_go=None,
+        time_to_go=None,
+        reason=reason,
+        sentence=sentence,
+        leader=None,
+        scored=0,
+        skipped=skipped,
+        cut=0,
+        intervals={},
+        pairs=[],
+        warnings=[],
     )
 
 
@@ -144,7 +158,7 @@ def verdict(
     pace: Pace,
     alarms: Sequence[ChangedArm] = (),
 ) -> Verdict:
-    """Say what the evidence allows.
+    """Return what may be said of the arms by the evidence.
 
     Parameters
     ----------
@@ -152,7 +166,7 @@ def verdict(
     playing : sequence of int
         The arms in play.
     name : callable
-        Gives an arm's name.
+        Returns an arm's name.
     pace : Pace
     alarms : sequence of ChangedArm
         The arms that no longer pay as they did.
@@ -176,7 +190,7 @@ def verdict(
     difference, errors = (table[np.ix_(own, own)] for table in estimates(evidence))
     scored = int(evidence.counts[SCORED])
     out = beats.any(axis=0)
-    if out.all():  # each was beaten by another, over decisions that differ: no arm is known to be better
+    if out.all():  # each was beaten by another over other decisions: no arm is known to be better
         out[:] = False
     winners = np.flatnonzero(beats.sum(axis=1) == len(own) - 1)
     best = int(winners[0]) if len(winners) else _leader(difference, out)
@@ -186,34 +200,34 @@ def verdict(
     pairs = _pairs(evidence, own, names, best) if leader else []
     to_go = None if winner or scored < 2 else _to_go(evidence, own, best, out)
     return Verdict(
-        winner,
-        ERROR,
-        contenders,
-        [n for n, gone in zip(names, out, strict=True) if gone],
-        [n for n, swapped in zip(names, (shown & shown.T).any(axis=0), strict=True) if swapped],
-        _loss(evidence, own, difference[best], errors[best]) if scored > 1 else None,
-        to_go,
-        None if to_go is None else _time_to_go(to_go, pace),
-        "",
-        _sentence(evidence, own, names, winner, contenders, pairs, alarms),
-        leader,
-        scored,
-        skipped,
-        int(evidence.counts[CUT]),
-        _intervals(evidence, own, names) if scored else {},
-        pairs,
-        _warnings(evidence, own, names),
+        winner=winner,
+        error=ERROR,
+        contenders=contenders,
+        retirable=[n for n, gone in zip(names, out, strict=True) if gone],
+        changed=[n for n, swapped in zip(names, (shown & shown.T).any(axis=0), strict=True) if swapped],
+        loss_if_stopped=_loss(evidence, own, difference[best], errors[best]) if scored > 1 else None,
+        decisions_to_go=to_go,
+        time_to_go=None if to_go is None else _time_to_go(to_go, pace),
+        reason="",
+        sentence=_sentence(evidence, own, names, winner, contenders, pairs, alarms),
+        leader=leader,
+        scored=scored,
+        skipped=skipped,
+        cut=int(evidence.counts[CUT]),
+        intervals=_intervals(evidence, own, names) if scored else {},
+        pairs=pairs,
+        warnings=_warnings(evidence, own, names),
     )
 
 
 def _leader(difference: Floats, out: npt.NDArray[np.bool_]) -> int:
-    """Return the place of the arm with the largest estimate, of those that may be the best."""
+    """Return the place of the arm with the largest estimate, among those that may be the best."""
     return int(np.argmax(np.where(out, -np.inf, difference[:, 0])))
 
 
 def _sentence(
     evidence: Evidence,
-    own: npt.NDArray[np.int64],
+    own: Ints,
     names: Sequence[str],
     winner: str | None,
     contenders: Sequence[str],
@@ -227,7 +241,7 @@ def _sentence(
         late = [arm for arm in alarms if arm.name in names]
         if late:
             began = ""
-            known = _listed([f"{arm.name} (known by decision {arm.decision:,})" for arm in late])
+            known = listed([f"{arm.name} (known by decision {arm.decision:,})" for arm in late])
             doubt = f" That may hold no longer: since then arms pay otherwise than before, {known}."
         return f"{began}{winner} paid more than every other arm in play, {_ranges(pairs)}.{doubt} {_CHANCE}"
     swapped = _changed_places(evidence, own, names)
@@ -245,34 +259,30 @@ _CHANCE = (
     f"The chance that such a sentence is ever wrong is at most {100 * ERROR:g} %, in the whole life of the "
     "bandit and however often one looks."
 )
-_SAID = 3  # ranges of decisions that a sentence names, at most
+_RANGES_MOST = 3  # ranges of decisions that a sentence names, at most
 
 
 def _between(span: Span) -> str:
     return f"from decision {span[0]:,} to {span[1]:,}"
 
 
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
-
-
 def _ranges(pairs: Sequence[Pair]) -> str:
-    """Say over which decisions the winner, first of every pair, paid more than each other arm."""
+    """Return over which decisions the winner, the first of every pair, paid more than each other arm."""
     losers: dict[Span, list[str]] = {}
     for pair in pairs:
         assert pair.ahead is not None
         losers.setdefault(pair.ahead, []).append(pair.second)
     if len(losers) == 1:
         return f"on average {_between(next(iter(losers)))}"
-    if len(losers) > _SAID:
+    if len(losers) > _RANGES_MOST:
         first, last = min(losers), max(losers, key=lambda span: span[1])
         return f"on average over a range of decisions for each, between decision {first[0]:,} and {last[1]:,}"
-    said = [f"than {_listed(arms)} {_between(span)}" for span, arms in sorted(losers.items())]
-    return "on average: " + _listed(said)
+    said = [f"than {listed(arms)} {_between(span)}" for span, arms in sorted(losers.items())]
+    return "on average: " + listed(said)
 
 
-def _changed_places(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str]) -> str:
-    """Say which two arms have changed places, the latest such pair; nothing if none has."""
+def _changed_places(evidence: Evidence, own: Ints, names: Sequence[str]) -> str:
+    """Return a sentence about the latest two arms that have changed places; empty if there are none."""
     shown = evidence.beaten[np.ix_(own, own)] != 0
     pairs = np.argwhere(np.triu(shown & shown.T))
     if not len(pairs):
@@ -290,14 +300,14 @@ def _changed_places(evidence: Evidence, own: npt.NDArray[np.int64], names: Seque
 
 
 def _not_recorded(skipped: int) -> str:
-    """Say how many closed decisions do not count, as those of a store from before there were propensities."""
+    """Return a sentence about the closed decisions that do not count; empty if there are none."""
     return f" No propensity was recorded before, for {skipped:,} decisions." if skipped else ""
 
 
-def _loss(evidence: Evidence, own: npt.NDArray[np.int64], difference: Floats, errors: Floats) -> float:
-    """Return the expected loss against the arm that may cost most, where differences are normal.
+def _loss(evidence: Evidence, own: Ints, difference: Floats, errors: Floats) -> float:
+    """Return the expected loss against the arm that may cost most, with normal differences.
 
-    Against an arm that pays 0 or more it cannot be above what the best-paid arm has paid on average.
+    If totals are 0 or more, the loss cannot be above what the best-paid arm has paid on average.
     """
     z = np.divide(difference, errors, out=np.full(len(errors), np.inf), where=errors > 0.0)
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
@@ -309,15 +319,14 @@ def _loss(evidence: Evidence, own: npt.NDArray[np.int64], difference: Floats, er
 
 
 def _to_go(
-    evidence: Evidence, own: npt.NDArray[np.int64], best: int, out: npt.NDArray[np.bool_]
+    evidence: Evidence, own: Ints, best: int, out: npt.NDArray[np.bool_]
 ) -> tuple[int, int | None] | None:
-    """Return how many decisions more must close, from and to: the 10th and the 90th percentile of a guess.
+    """Return how many more decisions must close: the 10th and the 90th percentile of a guess.
 
-    The logarithm of the wealth of a bet goes up and down as scores come, by b d on average less b**2 v / 2,
-    with a variance of b**2 v; d is the difference, of which an estimate and its standard error are known,
-    and v the variance of scores. So the decisions that it takes have about an inverse Gaussian
-    distribution, given d and the bet; of the bets that is taken which is there first. Of the arms that the
-    leader has not beaten, the closest is looked at.
+    With each score the logarithm of the wealth of a bet b changes by b d - b**2 v / 2 on average, with a
+    variance of b**2 v. Here d is the difference, of which an estimate and its standard error are known, and v
+    is the variance of scores. So, given d and the bet, the number of decisions has about an inverse Gaussian
+    distribution. The bet that is there first counts, against the closest arm that the leader has not beaten.
     """
     difference, errors = (table[own[best], own] for table in estimates(evidence))
     left = (evidence.beaten[own[best], own] == 0) & ~out
@@ -335,7 +344,7 @@ def _to_go(
     return math.ceil(least), math.ceil(most) if math.isfinite(most) else None
 
 
-_NORMAL = ndtri((np.arange(20) + 0.5) / 20)  # even ranks of a normal distribution
+_NORMAL = ndtri((np.arange(20) + 0.5) / 20)  # evenly spaced quantiles of a normal distribution
 _LOG_TIMES = np.linspace(0.0, 8.0, 81)
 _TIMES = 10.0**_LOG_TIMES
 
@@ -343,7 +352,7 @@ _TIMES = 10.0**_LOG_TIMES
 def _passage(levels: Floats, drifts: Floats, sds: Floats) -> Interval:
     """Return when the first of several walks reaches its level, in 10 % and in 90 % of cases.
 
-    `drifts` are those of each walk, walks x cases; what is not reached in all `_TIMES` may be never reached.
+    `drifts` are walks x cases. A level that is not reached within `_TIMES` may never be reached.
     """
     level, sd, drift = levels[:, None, None], sds[:, None, None], drifts[:, :, None]
     root = sd * np.sqrt(_TIMES)
@@ -355,7 +364,7 @@ def _passage(levels: Floats, drifts: Floats, sds: Floats) -> Interval:
 
 
 def _time_to_go(to_go: tuple[int, int | None], pace: Pace) -> tuple[float, float | None] | None:
-    """Return how long it takes until so many more have closed: those that are pending, then new ones."""
+    """Return how long it takes until so many more decisions close: pending ones first, then new ones."""
     if not pace.per_time:
         return None
 
@@ -366,7 +375,7 @@ def _time_to_go(to_go: tuple[int, int | None], pace: Pace) -> tuple[float, float
     return time(to_go[0]), None if to_go[1] is None else time(to_go[1])
 
 
-def _intervals(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str]) -> dict[str, Interval]:
+def _intervals(evidence: Evidence, own: Ints, names: Sequence[str]) -> dict[str, Interval]:
     bound = 2.0 / float(evidence.unit[4])
     low, high = arm_bounds(evidence, UP, bound), arm_bounds(evidence, DOWN, bound)
     ranges = evidence.ranges
@@ -376,7 +385,7 @@ def _intervals(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[s
     }
 
 
-def _pairs(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str], best: int) -> list[Pair]:
+def _pairs(evidence: Evidence, own: Ints, names: Sequence[str], best: int) -> list[Pair]:
     difference, _ = estimates(evidence)
     others = np.delete(own, best)
     leader = np.full(len(others), own[best])
@@ -403,8 +412,8 @@ def _shown(evidence: Evidence, first: int, second: int) -> Span | None:
     return span
 
 
-def _warnings(evidence: Evidence, own: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:
-    """Say where decisions are not shared out as they should be, and where pay has stopped."""
+def _warnings(evidence: Evidence, own: Ints, names: Sequence[str]) -> list[str]:
+    """Return warnings of arms that are chosen too often or too seldom, and of arms that stopped paying."""
     scored = int(evidence.counts[SCORED])
     found = []
     for n, arm in zip(names, own, strict=True):
