@@ -260,6 +260,20 @@ def test_memory_and_sqlite_choose_and_fold_the_same_to_the_bit(tmp_path):
         assert_same(last, arrays(other))
 
 
+def test_two_bandit_objects_on_one_store_in_memory_fold_the_same_log():
+    store = MemoryStore()
+    bandits = [ac.Bandit(ARMS, window=WINDOW, store=store), ac.Bandit.open(store)]
+    ids = []
+    for step in range(20):
+        bandit = bandits[step % 3 % 2]
+        ids += [one.id for one in bandit.decide(n=1 + step % 2)]
+        bandit.observe(ids[-1], 0.5)
+    assert ids == list(range(30))
+    for bandit in bandits:
+        bandit.catch_up()
+        assert_same(arrays(bandit), refolded(bandit, store))
+
+
 def test_a_batch_in_rounds_is_as_many_rounds_without_news():
     together, apart = (ac.Bandit(ARMS, window=WINDOW, policy=ac.AgeTS(), seed=1) for _ in range(2))
     together._volatile = False
@@ -884,6 +898,25 @@ def test_an_error_amid_a_fold_is_made_good(monkeypatch):
     assert bandit.decide().id == 30  # stored, so acknowledged
     assert bandit.decide().id == 31
     assert bandit._follower.ledger is not ledger
+    assert_same(arrays(bandit), refolded(bandit, bandit._store))
+
+
+def test_an_error_amid_a_batch_in_memory_is_made_good(monkeypatch):
+    bandit = ac.Bandit(ARMS, window=WINDOW)
+    play(bandit, 30)
+    ledger = bandit._follower.ledger
+    make_one = ledger.make_one
+
+    def fails(*given: Any) -> int:
+        if ledger.decisions == 32:
+            raise ac.InputError("an index is not a number")
+        return make_one(*given)
+
+    monkeypatch.setattr(ledger, "make_one", fails)
+    with pytest.raises(ac.InputError, match="not a number"):
+        bandit.decide(n=5)
+    assert bandit.state().decisions == 30
+    assert [one.id for one in bandit.decide(n=5)] == list(range(30, 35))
     assert_same(arrays(bandit), refolded(bandit, bandit._store))
 
 

@@ -186,11 +186,16 @@ class Commits:
     def decide(self, n: int, contexts: tuple[bytes, ...] | None = None) -> Answer:
         """Make decisions in a store that cannot fail: the ledger itself chooses, not a copy of it."""
         with self.lock:
-            follower, ledger = self._follower, self._follower.ledger
+            follower = self._follower
+            self.recover()
+            if self._store.head(self._bandit) != follower.position:  # another bandit object has written
+                follower.catch_up()
+            ledger = follower.ledger
             if not ledger.arms.in_play:
                 raise InputError(NO_ARM)
             now = self.now()
             rows = self._context_rows([contexts] if contexts else [], n)
+            follower.intact = False  # until the store has what the ledger makes now
             if n == 1:  # the common case, without lists
                 time = ledger.decisions + 1.0 if self._step else max(now, ledger.now)
                 arm = ledger.make_one(time, self._salt, rows)
@@ -204,7 +209,10 @@ class Commits:
                 arms, windows, follower.position, salt=self._salt, propensities=chances, contexts=contexts
             )
             (answer,) = self._store.append(self._bandit, (choice,), now)
-            follower.skip(n)
+            if answer.seq == follower.position + 1:
+                follower.skip(n)
+            else:  # another thread's bandit object has written meanwhile
+                follower.catch_up()
             self._retire_worse()
             return answer
 

@@ -152,6 +152,7 @@ class LogFollower:
     def skip(self, events: int) -> None:
         """Move the position on by so many events, which the ledger has folded already."""
         self.position += events
+        self.intact = True
         self._copy_if_due()
 
     def _copy_if_due(self) -> None:

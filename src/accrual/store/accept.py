@@ -94,7 +94,7 @@ class Acceptance:
     def __init__(self, lookup: LogLookup, head: HeadRow, rounds: bool) -> None:
         self._lookup = lookup
         self._bandit = head.bandit
-        self._seq, self._last, self._decisions = head.seq, head.at, head.decisions
+        self.seq, self._last, self._decisions = head.seq, head.at, head.decisions
         self._rounds = rounds
         self._at = self._skew = 0.0
         self.rows = NewRows([], [], [], [])
@@ -104,7 +104,7 @@ class Acceptance:
         """Where the log ends with the new rows."""
         return HeadRow(
             bandit=self._bandit,
-            seq=self._seq,
+            seq=self.seq,
             at=self._last,
             decisions=self._decisions,
             arms=len(self._lookup.arms),
@@ -172,7 +172,7 @@ class Acceptance:
                     return Answer(_AGAIN, was.seq, was.at, 0, (), bool(was.late), was.age)
                 return _CONFLICT
         late = age >= window or at >= made + window
-        self._seq = seq = self._seq + 1
+        self.seq = seq = self.seq + 1
         self._last = at
         # Not by keyword: that takes twice as long, and a log has millions of pieces.
         row = PieceRow(self._bandit, seq, id_, key, value, age, stated, at, late, stream)
@@ -193,7 +193,7 @@ class Acceptance:
                 same = len(was.arms) == len(arms) and was.contexts == request.contexts
                 return was._replace(status=_AGAIN) if same else _CONFLICT
         chances = request.propensities or (None,) * len(arms)
-        id_, seq, at = self._decisions, self._seq, self._at
+        id_, seq, at = self._decisions, self.seq, self._at
         begins = at if not self._rounds else id_ + 1.0
         answer = Answer(
             _STORED, seq + 1, begins, number=id_, arms=arms, propensities=request.propensities,
@@ -213,7 +213,7 @@ class Acceptance:
             )  # fmt: skip
             lookup.decisions[id_] = (at, window)
             id_ += 1
-        self._decisions, self._seq = id_, seq
+        self._decisions, self.seq = id_, seq
         self._at = self._last = at
         if key is not None:
             lookup.batches[key] = answer
@@ -257,12 +257,12 @@ class Acceptance:
         was = self._lookup.changes.get((kind, subject)) or self._lookup.find_change(kind, subject)
         if was is not None:
             return was._replace(status=_AGAIN)
-        self._seq += 1
+        self.seq += 1
         self._last = self._at
         self.rows.change.append(
-            ChangeRow(bandit=self._bandit, seq=self._seq, kind=int(kind), subject=subject, at=self._at)
+            ChangeRow(bandit=self._bandit, seq=self.seq, kind=int(kind), subject=subject, at=self._at)
         )
-        answer = Answer(_STORED, self._seq, self._at)
+        answer = Answer(_STORED, self.seq, self._at)
         self._lookup.changes[kind, subject] = answer
         return answer
 

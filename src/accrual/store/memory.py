@@ -127,7 +127,7 @@ class MemoryStore:
             return columns(log.between(after, after + limit))
 
     def head(self, bandit: int) -> int:
-        return self._log(bandit).acceptance.head.seq
+        return self._log(bandit).acceptance.seq
 
     def arms(self, bandit: int) -> list[StoredArm]:
         return list(self._log(bandit).lookup.arms)
