@@ -10,8 +10,10 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
+from accrual.live.verify import verify_snapshots
 from accrual.store.admin import export
 from accrual.store.events import Kind, columns
+from accrual.store.memory import MemoryStore
 
 FEATURES = Features({"plan": ["free", "paid"], "new": bool, "visits": (0, 10)})
 
@@ -132,6 +134,14 @@ def test_a_file_gives_back_the_same_bandit(tmp_path):
     assert adds == pytest.approx(terms["expected total in this context"])
     for bandit in (whole, again):
         bandit.close()
+
+
+def test_snapshots_with_features_are_verified_for_the_default_policy_too():
+    store = MemoryStore()
+    bandit = ac.Bandit(["a", "b"], window=40, features={"new": bool}, store=store)
+    bandit.decide(n=30, context=[{"new": i % 2 == 0} for i in range(30)])
+    bandit.close()
+    assert verify_snapshots(store) == (1, [])
 
 
 def test_batches_keys_and_what_is_refused():
