@@ -68,7 +68,7 @@ def test_a_model_that_the_log_contradicts_is_refused():
     check_model(log)  # the model promises little, and keeps it
     boasting = replace(log)
     boasting.__dict__["expected"] = log.expected + np.array([0.0, 0.3])
-    with pytest.raises(InputError, match="no fair picture of this log"):
+    with pytest.raises(InputError, match="does not fit this log"):
         check_model(boasting)
 
 

@@ -189,7 +189,7 @@ def test_what_is_not_read_is_named(tmp_path, start, message):
 
 
 def test_addresses_that_are_not_read(tmp_path):
-    with pytest.raises(InputError, match=r"mysql:// is not read; these are: sqlite://, duckdb://"):
+    with pytest.raises(InputError, match=r"mysql:// is not supported; these are: sqlite://, duckdb://"):
         open_log("mysql://host/db")
     with pytest.raises(InputError, match=r"needs DuckDB's extension httpfs|must end in one of"):
         open_log("https://example.com/log.txt")

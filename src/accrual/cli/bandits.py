@@ -1,4 +1,4 @@
-"""`accrual bandits`: which bandits a database has, and which are put away."""
+"""`accrual bandits`: list, archive, restore and delete bandits."""
 
 from __future__ import annotations
 

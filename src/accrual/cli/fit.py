@@ -72,7 +72,7 @@ def _write_prior(fitted: Fitted, path: Path) -> None:
     policy = fitted.prior()
     if policy is None:
         raise InputError(
-            "--prior needs two arms at least that have paid something, and their caps: give --cap, the most "
+            "--prior needs at least two arms that have paid something, and their caps: give --cap, the most "
             "that one decision can pay"
         )
     with replacing(path) as partial:

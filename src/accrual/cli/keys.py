@@ -74,7 +74,7 @@ def list_(store: Store = None) -> None:
 def rotate(
     id: Id,
     grace: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the old key stays good: 0s, 12h, 7d.")
+        str, typer.Option(metavar="TIME", help="How long the old key stays valid: 0s, 12h, 7d.")
     ] = "0s",
     store: Store = None,
 ) -> None:

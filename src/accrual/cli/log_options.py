@@ -97,7 +97,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "context": (
         Annotated[
             str | None,
-            typer.Option(metavar="NAME,...", help="Columns that say whom a decision was for: country,new."),
+            typer.Option(metavar="NAME,...", help="Columns with the context of a decision: country,new."),
         ],
         None,
     ),
@@ -134,7 +134,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class LogOptions:
-    """What the command line says of a log."""
+    """What the command line says about a log."""
 
     log: PathOrUrl
     pieces: PathOrUrl | None

@@ -45,7 +45,7 @@ def restore(store: Store, name: str) -> BanditRow:
 
 
 def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | None = None) -> BanditRow:
-    """Archive a bandit, and let it be erased for good once a time such as ``"7d"`` has passed.
+    """Archive a bandit, and let it be permanently erased once a time such as ``"7d"`` has passed.
 
     Parameters
     ----------

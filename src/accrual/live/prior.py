@@ -26,7 +26,7 @@ _BEFORE_CLOSING = 1e-6  # of a window: how long before a decision closes its imp
 
 
 class Imported(NamedTuple):
-    """What a new bandit stores of a prior."""
+    """The part of a prior that a new bandit stores."""
 
     begins: float  # the time of its decisions
     config: Config  # with the number of its decisions, and what the policy knows of other arms

@@ -140,8 +140,8 @@ class RequestChecks:
         known = self._read_names()
         if len(known) + len(set(names) - set(known)) > max(ARMS_MOST, len(known)):
             raise InputError(
-                f"a bandit has at most {ARMS_MOST:,} arms, with those that have retired, and this one has "
-                f"{len(known):,}; make a new bandit with the arms that are still wanted"
+                f"a bandit has at most {ARMS_MOST:,} arms, including retired ones, and this one has "
+                f"{len(known):,}; make a new bandit with the arms that you still need"
             )
 
 

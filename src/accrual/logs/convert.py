@@ -1,4 +1,4 @@
-"""Make a log of another table, of transactions or of music sessions, and write it.
+"""Make a log from another table, of transactions or of music sessions, and write it.
 
 Transactions: the first purchase of a customer is the decision, the later ones are its pieces. All rows at the
 time of the first are the first purchase. Its arm is the value of a column in the first of those rows that has

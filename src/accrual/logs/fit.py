@@ -62,7 +62,7 @@ def fit(
     uniform: bool = False,
     **options: Unpack[ReadingOptions],
 ) -> Fitted:
-    """Find out from a log how its reward arrives.
+    """Estimate from a log how its reward arrives.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def fit_log(
     cap: float | Mapping[str, float] | None = None,
     uniform: bool = False,
 ) -> Fitted:
-    """Find out how the reward of an opened log arrives.
+    """Estimate how the reward of an opened log arrives.
 
     Decisions that are still open count in the groups of the window that they have completed, and
     not as zero in the others.
@@ -346,7 +346,7 @@ def arms_differ_in_speed(estimates: Sequence[GroupEstimate]) -> Finding:
     """Make Welch's test of equal means, on the mean age at which each arm's reward comes.
 
     That age is a ratio; its variance is by the delta method, with Satterthwaite's degrees of
-    freedom. Arms that never paid say nothing of it and are left out.
+    freedom. Arms that never paid say nothing about speed and are left out.
     """
     ages, variances, freedoms = [], [], []
     for one in estimates:

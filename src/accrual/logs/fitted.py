@@ -209,7 +209,7 @@ class Fitted:
 
 
 def _settled(rows: Floats) -> Floats:
-    """Remove negative pay from rows: what is paid back is taken off what was paid."""
+    """Remove negative pay from rows: negative pieces are subtracted from what was paid."""
     if (rows >= 0.0).all():
         return rows
     paid = np.maximum(rows, 0.0)
@@ -220,7 +220,7 @@ def _settled(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known of one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+    """What is known about one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
 
     name: str
     decisions: int
@@ -354,7 +354,7 @@ class Personalising:
     reason : str
         Why the log cannot tell.
     winners : sequence of Winner
-        For whom another arm pays more.
+        The contexts in which another arm pays more.
     features : sequence of str
         What kind of feature each column was taken for.
     assumed : str
@@ -472,7 +472,7 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
 
 
 def personal_lines(found: Personalising | None) -> list[str]:
-    """Say whether the best arm depends on the context, and for whom another one pays more."""
+    """Say whether the best arm depends on the context, and where another arm pays more."""
     if found is None:
         return []
     question = "Does the best arm depend on the context:"

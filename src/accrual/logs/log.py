@@ -1,4 +1,4 @@
-"""Open a log: read it into tables, check it, cut it at its end, and note what is known of it."""
+"""Open a log: read it into tables, check it, cut it at its end, and note what is known about it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def open_log(
     memory : str
         How much DuckDB may use before it goes to disk; 2500MB unless given.
     context : sequence of str
-        Columns of the decisions that say whom each was for, such as ``["country", "visits"]``. The kind of
+        Columns with the context of each decision, such as ``["country", "visits"]``. The kind of
         feature is recognised; ``"zone:levels"`` and ``"visits:number"`` name it.
 
     Examples
@@ -138,7 +138,7 @@ def opened(source: Any, context: Sequence[str] = ()) -> Iterator[Log]:
 
 
 def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
-    """Open the sources, and find out which of their columns is what."""
+    """Open the sources, and find the role of each of their columns."""
     given = reading.columns
     check_roles(given)
     decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)
@@ -208,7 +208,7 @@ def _check_contents(log: Log, tables: Tables, facts: OddityFacts) -> None:
 
 
 def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
-    """Cut a log at its end, make its views, and note what is known of it."""
+    """Cut a log at its end, make its views, and note what is known about it."""
     unit, counts = log.unit, log.counts
     first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
     last_piece, facts.longest_age = log.query(
@@ -231,7 +231,7 @@ def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
     counts.unfollowed = log.query("SELECT count(*) FROM decisions WHERE followed <= 0")[0][0]
     for what, number in (("decision", counts.decisions), ("piece", counts.pieces)):
         if not number:
-            raise InputError(f"no {what} lies before the end, {log.moment(log.end)}")
+            raise InputError(f"no {what} is before the end, {log.moment(log.end)}")
     log.longest_window = longest or 0.0 if log.has_window else None
     log.signed, log.largest_value = least < 0, max(abs(least), abs(most))
     span = latest / unit - log.first + log.resolution

@@ -83,7 +83,7 @@ class Log:
         # The smallest propensity, where those of some arm differ from decision to decision.
         self.least_propensity: float | None = None
         self.shares_changed = False  # whether the arms' shares of the decisions changed over time
-        self.contexts: tuple[ContextColumn, ...] = ()  # columns that say whom a decision was for
+        self.contexts: tuple[ContextColumn, ...] = ()  # columns with the context of a decision
         self.signed = False  # whether some value is negative
         self.rate = 0.0  # decisions per unit of time, from the first to the last
         self.largest_value = 0.0  # of the pieces, in size

@@ -153,13 +153,13 @@ class BanditRoutes:
         return _bandit(await self._bandits.restore(call.path["bandit"]))
 
     async def delete(self, call: Call) -> BanditOut:
-        """Archive a bandit and erase it for good after `grace`. Until then it can be restored."""
+        """Archive a bandit and permanently erase it after `grace`. Until then it can be restored."""
         return _bandit(await self._bandits.archive(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> Raw:
-        """Show what is known of every arm, and the verdict.
+        """Show what is known about every arm, and the verdict.
 
-        The answer is computed once for all who ask. It is at most half a second old, or four times as old
+        The answer is computed once for all clients. It is at most half a second old, or four times as old
         as it took to compute, if that is longer.
         """
         served = await self._find(call)

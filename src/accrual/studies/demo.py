@@ -187,7 +187,7 @@ class Demo:
             await traffic.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
 
     def operations(self) -> list[Operation]:
-        """Return the route that says what could be known of no other traffic."""
+        """Return the route that says what is known only for simulated traffic."""
         return [Operation("getDemo", "GET", "/v1/demo", "read", self.truth, TruthOut)]
 
     async def truth(self, call: Call) -> TruthOut:

@@ -127,7 +127,7 @@ def _sizes(
     span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
     a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
     if free < a_run:
-        raise InputError("one run does not fit half of the GPU's free memory; use device 'cpu'")
+        raise InputError("one run does not fit into half of the GPU's free memory; use device 'cpu'")
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
@@ -319,7 +319,7 @@ def _wait(event: Any) -> None:
 
 
 def _team_width(groups: int, chains: float, steps: bool) -> int:
-    """Return how many threads play a chain, for so many chains on each processor.
+    """Return how many threads play a chain, given the chains on each processor.
 
     Usually there is a thread for each group that may finish in a round. Where a survey has steps, of many
     chains several share a warp. The number is a power of two, by which arms are shared out.

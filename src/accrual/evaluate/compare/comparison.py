@@ -226,7 +226,7 @@ def make_comparison(
 
 
 class PolicyLine(NamedTuple):
-    """What is said of one policy.
+    """One policy of a comparison.
 
     Intervals carry what the log does not know of the arms' means, and the simulation's chance. They aim at
     95 %; docs/compare.md says how often they hold.
@@ -290,7 +290,7 @@ def interval(
 
     How far draws of the arms' means differ from each other, beyond what chance makes runs of one draw
     differ, is what the log leaves open of the figure; to that is added the simulation's own error. If arms
-    are all alike, which has a probability, the figure is `if_alike`. A single draw says nothing of either.
+    are all alike, which has a probability, the figure is `if_alike`. A single draw says nothing about either.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def waiting(result: Result, play: Play) -> Waiting:
 
 
 class ArmLine(NamedTuple):
-    """What is said of one arm: its mean in the log, what its true mean may be, and whether it is the best."""
+    """One arm: its mean in the log, what its true mean may be, and whether it is the best."""
 
     arm: str
     decisions: int

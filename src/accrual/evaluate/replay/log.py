@@ -120,7 +120,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
     """
     if not uniform and not log.has_propensity:
         raise InputError(
-            "a replay needs to know with which chance the log chose: a propensity column (--column "
+            "a replay needs the chances with which the log chose: a propensity column (--column "
             "propensity=NAME), or --uniform if every arm had the same"
         )
     if uniform and log.has_propensity:

@@ -42,7 +42,7 @@ def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> b
     """
     if features is None:
         if about is not None:
-            raise InputError("no arm_features are declared, so nothing is taken about an arm")
+            raise InputError("no arm_features are declared, so an arm takes no about")
         return None
     if about is not None and not isinstance(about, Mapping):
         raise InputError(f"what is known about an arm must be features with their values, not {about!r}")

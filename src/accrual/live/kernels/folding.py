@@ -105,7 +105,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
 
     @kernel
     def observe_many(state: KernelState, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
-        """Add pieces in this order; `learned` says of each whether the policy learns from it."""
+        """Add pieces in this order; `learned` says for each piece whether the policy learns from it."""
         for i in range(len(ids)):
             learned[i] = learn(state, ids[i], values[i], ages[i], REWARD)
 

@@ -1,4 +1,4 @@
-"""What closed decisions say of the differences between arms, for any policy and any drift.
+"""What closed decisions say about the differences between arms, for any policy and any drift.
 
 Closed decisions are scored in the order in which they were made. A decision whose arm was chosen with
 probability p, and which paid y, gives that arm the score s = (y - h) / p and every other arm 0; h is the
@@ -114,7 +114,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: 
     first : int
         The id of the first decision that counts.
     known : int
-        The position in the log that whoever chose must have read, for a decision to count.
+        The position up to which the worker that chose must have read the log, for a decision to count.
     """
     arms, bets = len(least), len(BETS)
     playing = ~np.isnan(least)

@@ -189,7 +189,7 @@ class FinalPass:
 
 @dataclass(frozen=True)
 class FinalPassPlan:
-    """What the last two passes need to know of the log."""
+    """What the last two passes need to know about the log."""
 
     arms: int
     groups: Grid  # of the window

@@ -107,7 +107,7 @@ class Steps(NamedTuple):
         return fitting, fitting * each * self.size
 
     def fits(self, groups: int) -> bool:
-        """Tell whether so many groups of whole steps make the window, stretched within what the log shows."""
+        """Return whether this many groups of whole steps make the window, stretched up to the log."""
         fitting, window = self.cut(groups)
         return fitting == groups and (window <= self.longest or window <= self.number * self.size)
 

@@ -103,7 +103,7 @@ def _option(role: str, name: str) -> str:
 
 
 def check_roles(given: Mapping[str, str], roles: Iterable[str] = ROLES) -> None:
-    """Refuse a role that there is not."""
+    """Refuse an unknown role."""
     only("column role", given, roles)
 
 

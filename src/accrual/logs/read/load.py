@@ -267,7 +267,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
     """Make `paid`, orphans last, and return whether pieces have keys.
 
     Sorting is much of the work and should stay in memory. So only the columns that are needed are sorted,
-    and only when the join is done: both at once run out of memory where each by itself does not.
+    and only when the join is done: both at once run out of memory where each alone does not.
     """
     columns = tables.piece_columns
     keyed = "key" in columns
@@ -368,7 +368,7 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
 
 
 def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
-    """Count the rows of which some cell is not what is needed, and list those cells in the reading's file."""
+    """Count the rows with a cell that cannot be read, and list those cells in the reading's file."""
     bad_cells = [
         (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
         for cell in cells

@@ -41,7 +41,7 @@ _CODE = re.compile(r"(^|_)(id|code|type|zip|plz|category|class|segment|cluster|k
 
 @dataclass
 class OddityFacts:
-    """What `oddities` needs to know beside the log itself."""
+    """What `oddities` needs to know besides the log itself."""
 
     # last_decision, last_piece: the times of the last ones, before the log was cut at its end.
     last_decision: float = 0.0
@@ -234,7 +234,7 @@ def _of_the_arm(column: ContextColumn, cells: _Cells) -> Iterator[str]:
     if count.max(axis=0).sum() >= _ALL * everyone > count.sum(axis=1).max():
         yield (
             f"context {column.name!r} follows from the arm: decisions of one arm have one value of it. It "
-            "says what was chosen and not for whom, so leave it out"
+            "describes the choice, not the user, so leave it out"
         )
     elif count.max(axis=1).sum() >= _ALL * everyone > count.sum(axis=0).max():
         yield (
@@ -256,7 +256,7 @@ def _missing(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[str]:
         yield (
             f"context {column.name!r} is missing in {missing[worst] / made[worst]:.0%} of the decisions of "
             f"the arm {log.arms[worst]!r} and in {others[worst]:.0%} of the others: then its being missing "
-            "says what was chosen, not for whom; fill it in, or leave the column out"
+            "describes the choice, not the user; fill it in, or leave the column out"
         )
 
 
@@ -293,7 +293,7 @@ def _outcome(column: ContextColumn, cells: _Cells) -> Iterator[str]:
 
 
 def _explained(count: Floats, total: Floats, square: Floats) -> float:
-    """Return the share of a variance that lies between the values."""
+    """Return the share of the variance that the values explain."""
     mean = total.sum() / count.sum()
     whole = square.sum() - count.sum() * mean**2
     between = (total**2 / np.maximum(count, 1.0)).sum() - count.sum() * mean**2
@@ -314,7 +314,7 @@ def _after(name: str, what: str) -> str:
 def _misfits(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[tuple[float, str]]:
     """Say where an arm was chosen more or less often than its propensities say, with how far they miss.
 
-    Weighted by 1 / propensity, the decisions of any arm come to all decisions, for each value of a context.
+    Weighted by 1 / propensity, the decisions of any arm add up to all decisions, for each value of a context.
     """
     if not log.has_propensity:
         return
@@ -329,6 +329,6 @@ def _misfits(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[tuple[f
         yield (
             float(far[value, arm]),
             f"propensities do not fit the log: where {column.name!r} {shown}, the decisions of the arm "
-            f"{log.arms[arm]!r}, weighted by them, come to {cells.weight[value, arm]:,.0f} and should come "
-            f"to {made[value, 0]:,.0f}; are they the chosen arm's, and was it always among the choices?",
+            f"{log.arms[arm]!r}, weighted by them, add up to {cells.weight[value, arm]:,.0f} and should add "
+            f"up to {made[value, 0]:,.0f}; are they the chosen arm's, and was it always among the choices?",
         )

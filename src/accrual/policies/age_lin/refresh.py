@@ -234,7 +234,7 @@ def _learn_speed(stats: Stats) -> None:
 
 @njit_noinline
 def _summarise_arms(stats: Stats) -> None:
-    """Summarise what each arm's buckets say of its coefficients: a matrix `within` and a vector `news`."""
+    """Summarise what each arm's buckets say about its coefficients: a matrix `within` and a vector `news`."""
     arms, buckets, width = stats.response.shape
     scale, middle = stats.vectors[0], stats.centre
     plain, product = stats.vectors[1], stats.vectors[2]

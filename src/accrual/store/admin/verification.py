@@ -92,7 +92,7 @@ _CHECKS = {
 
 
 def verify(reader: TableReader) -> list[str]:
-    """Return what is wrong with a database, as far as its tables tell: an empty list if nothing is."""
+    """Return what is wrong with a database, as far as its tables show: an empty list if nothing is."""
     found = reader.damage()
     if found:  # the other queries need tables that can be read
         return found

@@ -33,7 +33,7 @@ def check_wal(path: str, address: object) -> None:
     at = lost(body)
     if at is not None:
         raise StoreDamaged(
-            f"{address}: damaged: byte {at:,} or so of {os.path.basename(path)}, and there are transactions "
+            f"{address}: damaged: about byte {at:,} of {os.path.basename(path)}, and there are transactions "
             "after it; accrual db recover saves what comes before it"
         )
 

@@ -268,7 +268,7 @@ def _percent(share: float) -> str:
 
 
 def _figures(value: float, digits: int) -> str:
-    """Write a number with so many significant digits, as the paper writes it but shorter: 1.34e6."""
+    """Write a number with this many significant digits, as the paper writes it but shorter: 1.34e6."""
     if abs(value) < 1000:
         return f"{float(f'{value:.{digits}g}'):g}"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
