@@ -44,7 +44,7 @@ def convert(
     ] = None,
     column: Columns = None,
 ) -> None:
-    """Make a log of transactions or of sessions."""
+    """Make a log from transactions or sessions."""
     from accrual.logs import convert as tables
 
     if kind not in _KINDS:

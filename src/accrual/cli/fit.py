@@ -35,7 +35,7 @@ def fit(
     ] = None,
     arms: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many arms to print at most.")] = 20,
 ) -> None:
-    """Find out from a log how its reward arrives."""
+    """Estimate from a log how its reward arrives."""
     need("duckdb", "fit")
     source.check_uniform()
     if out is not None:

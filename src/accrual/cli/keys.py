@@ -78,7 +78,7 @@ def rotate(
     ] = "0s",
     store: Store = None,
 ) -> None:
-    """Print a key that takes the place of another."""
+    """Print a key that replaces another."""
     seconds = parse_duration(grace, "--grace", least=0.0, most=100 * UNITS["y"])
     with _table(store) as table:
         from accrual.service.keys import new_key

@@ -46,7 +46,7 @@ class BanditInfo(NamedTuple):
     guardrails: Mapping[str, Any] = MappingProxyType({})  # by name: cap, margin and action
     imported: int = 0  # how many decisions come from an old log: those with ids below this
     archived: float | None = None  # when it was archived, in seconds since 1970; None if it is not archived
-    erase_at: float | None = None  # when it will be erased for good; None if never
+    erase_at: float | None = None  # when it will be erased; None if never
 
 
 class ArmState(NamedTuple):

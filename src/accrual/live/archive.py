@@ -78,7 +78,7 @@ def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
     for name in store.names():
         try:
             row = store.find(name)
-        except StoreDamaged:  # whoever opens it is told
+        except StoreDamaged:  # opening it reports the damage
             continue
         if row is not None and may_be_erased(row.config, now) and store.erase(row.number, now):
             erased.append(name)

@@ -20,7 +20,7 @@ from accrual.live.request_checks import check_age, check_value
 from accrual.policies.age_prior import AgePrior
 from accrual.store.base import CloseDecision, NewDecisions, NewPiece, Requests
 
-IMPORTED_MOST = 20_000  # decisions; of more, so many are taken, evenly
+IMPORTED_MOST = 20_000  # decisions; from more, this many are taken, evenly
 _PIECES_AT_ONCE = 20_000
 _BEFORE_CLOSING = 1e-6  # of a window: how long before a decision closes its imported pieces are stored
 

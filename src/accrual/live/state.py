@@ -390,6 +390,6 @@ def _to_come(found: Estimate, cap: float, sums: OpenSums, arm: int) -> float:
     """
     known = float(found.spread[: found.reached].sum())
     total = cap * (found.mean / known if known > 0.0 else found.mean)
-    paid = np.append(0.0, np.cumsum(found.spread))  # by the end of so many groups
+    paid = np.append(0.0, np.cumsum(found.spread))  # by the end of this many groups
     share = sums.windows[arm] @ paid + sums.parts[arm, :-1] @ found.spread - sums.waiting[arm] @ paid[:-1]
     return max(float(total * share - sums.ahead[arm].sum()), 0.0)

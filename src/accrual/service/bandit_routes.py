@@ -120,7 +120,7 @@ class BanditRoutes:
         return await self._bandits.find(call.path["bandit"])
 
     async def create(self, call: Call) -> tuple[int, BanditOut]:
-        """Make a bandit. The same request sent again is no error. A different bandit with a taken name is."""
+        """Make a bandit. The same request sent again is no error. Another bandit of this name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
@@ -133,7 +133,7 @@ class BanditRoutes:
         return 201 if new else 200, _bandit(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
-        """List all bandits, oldest first. Archived bandits and those that cannot be opened come apart."""
+        """List all bandits, oldest first. Archived bandits and bandits that cannot be opened are apart."""
         failures = self._bandits.failures
         rows = [row for row in await self._bandits.rows() if row.name not in failures]
         archived = [_bandit(row) for row in rows if ARCHIVED in row.config]

@@ -54,7 +54,7 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
 
     def read_again(body: bytes, first: msgspec.ValidationError) -> Any:
         with suppress(RecursionError):
-            _find_end(body)  # an error of JSON comes before an error of content, wherever it stands
+            _find_end(body)  # a JSON error is reported before an error of content, wherever it is
         if not _FRACTION.match(str(first)):
             raise first
         decode_loosely(body)  # raises the first error before a large body becomes Python objects

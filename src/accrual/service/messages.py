@@ -259,7 +259,7 @@ class BanditOut(Struct):
         float | None, says("When the bandit was archived, in seconds since 1970; null if it is not archived.")
     ] = None
     erase_at: Annotated[
-        float | None, says("When the bandit will be erased for good, in seconds since 1970; null if never.")
+        float | None, says("When the bandit will be erased, in seconds since 1970; null if never.")
     ] = None
 
 
@@ -535,7 +535,7 @@ class ArmStateOut(Struct):
     ]
     above_cap: Annotated[int, says("Decisions that have paid more in all than the cap.")]
     share: Annotated[float, says("The arm's share of the last 1,000 decisions.")]
-    spread: Annotated[list[float], says("How the arm's reward divides over the ages up to each of `ages`.")]
+    spread: Annotated[list[float], says("The shares of the arm's reward at the ages up to each of `ages`.")]
     about: Annotated[
         ContextIn | None, says("The arm's features; null for a bandit without arm_features.")
     ] = None
@@ -788,7 +788,7 @@ class ContextWorthOut(Struct):
     winners: Annotated[list[WinnerOut], says("The contexts for which another arm pays more.")]
     decisions: Annotated[int, says("How many closed decisions were used: the last ones, at most 50,000.")]
     closed: Annotated[int, says("How many decisions have closed in all.")]
-    effective: Annotated[float, says("How many decisions of equal weight would give figures as precise.")]
+    effective: Annotated[float, says("How many decisions of equal weight would be as precise.")]
     reason: Annotated[str, says("Why nothing can be told; empty if something can.")]
     sentence: Annotated[str, says("What is known, in words.")]
 

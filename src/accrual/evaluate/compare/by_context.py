@@ -38,7 +38,7 @@ from accrual.policies.catalog import parse
 
 BASELINE = "AgeLinTS"
 HORIZON_MOST = 20_000
-_ASTRAY = 4.0  # standard errors by which the model may miss what the log says of its choices
+_ASTRAY = 4.0  # standard errors by which the model may miss what the log says about its choices
 
 
 class ContextLine(NamedTuple):

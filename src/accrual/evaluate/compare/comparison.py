@@ -46,7 +46,7 @@ RANGES = (
     f"Ranges of losses aim at 95 %; on simulated logs they held the true loss in {HELD} (docs/compare.md)."
 )
 _ANY, _POSITIVE, _PERCENT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 100.0)  # where figures can lie
-_ARM_DRAWS = 2000  # of the arms' means, for what is said of each arm
+_ARM_DRAWS = 2000  # of the arms' means, for the table of arms
 _ARMS_WRITTEN = 20
 _WIDEST = 1.0  # of the interval of a share that is worth printing
 

@@ -139,7 +139,7 @@ def _with_mean(rows: Floats, pool: Floats, mean: float, count: int) -> Floats:
         return rows
     weight = _tilted(base, totals / top, mean / top)
     chosen = _even(totals, weight, count)
-    if totals[chosen[-1]] <= 0.0:  # so seldom does one pay that none is among so many
+    if totals[chosen[-1]] <= 0.0:  # decisions pay so seldom that none of the chosen rows does
         chosen[-1] = int(np.argmax(np.where(totals > 0.0, weight, -1.0)))
     # What rounding to whole rows has left of the difference is made up by the size of the payments.
     return np.asarray(every[chosen] * (mean / float(totals[chosen].mean())))

@@ -45,7 +45,7 @@ class ReplayLog:
     # age, value: of each piece, while its decision was followed.
     age: Floats = field(repr=False)
     value: Floats = field(repr=False)
-    # Equal parts of the window: a decision counts in those for the whole of which it was followed.
+    # Equal parts of the window: a decision counts in the parts that it was followed to the end of.
     groups: int = 1
     signed: bool = False  # whether some value is negative
     features: Features | None = None  # of the contexts

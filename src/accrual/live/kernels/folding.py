@@ -133,7 +133,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
                 prepare(state, target, at, moment)
                 window = decision_window(events, i)
                 chance = events.propensity[i]
-                if events.seen[i] < state.evidence.counts[KNOWN]:  # whoever chose did not know the newest arm
+                if events.seen[i] < state.evidence.counts[KNOWN]:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
                 record(state, target, at, made, events.arm[i], window, chance)
             i += 1

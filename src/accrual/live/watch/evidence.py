@@ -50,7 +50,7 @@ CHECK = 16  # scored decisions between two checks for a beaten arm
 # Places in `Evidence.counts`: decisions that were scored; decisions that do not count; totals that were cut
 # off; checkpoints, and how many decisions they are apart; the id of the first decision of this comparison;
 # whether a propensity was below the floor's; the id of the first scored decision; and the position in the log
-# that whoever chose must have read, to know all arms.
+# that the worker that chose must have read, to know all arms.
 SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW, SINCE, KNOWN = range(9)
 NO_PROPENSITY = 0.0
 FIRST, LAST = range(2)  # the ends of a range of decisions

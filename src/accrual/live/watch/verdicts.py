@@ -28,7 +28,7 @@ from accrual.live.watch.evidence import (
 from accrual.live.watch.sequences import arm_bounds, estimates, pair_bounds, sums_of
 
 _SKEWED = 1e-4  # the chance of a false sample-ratio warning, for all arms and at all times together
-_QUIET = 1e-6  # warn if so many decisions in a row without pay had less than this chance before
+_QUIET = 1e-6  # warn if a run of decisions without pay had less than this chance before
 
 Interval = tuple[float, float]
 Span = tuple[int, int]  # the first and the last decision of a range, by their ids

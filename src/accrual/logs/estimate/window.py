@@ -107,7 +107,7 @@ class Steps(NamedTuple):
         return fitting, fitting * each * self.size
 
     def fits(self, groups: int) -> bool:
-        """Return whether this many groups of whole steps make the window, stretched up to the log."""
+        """Return whether this many groups of whole steps make the window, within what the log shows."""
         fitting, window = self.cut(groups)
         return fitting == groups and (window <= self.longest or window <= self.number * self.size)
 
@@ -189,7 +189,7 @@ def recommend(
     means = np.maximum(estimate.group_means, 0.0)
     seen = estimate.seen[None, :]
     paid, square = (np.diag(x)[None, :] for x in (course.paid, course.square))
-    beyond, faded = Interval(1.0, 0.0, 1.0), False  # one bin says nothing of what is after it
+    beyond, faded = Interval(1.0, 0.0, 1.0), False  # one bin says nothing about what comes after it
     if len(bins) > 1:
         tail = estimate_tail(means / means.sum(), bins, counts=payments(seen, paid, square))
         beyond = Interval(tail.share, tail.low, tail.high)

@@ -12,7 +12,7 @@ DECISION_ROLES = ("id", "arm", "at", "propensity", "window")
 PIECE_ROLES = ("decision", "value", "piece_at", "age", "key")
 ROLES = (*DECISION_ROLES, *PIECE_ROLES)
 
-# In order of preference. A name counts whatever its case and whatever stands between its words.
+# In order of preference. A name counts whatever its case and whatever separates its words.
 _TIMES = ("at", "time", "timestamp", "ts", "datetime", "date", "round", "t")
 _GUESSES: dict[str, tuple[str, ...]] = {
     "id": ("decision_id", "decision", "id", "impression_id", "request_id", "session_id"),

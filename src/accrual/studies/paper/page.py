@@ -163,7 +163,7 @@ def build(folder: Path) -> Report:
     figures = folder / FIGURES
     figures.mkdir(exist_ok=True)
     names = {f"{picture.name}.{ending}" for picture in drawn for ending in ("svg", "png")}
-    for old in figures.iterdir():  # figures of settings that are no longer asked for
+    for old in figures.iterdir():  # figures of settings that are no longer requested
         if old.name not in names:
             old.unlink()
     for picture in drawn:
