@@ -102,5 +102,5 @@ def test_a_comparison_by_context_finds_that_contexts_pay():
     assert by_label["AgeTS, no context"].more.low > 0.0
     assert by_label["AgeLinTS"].lost.value < by_label["AgeLinTS(waiting)"].lost.value
     assert "as true as that model" in found.summary()
-    with pytest.raises(InputError, match="a replay needs to know with which chance"):
+    with pytest.raises(InputError, match="a replay needs the chances with which"):
         ac.compare_by_context((decisions.drop(columns="propensity"), pieces), ["country"])

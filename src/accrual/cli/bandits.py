@@ -46,7 +46,7 @@ def list_(store: Url = None) -> None:
     if lines:
         show_table(["name", "state", "arms"], lines)
     else:
-        typer.echo(f"no bandits in {parse(_url(store))} yet; ac.Bandit makes them, or a service is asked to")
+        typer.echo(f"no bandits in {parse(_url(store))} yet; make one with ac.Bandit or through a service")
 
 
 @app.command()

@@ -443,9 +443,9 @@ class ArmMonitor:
 
 
 _ABOVE = (
-    "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
-    "stays true, but the policy chooses badly until the bandit is made anew with the true cap; {enough:g} "
-    "would be enough for this decision"
+    "this decision has paid more in all than its arm's cap of {cap:g}: the arm's estimate stays true, "
+    "but the policy chooses badly; make a new bandit with the true cap; {enough:g} would be enough for this "
+    "decision"
 )
 
 

@@ -228,7 +228,7 @@ def _cannot(config: Config, features: Features | None, arms: list[StoredArm]) ->
             "floor=0.05, for example, can tell"
         )
     if len(arms) * features.width**3 > _WORK_MOST:
-        return "so many arms and features take too long here; accrual fit on the store tells it"
+        return "this many arms and features take too long here; use accrual fit on the store"
     return ""
 
 

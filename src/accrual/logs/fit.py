@@ -324,11 +324,11 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     if unknown_arms:
         warnings.append(
             f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
-            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
+            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is known about their means"
         )
     if log.counts.identical:
         warnings.append(
-            f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
+            f"{log.counts.identical:,} pieces without a key are equal to another; they were kept, as two "
             "payments may be alike (a key would tell)"
         )
     weights = np.array([arms[a].decisions for a in known], dtype=np.float64)
@@ -337,7 +337,7 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     if shift > _SHIFTED:
         warnings.append(
             "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
-            "differently at different ages: go by the arms' own"
+            "differently at different ages: use the arms' own spreads"
         )
     return warnings
 

@@ -488,7 +488,7 @@ def personal_lines(found: Personalising | None) -> list[str]:
     lines = [f"{question} {said}. {found.assumed}"]
     for one in found.winners[:WINNERS_SHOWN]:
         lines.append(
-            f"For whom another arm pays more: {one.part} ({one.decisions:,} decisions), where {one.arm} pays "
+            f"Another arm pays more for: {one.part} ({one.decisions:,} decisions), where {one.arm} pays "
             f"{one.more} more than {one.than}"
         )
     if len(found.winners) > WINNERS_SHOWN:
@@ -511,7 +511,7 @@ def _chance(one: Interval, other: Interval) -> float:
 
 def _next(fitted: Fitted) -> str:
     if fitted.log.get("odd"):
-        return "mend or explain what is odd above, and fit again"
+        return "fix or explain what is odd above, and fit again"
     if not fitted.recommended.faded:
         return "follow decisions for longer before you settle on a window"
     return "save this with -o problem.json and ask accrual compare problem.json which policy to use"
@@ -635,7 +635,7 @@ def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[
     if not sample.lengths.sum() == len(sample.ages) == len(sample.values):
         yield f"{name}: ages and values must be as many as lengths add up to"
     if ((sample.ages < 0) | (sample.ages >= window)).any():
-        yield f"{name}: ages must lie within the window"
+        yield f"{name}: ages must be within the window"
     if sample.scale < 0:
         yield f"{name}: scale must not be negative"
 

@@ -42,7 +42,7 @@ class Counts:
     orphans: int = 0  # pieces of no decision in the log; left out
     repeats: int = 0  # pieces with a decision and key that an earlier one has; left out
     conflicts: int = 0  # of the repeats, those that do not say the same as the first
-    # Pieces without a key that say the same as another one; kept, for nothing tells them from two payments
+    # Pieces without a key that are equal to another; kept, because they may be two payments
     # alike.
     identical: int = 0
     after_end: int = 0  # decisions and pieces at or after a given end; left out

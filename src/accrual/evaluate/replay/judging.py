@@ -39,7 +39,7 @@ METHODS: tuple[Method, ...] = ("rejection", "weighting", "doubly robust")
 LEAST = 100  # effective decisions below which a figure would only mislead
 REPEATS = 20  # replays of resampled logs, from which the intervals are made
 _READ = {
-    "rejection": "Policies that learn ran by themselves, on the decisions for which the log had chosen as "
+    "rejection": "Policies that learn ran alone, on the decisions for which the log had chosen as "
     "they would: at a fraction of its traffic.",
     "weighting": "Policies that learn did so from all that the log had chosen, and were asked at every "
     "decision.",

@@ -221,7 +221,7 @@ def _sentence(arms: list[ChangedArm], reason: str) -> str:
             f"most {100 * FALSE_ALARM:g} %, for all arms together and however often one looks."
         )
     if reason:
-        return f"Whether arms pay as they did cannot be said: {reason}."
+        return f"It cannot be said whether arms pay as they did: {reason}."
     return "No arm is known to pay differently than before."
 
 

@@ -385,10 +385,10 @@ def _sentence(name: str, rail: Guardrail, worse: Sequence[GuardedArm], reason: s
             for first, last in [arm.span or (0, 0)]
         ]
         return (
-            f"Worse on {name}: {listed(said)}, on average by more than {rail.margin:g} for a decision than "
-            f"the best other arm. The chance that this guardrail ever says so wrongly is at most "
-            f"{100 * ERROR:g} %, in the whole life of the bandit and however often one looks."
+            f"Worse on {name}: {listed(said)}, on average by more than {rail.margin:g} per decision, "
+            f"compared with the best other arm. The chance that this guardrail ever says so wrongly is at "
+            f"most {100 * ERROR:g} %, in the whole life of the bandit and however often one looks."
         )
     if reason:
-        return f"Nothing can be said of {name}: {reason}."
+        return f"Nothing can be said about {name}: {reason}."
     return f"No arm is known to be worse on {name}."

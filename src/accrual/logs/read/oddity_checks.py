@@ -71,7 +71,7 @@ def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
     everything = counts.pieces + counts.orphans
     if facts.alike:
         yield (
-            f"{facts.alike:,} pieces without a decision have a decision's id but for spaces or capitals: "
+            f"{facts.alike:,} pieces without a decision have a decision's id except for spaces or capitals: "
             "clean the ids, or their reward is missing"
         )
     elif counts.orphans > _ORPHANS * everything:
@@ -190,7 +190,7 @@ def _kinds(log: Log, column: ContextColumn, found: ContextCounts, numeric: bool)
     if not column.kind and 0 < stray <= _STRAY * found.given:
         ((example,),) = log.query(f"SELECT min({x}) FROM decisions WHERE {number} IS NULL")
         yield (
-            f"context {name!r} is read as levels because {stray:,} of its {found.given:,} cells are no "
+            f"context {name!r} is read as levels because {stray:,} of its {found.given:,} cells are not "
             f"numbers, such as {example!r}: leave those cells empty, or say {name}:levels"
         )
     elif found.truths < found.given:
@@ -280,7 +280,7 @@ def _outcome(column: ContextColumn, cells: _Cells) -> Iterator[str]:
         return
     parts = [_explained(count, paid, paid), _explained(count, total, square)]
     if max(parts) >= _LEAKS:
-        yield _after(column.name, f"tells {max(parts):.0%} of what decisions pay")
+        yield _after(column.name, f"explains {max(parts):.0%} of what decisions pay")
         return
     others = (paid.sum() - paid) / np.maximum(everyone - count, 1.0)
     never = (paid == 0.0) & (count * others >= _EXPECTED)
@@ -304,7 +304,7 @@ def _outcome_number(log: Log, column: ContextColumn) -> Iterator[str]:
     number = f"TRY_CAST({column.role} AS DOUBLE)"
     (found,) = log.query(f"SELECT corr({number}, total) FROM paying WHERE isfinite({number})")[0]
     if found is not None and np.isfinite(found) and found**2 >= _LEAKS:
-        yield _after(column.name, f"tells {found**2:.0%} of what decisions pay")
+        yield _after(column.name, f"explains {found**2:.0%} of what decisions pay")
 
 
 def _after(name: str, what: str) -> str:
