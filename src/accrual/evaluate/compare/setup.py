@@ -221,7 +221,7 @@ def usual_horizon(setup: ComparisonSetup) -> int:
 
 
 def runs_of_draw(runs: int, device: str = "cpu") -> int:
-    """Tell how many runs are played on the same draw of the arms' means: run r on draw number r // this."""
+    """Return how many runs play on the same draw of the arms' means: run r on draw number r // this."""
     whole("runs", runs, 1, RUN_MOST)
     if runs < _FEW:
         return 1

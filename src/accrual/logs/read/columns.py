@@ -137,7 +137,7 @@ def empty(column: int) -> str:
 
 
 def is_whole(source: TableSource, column: int) -> bool:
-    """Tell whether a column holds whole numbers by its type."""
+    """Return whether a column holds whole numbers by its type."""
     return bool(re.match(r"^(U?(TINY|SMALL|BIG)INT|INTEGER|U?INT(8|16|32|64))$", source.types[column]))
 
 

@@ -42,7 +42,7 @@ class _Url(NamedTuple):
 
 
 def is_url(given: Any) -> bool:
-    """Tell whether something is the address of a database or of a file on the web.
+    """Return whether something is the address of a database or of a file on the web.
 
     Examples
     --------
