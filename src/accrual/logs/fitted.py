@@ -209,7 +209,7 @@ class Fitted:
 
 
 def _settled(rows: Floats) -> Floats:
-    """Remove negative pay from rows: negative pieces are subtracted from what was paid."""
+    """Remove negative pay from rows: it reduces what was paid, in proportion."""
     if (rows >= 0.0).all():
         return rows
     paid = np.maximum(rows, 0.0)
