@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.proof.folds import refold
 
 import accrual as ac
 from accrual.core.errors import InputError
@@ -119,7 +120,7 @@ def test_a_file_gives_back_the_same_bandit(tmp_path):
     assert again.features is not None
     assert use(again, 260) == expected  # the first 130 are known by their keys
     arrays = again._follower.ledger.arrays()
-    refolded = again._follower.at(again._follower.position).arrays()
+    refolded = refold(again).arrays()
     for name, array in whole._follower.ledger.arrays().items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
         np.testing.assert_array_equal(array, refolded[name], err_msg=name)

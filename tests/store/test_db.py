@@ -201,7 +201,7 @@ def test_verify_finds_a_damaged_file_block_and_snapshot(tmp_path, capsys):
         ("UPDATE block SET body = zeroblob(length(body))", "blocks of events"),
         ("UPDATE snapshot SET body = substr(body, 1, length(body) - 99)", "damaged: the snapshot"),
         ("UPDATE snapshot SET seq = seq - 1", "damaged: the snapshot"),
-        ("UPDATE snapshot SET digest = sealed(bandit, seq - 1, form, body), seq = seq - 1", "is not what"),
+        ("UPDATE snapshot SET digest = sealed(bandit, seq - 1, form, body), seq = seq - 1", "not the fold"),
     ):  # fmt: skip
         with closing(sqlite3.connect(tmp_path / "plays.db")) as connection:
             connection.create_function("sealed", 4, lambda number, seq, form, body: digest(
