@@ -19,7 +19,7 @@ from accrual.evaluate.replay.judging import LEAST, judge_all, walk
 from accrual.evaluate.replay.log import ReplayLog, from_log
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.policies.base import Functions
 from accrual.policies.ucb1 import DelayedUCB1
 

@@ -11,7 +11,7 @@ import accrual as ac
 from accrual.core.jit.compiler import python_function
 from accrual.core.random import ALARM, coin
 from accrual.live.ledger import Ledger
-from accrual.live.verify import learned, refold, same_bits
+from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch import alarms as parts
 from accrual.live.watch.alarms import BINS, FALSE_ALARM, bin_of, no_alarms, watch, with_arms
 from accrual.store.memory import MemoryStore

@@ -9,7 +9,7 @@ from tests.postgres import server
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.evaluate.plan import trials
-from accrual.live.verify import learned, refold, same_bits
+from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch.evidence import BETS, DOWN, LOW, SCORED, SKIPPED, UP, WEIGHTS, no_evidence, score
 from accrual.live.watch.sequences import arm_bounds, pair_bounds, sums_of
 from accrual.live.watch.verdicts import Pace, verdict

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import accrual as ac
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.logs.read.oddity_checks import context_oddities
 
 SIZE = 1200

@@ -11,7 +11,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.logs.convert import AmountRanges, read_sessions, session_log, transaction_log
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.studies.paper import music_sessions, spotify
 
 SALES = """Customer ID,InvoiceDate,amount,country

@@ -26,7 +26,7 @@ from accrual.logs.estimate.sample import ClosedTotals
 from accrual.logs.estimate.window import Steps, recommended_groups
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.policies.catalog import parse
 
 EXAMPLE = "examples/views.csv"

@@ -16,7 +16,7 @@ from accrual.core.errors import InputError
 from accrual.core.interval import Interval
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Arm, Sample, best_arm
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DAY = 86_400.0
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from accrual.core.errors import InputError
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DAY = 86_400.0
 STARTS = [dt.datetime(2024, 1, 5), dt.datetime(2024, 1, 28), dt.datetime(2024, 3, 2)]

@@ -20,7 +20,7 @@ from tests import postgres
 import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DECISIONS = pd.DataFrame({"id": ["1", "2", "3"], "arm": ["a", "NA", "a"], "at": [0, 1, 2]})
 PIECES = pd.DataFrame({"decision": ["3", "1", "1"], "value": [1.0, 0.5, 0.25], "at": [4, 0, 3]})

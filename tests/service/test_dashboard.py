@@ -21,7 +21,7 @@ from tests.serving import BODY, Service, problem, serving, wait_until
 from accrual.cli import app
 from accrual.policies.catalog import DEFAULT
 from accrual.service import bandit_routes, dashboard
-from accrual.service.asgi import POLICY
+from accrual.service.edge import POLICY
 from accrual.studies.demo import PROBLEM, Demo, Regret
 
 EVIL = "<img src=x onerror=alert(1)>"

@@ -15,7 +15,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.core.features import Features
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.store.address import parse
 from accrual.store.admin import backup, export, restore, verify
 from accrual.store.admin.verification import _CHECKS

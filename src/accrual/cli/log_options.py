@@ -14,8 +14,8 @@ from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted
+    from accrual.logs.log import Log
     from accrual.logs.read import ReadingOptions
-    from accrual.logs.tables import Log
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -156,7 +156,7 @@ class LogOptions:
 
     def opened(self) -> Log:
         """Open the log."""
-        from accrual.logs.log import open_log
+        from accrual.logs.open_log import open_log
 
         pieces = None if self.pieces is None else str(self.pieces)
         return open_log(str(self.log), pieces, column_roles(self.column), **self.reading)

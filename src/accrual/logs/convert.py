@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, need, unknown
 from accrual.core.files import replacing
+from accrual.logs.log import Log
 from accrual.logs.read import (
     CheckedColumn,
     TableSource,
@@ -43,7 +44,6 @@ from accrual.logs.read import (
     run,
     text_expression,
 )
-from accrual.logs.tables import Log
 
 DECISIONS, PIECES = "decisions.parquet", "pieces.parquet"
 SONGS = 20

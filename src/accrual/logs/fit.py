@@ -38,9 +38,9 @@ from accrual.logs.estimate import (
     watched,
 )
 from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares
-from accrual.logs.log import open_log
+from accrual.logs.log import Log
+from accrual.logs.open_log import open_log
 from accrual.logs.read import ReadingOptions, context_oddities
-from accrual.logs.tables import Log
 
 LEVEL = 0.05  # of the tests
 _QUANTILE = 0.999
@@ -129,7 +129,7 @@ def fit_log(
     Examples
     --------
     >>> import pandas as pd
-    >>> from accrual.logs.log import open_log
+    >>> from accrual.logs.open_log import open_log
     >>> decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": range(60)})
     >>> early = pd.DataFrame({"decision": range(60), "value": [1.0, 2.0] * 30, "age": 0})
     >>> late = pd.DataFrame({"decision": range(51), "value": 1.0, "age": 9})

@@ -30,7 +30,7 @@ from accrual.live.ledger import Ledger
 from accrual.logs.context_worth import ARMS_MOST
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted, Personalising
-from accrual.logs.log import opened
+from accrual.logs.open_log import opened
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_ts import AgeTS
 from accrual.policies.base import Policy

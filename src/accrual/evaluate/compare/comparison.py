@@ -34,7 +34,7 @@ from accrual.evaluate.compare.setup import (
 from accrual.evaluate.intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
-from accrual.logs.log import opened
+from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
 from accrual.policies.catalog import parse, policy_text
 from accrual.runs.cells import gather_results

@@ -29,7 +29,7 @@ from accrual.evaluate.replay.fixed_shares import Fixed, fixed, judge
 from accrual.evaluate.replay.log import Bools, ReplayLog, from_log, resampled
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
-from accrual.logs.log import opened
+from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT, parse
 

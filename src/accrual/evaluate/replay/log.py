@@ -16,8 +16,8 @@ from accrual.core.groups import followed_for, is_closed, is_within
 from accrual.core.reward_model import Observed, cross_fit
 from accrual.logs.estimate import PaidDecisions, complete
 from accrual.logs.fitted import Fitted
+from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
-from accrual.logs.tables import Log
 
 Bools = npt.NDArray[np.bool_]
 

@@ -11,7 +11,7 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
-from accrual.live.contexts.contexts import bytes_of, numbers_of
+from accrual.live.contexts.encoder import bytes_of, numbers_of
 from accrual.policies.base import Policy
 
 _SHOWN = 40  # characters of an unknown level that an error shows

@@ -15,17 +15,8 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 from accrual.core.random import floor_coin
+from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, RECENT, KernelState, Rules, Target, context_row
 from accrual.live.kernels.pending import add_trial, enter
-from accrual.live.kernels.state import (
-    CHOOSE,
-    LOST,
-    OF_ARM,
-    RECENT,
-    KernelState,
-    Rules,
-    Target,
-    context_row,
-)
 from accrual.live.watch import NO_PROPENSITY
 from accrual.policies.base import Function, Functions, Moment, no_refresh
 from accrual.policies.floor import drawn

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel, njit
+from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.kernels.state import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD, Flags
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts

@@ -9,7 +9,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import need
 from accrual.core.groups import NUDGE
 from accrual.logs.fitted import Sample
-from accrual.logs.tables import Log
+from accrual.logs.log import Log
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -16,7 +16,7 @@ from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
 from accrual.logs.estimate.passes import ArrivalCurve, count_followed, longest_followed
 from accrual.logs.estimate.tail import estimate_tail, payments
 from accrual.logs.fitted import Recommended
-from accrual.logs.tables import Log
+from accrual.logs.log import Log
 
 SHARE = 0.99
 _SUMMARY_SHARES = (0.5, 0.9, SHARE)  # of the reward, whose ages the summary says

@@ -11,9 +11,9 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.features import FEATURES_MOST, LEVELS_MOST, WIDTH_MOST, Features, encode_all
+from accrual.logs.log import ContextColumn, Log
 from accrual.logs.read.columns import column_named
 from accrual.logs.read.reading import CheckedColumn, Tables
-from accrual.logs.tables import ContextColumn, Log
 
 KINDS = ("levels", "number")
 _EACH = 10  # decisions for each level, on average; with fewer a column of text is taken for an id

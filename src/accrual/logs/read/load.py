@@ -14,13 +14,13 @@ import numpy as np
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
+from accrual.logs.log import TICKS, Log
 from accrual.logs.read.columns import empty, number_expression, text_expression
 from accrual.logs.read.contexts import find_context_columns
 from accrual.logs.read.oddity_checks import OddityFacts
 from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.logs.read.sources import run
 from accrual.logs.read.times import TimeColumn
-from accrual.logs.tables import TICKS, Log
 
 ARMS_MOST = 10_000
 _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}

@@ -16,8 +16,8 @@ import numpy as np
 
 from accrual.core.arrays import Floats
 from accrual.core.durations import show_length
+from accrual.logs.log import ContextColumn, Log
 from accrual.logs.read.contexts import ContextCounts, count_cells
-from accrual.logs.tables import ContextColumn, Log
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces

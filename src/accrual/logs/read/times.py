@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from accrual.core.errors import InputError, unknown
+from accrual.logs.log import TICKS
 from accrual.logs.read.columns import NUMBERS, TIMED, ZONED, empty
 from accrual.logs.read.sources import TableSource, run
-from accrual.logs.tables import TICKS
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
 
@@ -42,7 +42,7 @@ _FORMATS = tuple(date + clock for clock in _CLOCKS for date in _DATES)
 
 @dataclass(frozen=True)
 class TimeOptions:
-    """What the user says about the log's times; see `accrual.logs.log.open_log`."""
+    """What the user says about the log's times; see `accrual.logs.open_log.open_log`."""
 
     format: str | None = None
     unit: str | None = None
