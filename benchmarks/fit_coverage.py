@@ -17,7 +17,7 @@ import pandas as pd
 
 import accrual as ac
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.logs.drawn_logs import CASES, LAWS, TOTALS, study, totals

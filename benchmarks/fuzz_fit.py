@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["accrual.fit"]):
     from accrual.core.errors import InputError
     from accrual.logs.fit import fit_log
     from accrual.logs.fitted import Fitted
-    from accrual.logs.log import open_log
+    from accrual.logs.open_log import open_log
 
 FOLDER = Path(tempfile.mkdtemp(prefix="accrual-fuzz-"))
 SECONDS = 600

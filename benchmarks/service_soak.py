@@ -17,7 +17,7 @@ import time
 from benchmarks.http_load import load
 from benchmarks.served import Running, Traffic, new_file, pin_self, service
 
-from accrual.live.verify import verify_snapshots
+from accrual.live.verify_snapshots import verify_snapshots
 from accrual.store.sqlite.store import SQLiteStore
 
 SHARE = 0.7

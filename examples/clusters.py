@@ -1,8 +1,8 @@
-"""Arms that pay at two speeds, and a policy that is told so, or finds out.
+"""Arms that pay at two speeds, and a policy that knows the clusters, or finds them.
 
 A site recommends ten short videos, which are watched at once, and ten courses, which are watched
 late in a term. One spread fits neither. Last term's decisions show which arms belong together; a
-policy that is told so learns one spread for each kind.
+policy that knows the clusters learns one spread for each kind.
 
 Run it: python examples/clusters.py
 """

@@ -36,7 +36,7 @@ def listen(bandit: ac.Bandit, clock: Clock, listeners: int, dice: np.random.Gene
         clock.now += float(dice.exponential(200.0))
         while songs and songs[0][0] <= clock.now:
             when, id_, song = heapq.heappop(songs)
-            for _ in range(int(dice.integers(1, 3))):  # now and then it is sent again
+            for _ in range(int(dice.integers(1, 3))):  # sometimes it is sent again
                 bandit.observe(id_, worth[id_] / 5, at=when, key=f"song-{song}")
         decision = bandit.decide()
         worth[decision.id] = float(dice.uniform(0, 2 * STATIONS[decision.arm])) * 0.9

@@ -20,7 +20,7 @@ import httpx
 import uvicorn
 
 from accrual.service.app import create
-from accrual.service.asgi import ServiceApp
+from accrual.service.edge import ServiceApp
 from accrual.service.server import bound, config_of
 from accrual.service.settings import Settings
 from accrual.studies.demo import Demo

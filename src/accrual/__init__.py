@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from accrual.logs.fit import fit as fit
     from accrual.logs.fit import fit_log as fit_log
     from accrual.logs.fitted import Fitted as Fitted
-    from accrual.logs.log import open_log as open_log
+    from accrual.logs.open_log import open_log as open_log
     from accrual.policies import *  # noqa: F403
     from accrual.policies.base import Policy as Policy
     from accrual.policies.clusters import Cluster as Cluster
@@ -77,7 +77,7 @@ _WHERE = {
     "fit": "accrual.logs.fit",
     "fit_log": "accrual.logs.fit",
     "log_rounds": "accrual.engine.simulate",
-    "open_log": "accrual.logs.log",
+    "open_log": "accrual.logs.open_log",
     "plan": "accrual.evaluate.plan",
     "replay": "accrual.evaluate.replay",
     "simulate": "accrual.engine.simulate",

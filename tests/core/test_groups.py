@@ -12,7 +12,7 @@ import accrual as ac
 from accrual.core.groups import group_ends, group_of, is_closed, is_within
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 AGES = (0.29, 0.57, 0.58)  # of 1 in 100 groups: floating-point products fall just short of 29, 57 and 58
 

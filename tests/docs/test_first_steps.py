@@ -57,10 +57,10 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: bandit(policy=3), "3 is not a policy; use for example ac.UCB1()"),
     (lambda: bandit(policy="ageimed"), "unknown policy 'ageimed'; did you mean 'AgeIMED'?"),
     (lambda: bandit(store=3), "store must be an address, such as 'sqlite:///plays.db', or a store, not 3"),
-    (lambda: bandit(clock=3), "clock must be a function that gives the time in seconds, not 3"),
+    (lambda: bandit(clock=3), "clock must be a function that returns the time in seconds, not 3"),
     (
         lambda: bandit(clock=datetime.datetime.now),
-        "clock must give the time in seconds, as time.time does, not dat",
+        "clock must return the time in seconds, as time.time does, not dat",
     ),
     (lambda: bandit(window="9d", skew="5s"), "skew must be a number of seconds, not '5s'"),
     (lambda: bandit(allow_negative="no"), "allow_negative must be True or False, not 'no'"),
@@ -117,7 +117,7 @@ def test_a_mistake_gets_one_line(mistake, says):
 
 def test_a_bandit_that_is_refused_is_not_in_the_store(tmp_path):
     store = f"sqlite:///{tmp_path}/plays.db"
-    with pytest.raises(ac.InputError, match="clock must give the time"):
+    with pytest.raises(ac.InputError, match="clock must return the time"):
         bandit(store=store, clock=datetime.datetime.now)
     with pytest.raises(ac.InputError, match="unknown bandit 'bandit': there is no bandit"):
         ac.Bandit.open(store)

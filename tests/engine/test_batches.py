@@ -97,7 +97,7 @@ def test_same_noise_for_everybody_and_any_split_of_the_runs():
 
 def test_refuses_what_is_no_service():
     good = small()
-    with pytest.raises(ac.InputError, match="a day to come and one to go"):
+    with pytest.raises(ac.InputError, match="a first and a last day"):
         play_batches(good._replace(comes=[0, 3, 2]), {"": ac.IMED()}, 1)
     with pytest.raises(ac.InputError, match="each day is a group"):
         play_batches(good._replace(problem=ac.Problem([1.0] * 3, 10, 5)), {"": ac.IMED()}, 1)

@@ -23,7 +23,7 @@ from accrual.evaluate.compare import comparison as comparison_result
 from accrual.evaluate.compare import setup as comparison_setup
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.policies.base import Functions
 from accrual.policies.catalog import DEFAULT
 from accrual.policies.ucb1 import DelayedUCB1

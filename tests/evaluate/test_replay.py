@@ -19,7 +19,7 @@ from accrual.evaluate.replay.judging import LEAST, judge_all, walk
 from accrual.evaluate.replay.log import ReplayLog, from_log
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.policies.base import Functions
 from accrual.policies.ucb1 import DelayedUCB1
 
@@ -257,7 +257,7 @@ def test_a_log_is_walked_through_as_it_was_written():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "needs to know with which chance the log chose"),
+        ([], "needs the chances with which the log chose"),
         (["--uniform", "--policy=UCB1"], "sees totals before they are paid"),
         (["--uniform", "--method=magic"], "unknown method 'magic'"),
         (["--uniform", "--policy=AgeIMED", "--policy=AgeIMED"], "policy AgeIMED is given twice"),

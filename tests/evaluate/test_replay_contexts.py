@@ -68,7 +68,7 @@ def test_a_model_that_the_log_contradicts_is_refused():
     check_model(log)  # the model promises little, and keeps it
     boasting = replace(log)
     boasting.__dict__["expected"] = log.expected + np.array([0.0, 0.3])
-    with pytest.raises(InputError, match="no fair picture of this log"):
+    with pytest.raises(InputError, match="does not fit this log"):
         check_model(boasting)
 
 
@@ -102,5 +102,5 @@ def test_a_comparison_by_context_finds_that_contexts_pay():
     assert by_label["AgeTS, no context"].more.low > 0.0
     assert by_label["AgeLinTS"].lost.value < by_label["AgeLinTS(waiting)"].lost.value
     assert "as true as that model" in found.summary()
-    with pytest.raises(InputError, match="a replay needs to know with which chance"):
+    with pytest.raises(InputError, match="a replay needs the chances with which"):
         ac.compare_by_context((decisions.drop(columns="propensity"), pieces), ["country"])

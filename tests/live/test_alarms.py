@@ -11,7 +11,7 @@ import accrual as ac
 from accrual.core.jit.compiler import python_function
 from accrual.core.random import ALARM, coin
 from accrual.live.ledger import Ledger
-from accrual.live.verify import learned, refold, same_bits
+from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch import alarms as parts
 from accrual.live.watch.alarms import BINS, FALSE_ALARM, bin_of, no_alarms, watch, with_arms
 from accrual.store.memory import MemoryStore
@@ -112,7 +112,7 @@ def test_an_alarm_is_logged_once_and_survives(caplog):
     changing(bandit, 1000, {"a": 0.3, "b": 0.6}, 1)
     before = bandit.state().alarm
     assert (before.arms, before.reason, before.error) == ([], "", 0.05)
-    assert before.sentence == "No arm is known to pay otherwise than before."
+    assert before.sentence == "No arm is known to pay differently than before."
     assert before.closed == 1000 - 20
     with caplog.at_level(logging.WARNING, logger="accrual.live"):
         changing(bandit, 400, {"a": 0.3, "b": 0.1}, 2)

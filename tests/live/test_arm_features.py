@@ -16,7 +16,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.jit.compiler import python_function
 from accrual.live.log_follower import details_from_store
-from accrual.live.verify import learned, same_bits, verify_snapshots
+from accrual.live.verify_snapshots import learned, same_bits, verify_snapshots
 from accrual.policies.age_prior.model import expected_level
 from accrual.store.backends import open_store
 from accrual.store.base import AddArm, Status

@@ -505,7 +505,7 @@ def test_arms_come_and_go(store):
     assert bandit.arms == ["rock", "talk"]
     assert "jazz" not in {d.arm for d in bandit.decide(n=30)}
     with pytest.raises(
-        ac.InputError, match="there has been an arm 'talk' already, with another cap, window or features"
+        ac.InputError, match="an arm 'talk' already exists, with another cap, window or features"
     ):
         bandit.add_arm("talk")
     with pytest.raises(ac.InputError, match="unknown arm 'rok'; did you mean 'rock'"):

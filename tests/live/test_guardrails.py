@@ -13,7 +13,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.jit.compiler import python_function
 from accrual.evaluate.plan import even_shares
-from accrual.live.verify import learned, refold, same_bits
+from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch.evidence import BETS, SCORED, WEIGHTS
 from accrual.live.watch.guardrails import evidence_of, guard, least_excess, no_guards
 from accrual.store.admin import export

@@ -10,7 +10,7 @@ from tests.postgres import server
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live import prior as priors
-from accrual.live.verify import learned, refold, same_bits, verify_snapshots
+from accrual.live.verify_snapshots import learned, refold, same_bits, verify_snapshots
 from accrual.logs.fitted import Fitted
 from accrual.store.admin import export
 from accrual.store.backends import open_store

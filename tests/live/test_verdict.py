@@ -9,7 +9,7 @@ from tests.postgres import server
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.evaluate.plan import trials
-from accrual.live.verify import learned, refold, same_bits
+from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.live.watch.evidence import BETS, DOWN, LOW, SCORED, SKIPPED, UP, WEIGHTS, no_evidence, score
 from accrual.live.watch.sequences import arm_bounds, pair_bounds, sums_of
 from accrual.live.watch.verdicts import Pace, verdict
@@ -118,8 +118,8 @@ def test_propensities_are_those_of_the_coin():
         (1.5, None, "from 0 to 1"),
         (0.1, {"x": (0.1, 0.2)}, "unknown arm"),
         (0.1, {"a": (0.5, 0.2)}, "must be two"),
-        (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, r"come to 1\.4; lower them, to 1 or less in all"),
-        (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, r"come to 0\.4, .*; raise them, to 1 or more in all"),
+        (0.0, {"a": (0.7, 1.0), "b": (0.7, 1.0)}, r"add up to 1\.4; lower them, to 1 or less in all"),
+        (0.0, {"a": (0.0, 0.2), "b": (0.0, 0.2)}, r"add up to 0\.4, .*; raise them, to 1 or more in all"),
         (0.5, {"a": (0.0, 0.1)}, r"greatest share, 0\.1; take a floor of 0\.2 or less"),
         (0.1, ["a"], "must be a mapping"),
     ],

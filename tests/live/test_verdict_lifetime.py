@@ -133,7 +133,7 @@ def test_a_sentence_names_its_decisions_and_the_past_once_the_alarm_is_up():
     assert later.sentence.startswith(
         "b paid more than every other arm in play, on average from decision 0 to"
     )
-    assert "since then arms pay otherwise than before, a (known by decision 700)" in later.sentence
+    assert "since then arms pay differently, a (known by decision 700)" in later.sentence
 
 
 def test_all_comparisons_of_a_bandit_share_the_error():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import accrual as ac
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.logs.read.oddity_checks import context_oddities
 
 SIZE = 1200
@@ -57,10 +57,10 @@ def test_contexts_that_were_written_after_the_decision():
     assert len(said(decisions, pieces, "ordered")) == 1
     decisions["bought"], decisions["sum"] = paid, np.where(paid, 4.99, 0.0) + np.arange(SIZE) % 3 * 0.01
     decisions["clicked"] = paid | (np.arange(SIZE) % 3 == 0)
-    assert "context 'bought' tells 100% of what decisions pay: was it written" in said(
+    assert "context 'bought' explains 100% of what decisions pay: was it written" in said(
         decisions, pieces, "bought"
     )[0]  # fmt: skip
-    assert "context 'sum' tells 100% of what" in said(decisions, pieces, "sum")[0]
+    assert "context 'sum' explains 100% of what" in said(decisions, pieces, "sum")[0]
     (line,) = said(decisions, pieces, "clicked")
     assert "'clicked' is 'false' in" in line
     assert "decisions of which none paid" in line
@@ -93,7 +93,7 @@ def test_propensities_that_do_not_fit_by_context():
             lambda d: 10_000 + 137 * (np.arange(SIZE) % 30),
             "30 whole numbers look like codes: if they are, say",
         ),
-        (lambda d: np.where(np.arange(SIZE) % 60, d.age.astype(str), "n/k"), "20 of its 1,200 cells are no"),
+        (lambda d: np.where(np.arange(SIZE) % 60, d.age.astype(str), "n/k"), "20 of its 1,200 cells are not"),
         (
             lambda d: np.where(np.arange(SIZE) % 9, d.age, -1),
             "is -1 in 134 decisions and otherwise not below 0",
@@ -119,4 +119,4 @@ def test_a_fit_says_them_among_its_other_oddities():
     decisions, pieces, paid = log_of()
     decisions["bought"] = paid
     found = ac.fit(decisions.drop(columns="p"), pieces, window=20, groups=2, context=["bought"], uniform=True)
-    assert any(line.startswith("odd: context 'bought' tells") for line in found.summary().splitlines())
+    assert any(line.startswith("odd: context 'bought' explains") for line in found.summary().splitlines())

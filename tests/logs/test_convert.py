@@ -11,7 +11,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.logs.convert import AmountRanges, read_sessions, session_log, transaction_log
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.studies.paper import music_sessions, spotify
 
 SALES = """Customer ID,InvoiceDate,amount,country
@@ -130,7 +130,7 @@ def test_bad_tables_are_one_line_and_leave_nothing(tmp_path, capsys, what):
         (["transactions", "SALES", "--cut=country=1"], "column 'country' (arm) needs a number"),
         (["transactions", "SALES", "--arm=country", "--column=price=amount"], "unknown column role 'price'"),
         (["transaction", "SALES"], "unknown kind of table 'transaction'; did you mean 'transactions'"),
-        (["sessions", "SALES", "--cut=amount=3"], "--cut and --column are for transactions"),
+        (["sessions", "SALES", "--cut=amount=3"], "--cut, --column and the options"),
         (["sessions", "SALES"], "column 'session_id' is missing"),
         (["transactions", "nowhere.csv", "--arm=x"], "there is no such file or folder"),
     ],

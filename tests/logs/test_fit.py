@@ -26,7 +26,7 @@ from accrual.logs.estimate.sample import ClosedTotals
 from accrual.logs.estimate.window import Steps, recommended_groups
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.policies.catalog import parse
 
 EXAMPLE = "examples/views.csv"
@@ -465,7 +465,7 @@ BROKEN = {
     ),
     "shares": (lambda d: d["spread"]["value"].pop(), "spread: a spread must have 6 shares"),
     "lengths": (lambda d: d["samples"][0]["lengths"].append(1), "ages and values must be as many as lengths"),
-    "ages": (lambda d: d["samples"][0]["ages"].__setitem__(0, 1e9), "ages must lie within the window"),
+    "ages": (lambda d: d["samples"][0]["ages"].__setitem__(0, 1e9), "ages must be within the window"),
     "array": (lambda d: d["samples"][0].update(ages="x"), r"sample.ages must be a list of finite numbers"),
     "arms": (lambda d: (d["arms"].pop(), d["samples"].pop()), "at least two of different names"),
     "samples": (lambda d: d["samples"].pop(), "samples: one for each arm is needed"),

@@ -20,7 +20,7 @@ from accrual.cli import app
 from accrual.core.durations import parse_length
 from accrual.core.errors import InputError
 from accrual.logs.fit import fit_log
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DECISIONS = "id,arm,at\n1,a,0\n2,b,1\n3,a,2\n"
 PIECES = "decision,value,at\n3,1.0,4\n1,0.5,0\n1,0.25,3\n"

@@ -16,7 +16,7 @@ from accrual.core.errors import InputError
 from accrual.core.interval import Interval
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Arm, Sample, best_arm
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DAY = 86_400.0
 
@@ -61,7 +61,7 @@ def test_orphans_that_differ_by_spaces_or_capitals():
         open_log(decisions, pieces)
     decisions, pieces = log_of()
     pieces.loc[:49, "decision"] = pieces.loc[:49, "decision"] + " "
-    said = "50 pieces without a decision have a decision's id but for spaces or capitals"
+    said = "50 pieces without a decision have a decision's id except for spaces or capitals"
     assert said in odd(decisions, pieces)
     pieces.loc[:49, "decision"] = "nobody"
     assert "50 of 400 pieces have no decision in the log" in odd(decisions, pieces)

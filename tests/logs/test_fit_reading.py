@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from accrual.core.errors import InputError
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DAY = 86_400.0
 STARTS = [dt.datetime(2024, 1, 5), dt.datetime(2024, 1, 28), dt.datetime(2024, 3, 2)]
@@ -202,7 +202,7 @@ def test_dates_stay_whole_days_in_any_time_zone():
     [
         ({"time_unit": "min"}, "unknown unit of time 'min'"),
         ({"time_unit": "s", "time_format": "%Y"}, "exclude each other"),
-        ({"time_format": "%Q"}, "is no format of times"),
+        ({"time_format": "%Q"}, "is not a time format"),
         ({"age_unit": "month"}, "unknown unit of age 'month'"),
         ({"bad_rows": "drop"}, "unknown way with bad rows 'drop'"),
         ({"timezon": "UTC"}, "unknown option 'timezon'; did you mean 'timezone'"),

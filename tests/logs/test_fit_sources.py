@@ -20,7 +20,7 @@ from tests import postgres
 import accrual as ac
 from accrual.cli import app
 from accrual.core.errors import InputError
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 
 DECISIONS = pd.DataFrame({"id": ["1", "2", "3"], "arm": ["a", "NA", "a"], "at": [0, 1, 2]})
 PIECES = pd.DataFrame({"decision": ["3", "1", "1"], "value": [1.0, 0.5, 0.25], "at": [4, 0, 3]})
@@ -189,7 +189,7 @@ def test_what_is_not_read_is_named(tmp_path, start, message):
 
 
 def test_addresses_that_are_not_read(tmp_path):
-    with pytest.raises(InputError, match=r"mysql:// is not read; these are: sqlite://, duckdb://"):
+    with pytest.raises(InputError, match=r"mysql:// is not supported; these are: sqlite://, duckdb://"):
         open_log("mysql://host/db")
     with pytest.raises(InputError, match=r"needs DuckDB's extension httpfs|must end in one of"):
         open_log("https://example.com/log.txt")

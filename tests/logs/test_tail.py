@@ -267,8 +267,8 @@ def test_tails_that_are_alike_cost_nothing_and_unknown_ones_anything():
     ("call", "says"),
     [
         (lambda: estimate_tail([0.5, 0.5], [1, 2, 3]), "2 shares need 2 edges"),
-        (lambda: estimate_tail([0.5, 0.5], [2, 1]), "edges must be finite, above 0, and grow"),
-        (lambda: estimate_tail([0.5, 0.5], [0, 1]), "edges must be finite, above 0, and grow"),
+        (lambda: estimate_tail([0.5, 0.5], [2, 1]), "edges must be finite, above 0, and each above"),
+        (lambda: estimate_tail([0.5, 0.5], [0, 1]), "edges must be finite, above 0, and each above"),
         (lambda: estimate_tail([0.5, 0.5], "ab"), "edges must be a list of ages"),
         (lambda: estimate_tail([1.0], [1]), "at least two buckets"),
         (lambda: estimate_tail([0.5, 0.6], [1, 2]), r"sums to 1\.1"),

@@ -209,7 +209,7 @@ def test_the_example_finds_the_clusters_and_they_help(capsys):
         (lambda: two(Cluster((0, 1), 4, "end", window=16)), "at most the problem's 12, not 16"),
         (lambda: two(Cluster((0, 1), 5, "end")), "alpha must divide the window: 5 does not divide 12"),
         (lambda: find_clusters(None), "needs the statistics of an Age policy"),
-        (lambda: find_clusters(filled(None, [0.5]), level=1.0), "level must lie between 0 and 1"),
+        (lambda: find_clusters(filled(None, [0.5]), level=1.0), "level must be between 0 and 1"),
     ],
 )
 def test_wrong_input_is_refused_in_one_clear_line(wrong, message):

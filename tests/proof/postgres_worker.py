@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 
 import accrual as ac
-from accrual.live.verify import learned
+from accrual.live.verify_snapshots import learned
 from accrual.store.base import NewPiece, Status
 from accrual.store.postgres.store import PostgresStore
 

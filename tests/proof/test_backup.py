@@ -13,7 +13,7 @@ import pytest
 from tests.postgres import server
 
 import accrual as ac
-from accrual.live.verify import learned, refold, same_bits
+from accrual.live.verify_snapshots import learned, refold, same_bits
 from accrual.store.admin import backup, restore, verify
 from accrual.store.backends import open_reader, open_store
 from accrual.store.postgres.backend import PostgresTableReader

@@ -15,7 +15,7 @@ from tests.postgres import server
 from tests.proof import context_worker
 from tests.proof.folds import refold
 
-from accrual.live.verify import learned, same_bits
+from accrual.live.verify_snapshots import learned, same_bits
 
 pytestmark = pytest.mark.slow  # AgeLinTS takes long to compile
 

@@ -8,7 +8,7 @@ from tests.proof.folds import refold
 
 import accrual as ac
 from accrual.live.log_follower import Arrays
-from accrual.live.verify import learned, same_bits
+from accrual.live.verify_snapshots import learned, same_bits
 
 DAY = 86_400.0
 PIECES = 50  # of each decision

@@ -26,7 +26,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.live import bandit as catch_up_thread
 from accrual.live.commit import BanditRequest, Decide
-from accrual.live.verify import learned, same_bits
+from accrual.live.verify_snapshots import learned, same_bits
 from accrual.store.admin import backup, restore
 from accrual.store.backends import make_tables
 from accrual.store.base import AddArm, Answer, CloseDecision, NewDecisions, NewPiece, RetireArm, StoreRequest

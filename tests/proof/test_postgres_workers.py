@@ -14,7 +14,7 @@ import pytest
 from tests.postgres import server
 
 from accrual.live.config import read_config
-from accrual.live.verify import learned, refold
+from accrual.live.verify_snapshots import learned, refold
 from accrual.store.admin import verify
 from accrual.store.backends import open_reader
 from accrual.store.base import AddArm, NewDecisions

@@ -21,7 +21,7 @@ from tests.serving import BODY, Service, problem, serving, wait_until
 from accrual.cli import app
 from accrual.policies.catalog import DEFAULT
 from accrual.service import bandit_routes, dashboard
-from accrual.service.asgi import POLICY
+from accrual.service.edge import POLICY
 from accrual.studies.demo import PROBLEM, Demo, Regret
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -742,7 +742,7 @@ def test_what_the_page_says_of_a_verdict_follows_from_its_fields(plain, seen):
     assert "at most 5 %" in more
     head, more = said("winner", changed, winner="a")
     assert head == "Arms have changed: a paid most"
-    assert "pay otherwise than before: b (found at decision 1,000)." in more
+    assert "pay differently: b (found at decision 1,000)." in more
     head, more = said("none_yet", [], changed=["a", "b"], pairs=swapped)
     assert head == "Arms have changed places"
     assert "b paid more than a from decision 0 to 500, and less from decision 700 to 900." in more

@@ -11,7 +11,7 @@ import pytest
 from tests.serving import BODY, Process, Service, problem, serving, wait_until
 
 import accrual as ac
-from accrual.service.asgi import POLICY
+from accrual.service.edge import POLICY
 from accrual.store.backends import open_store
 from accrual.store.base import ERASE_AT, StoreError
 from accrual.store.sqlite.store import SQLiteStore

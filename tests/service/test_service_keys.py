@@ -149,7 +149,7 @@ def test_what_keys_refuses(tmp_path, capsys, words, says):
 
 
 def test_digests_are_compared_in_constant_time(tmp_path, monkeypatch):
-    """Also for an id that there is not."""
+    """Also for an id that does not exist."""
     make_tables(url(tmp_path))
     table = open_keys(url(tmp_path))
     row, text = new_key("a", ["read"], time.time())

@@ -19,7 +19,7 @@ from tests.serving import BODY, Service, problem, serving, wait_until
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from accrual.service import app, messages
-from accrual.service.protocol import HEAD_MOST
+from accrual.service.connections import HEAD_MOST
 
 OFFERS = {
     "curl": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAA\r\n",

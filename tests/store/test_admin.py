@@ -22,7 +22,7 @@ from accrual.core.errors import InputError
 from accrual.core.files import csv_cell, write_csv
 from accrual.live.archive import archive, delete, erase_due
 from accrual.live.clock import SteadyClock
-from accrual.live.contexts.contexts import bytes_of
+from accrual.live.contexts.encoder import bytes_of
 from accrual.service.bandit_pool import BanditPool
 from accrual.service.keys import new_key
 from accrual.service.metrics import Metrics

@@ -15,7 +15,7 @@ import accrual as ac
 from accrual.cli.app import run
 from accrual.core.errors import InputError
 from accrual.core.features import Features
-from accrual.logs.log import open_log
+from accrual.logs.open_log import open_log
 from accrual.store.address import parse
 from accrual.store.admin import backup, export, restore, verify
 from accrual.store.admin.verification import _CHECKS
@@ -139,7 +139,10 @@ DAMAGE = [
     ("DELETE FROM head WHERE bandit = 1", "bandits without a head"),
     ("DELETE FROM bandit WHERE number = 2", "of no bandit"),
     ("UPDATE piece SET seq = 3 WHERE bandit = 1 AND seq = 260", "positions used twice"),
-    ("UPDATE piece SET at = 0, stated = TRUE WHERE bandit = 1 AND seq = 260", "events before the one before"),
+    (
+        "UPDATE piece SET at = 0, stated = TRUE WHERE bandit = 1 AND seq = 260",
+        "events earlier than the event before",
+    ),
     ("UPDATE decision SET id = 9999 WHERE bandit = 1 AND id = 7", "decisions out of order"),
     ("UPDATE decision SET at = at - 0.5 WHERE bandit = 1 AND id = 0", "decisions at a wrong round"),
     ("UPDATE decision SET arm = 5 WHERE bandit = 1 AND id = 7", "decisions for no arm"),

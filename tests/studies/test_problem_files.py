@@ -146,7 +146,7 @@ BAD = {
         "p.toml: an empirical law's rows must be numbers, as many in each row"
     ),
     PROBLEM + "spread = [1, 0]\nlaw = {kind = 'empirical', rows = [[0, 1]]}": (
-        "p.toml: spread does not go with law: empirical rows say themselves when they pay"
+        "p.toml: law takes no spread: empirical rows already say when they pay"
     ),
     PROBLEM + "law = 'uniform'\nlaws = ['uniform', 'uniform']": (
         "p.toml: problem takes law (one for all arms) or laws (one for each), not both"

@@ -91,7 +91,7 @@ export class Client {
     await this.#send("POST", at(bandit, `decisions/${whole("decision", decision, 0)}/close`), undefined);
   }
 
-  /** Return what is known of every arm, and the verdict. */
+  /** Return what is known about every arm, and the verdict. */
   async state(bandit: string): Promise<BanditState> {
     return this.#send("GET", at(bandit, "state"), undefined);
   }

@@ -39,7 +39,7 @@ export interface PieceResult {
   readonly detail?: string;
 }
 
-/** What is known of an arm. */
+/** What is known about an arm. */
 export interface ArmState {
   readonly name: string;
   readonly cap: number;
@@ -70,7 +70,7 @@ export interface ArmState {
 export interface Verdict {
   /** Whether an arm has won, none has won yet, or no verdict can be given. */
   readonly outcome: "winner" | "none_yet" | "cannot_tell";
-  /** Whether there is a winner, and no arm in play was found to pay otherwise than before. */
+  /** Whether there is a winner, and no arm in play was found to pay differently than before. */
   readonly may_stop: boolean;
   /** The arm shown to pay more than every other arm in play. */
   readonly winner: string | null;
@@ -90,7 +90,7 @@ export interface Verdict {
   readonly sentence: string;
 }
 
-/** What is known of an arm on a guardrail. */
+/** What is known about an arm on a guardrail. */
 export interface GuardedArm {
   readonly name: string;
   /** Closed decisions that count. */
@@ -108,7 +108,7 @@ export interface GuardedArm {
   readonly retired: boolean;
 }
 
-/** What is known of the arms on a guardrail, a stream of pieces of which less is better. */
+/** What is known about the arms on a guardrail, a stream of pieces where less is better. */
 export interface Guardrail {
   readonly name: string;
   readonly cap: number;
@@ -142,7 +142,7 @@ export interface Alarm {
   readonly arms: readonly ChangedArm[];
 }
 
-/** What is known of a bandit at one position of its log. */
+/** What is known about a bandit at one position of its log. */
 export interface BanditState {
   readonly name: string;
   readonly position: number;

@@ -1,4 +1,4 @@
-"""`accrual bandits`: which bandits a database has, and which are put away."""
+"""`accrual bandits`: list, archive, restore and delete bandits."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def list_(store: Url = None) -> None:
     if lines:
         show_table(["name", "state", "arms"], lines)
     else:
-        typer.echo(f"no bandits in {parse(_url(store))} yet; ac.Bandit makes them, or a service is asked to")
+        typer.echo(f"no bandits in {parse(_url(store))} yet; make one with ac.Bandit or through a service")
 
 
 @app.command()
 def archive(name: Name, store: Url = None) -> None:
-    """Put a bandit away; all it has is kept."""
+    """Archive a bandit; all its data are kept."""
     from accrual.live.archive import archive as put_away
 
     with _opened(store) as place:
@@ -77,7 +77,7 @@ def delete(
 ) -> None:
     """Archive a bandit, and erase it later.
 
-    A service erases it when the time has come, or accrual bandits erase.
+    A running service erases it after the grace period; without one, accrual bandits erase does.
     """
     from accrual.live.archive import delete as put_away
 
@@ -87,7 +87,7 @@ def delete(
 
 @app.command()
 def erase(store: Url = None) -> None:
-    """Erase deleted bandits whose time has come."""
+    """Erase deleted bandits whose grace period is over."""
     from accrual.live.archive import erase_due
 
     with _opened(store) as place:

@@ -51,7 +51,7 @@ def bounds(
     refused = ""
     try:
         curves[_FREE](horizon)
-    except InputError as error:  # the other bounds look at arms' means alone, and stand
+    except InputError as error:  # the other bounds use only the arms' means, and still hold
         refused = str(error)
         del curves[_FREE]
     values = {name: float(curve(horizon)) for name, curve in curves.items()}

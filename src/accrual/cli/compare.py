@@ -70,7 +70,7 @@ def compare(
 ) -> None:
     """Simulate policies on what a log has paid.
 
-    Simulated decisions pay what logged ones did, at the ages at which they did.
+    Simulated decisions pay what logged decisions paid, at the same ages.
     """
     need("matplotlib", "plot")
     source.check_uniform()

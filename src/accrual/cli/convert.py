@@ -1,4 +1,4 @@
-"""`accrual convert`: other tables, made into a log."""
+"""`accrual convert`: make a log from another table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def convert(
     ] = None,
     column: Columns = None,
 ) -> None:
-    """Make a log of transactions or of sessions."""
+    """Make a log from transactions or sessions."""
     from accrual.logs import convert as tables
 
     if kind not in _KINDS:
@@ -55,8 +55,8 @@ def convert(
     if kind == "sessions":
         if cut is not None or column or any((times.format, times.unit, times.zone)):
             raise InputError(
-                "sessions have columns of their own: --cut and --column are for transactions, and so is "
-                "how times are written"
+                "sessions have fixed columns: --cut, --column and the options for how times are written are "
+                "for transactions"
             )
         by_arm = tables.read_sessions(table, arm or "context_type")
         decisions, pieces, end = tables.session_log(by_arm)

@@ -116,7 +116,7 @@ def _moment(text: str) -> float:
 
 
 def _verify(url: str) -> int:
-    from accrual.live.verify import verify_snapshots
+    from accrual.live.verify_snapshots import verify_snapshots
     from accrual.store.admin import verify
     from accrual.store.backends import open_reader, open_store
 

@@ -35,7 +35,7 @@ def fit(
     ] = None,
     arms: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many arms to print at most.")] = 20,
 ) -> None:
-    """Find out from a log how its reward arrives."""
+    """Estimate from a log how its reward arrives."""
     need("duckdb", "fit")
     source.check_uniform()
     if out is not None:
@@ -72,7 +72,7 @@ def _write_prior(fitted: Fitted, path: Path) -> None:
     policy = fitted.prior()
     if policy is None:
         raise InputError(
-            "--prior needs two arms at least that have paid something, and their caps: give --cap, the most "
+            "--prior needs at least two arms that have paid something, and their caps: give --cap, the most "
             "that one decision can pay"
         )
     with replacing(path) as partial:

@@ -74,11 +74,11 @@ def list_(store: Store = None) -> None:
 def rotate(
     id: Id,
     grace: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the old key stays good: 0s, 12h, 7d.")
+        str, typer.Option(metavar="TIME", help="How long the old key stays valid: 0s, 12h, 7d.")
     ] = "0s",
     store: Store = None,
 ) -> None:
-    """Print a key that takes the place of another."""
+    """Print a key that replaces another."""
     seconds = parse_duration(grace, "--grace", least=0.0, most=100 * UNITS["y"])
     with _table(store) as table:
         from accrual.service.keys import new_key

@@ -14,8 +14,8 @@ from accrual.core.errors import InputError
 
 if TYPE_CHECKING:
     from accrual.logs.fitted import Fitted
+    from accrual.logs.log import Log
     from accrual.logs.read import ReadingOptions
-    from accrual.logs.tables import Log
 
 BAD_ROWS_FILE = "bad-rows.csv"
 
@@ -97,7 +97,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "context": (
         Annotated[
             str | None,
-            typer.Option(metavar="NAME,...", help="Columns that say whom a decision was for: country,new."),
+            typer.Option(metavar="NAME,...", help="Columns with the context of a decision: country,new."),
         ],
         None,
     ),
@@ -134,7 +134,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class LogOptions:
-    """What the command line says of a log."""
+    """What the command line says about a log."""
 
     log: PathOrUrl
     pieces: PathOrUrl | None
@@ -156,7 +156,7 @@ class LogOptions:
 
     def opened(self) -> Log:
         """Open the log."""
-        from accrual.logs.log import open_log
+        from accrual.logs.open_log import open_log
 
         pieces = None if self.pieces is None else str(self.pieces)
         return open_log(str(self.log), pieces, column_roles(self.column), **self.reading)

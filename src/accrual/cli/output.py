@@ -36,7 +36,7 @@ def say(line: str) -> None:
 
 
 def _broken(line: str) -> str:
-    """Break a sentence into lines, but never a number, nor a number from its unit."""
+    """Break a sentence into lines, but never within a number or between a number and its unit."""
     whole = re.sub(r"(?<=\d) (?=%|[a-z]{1,2}\b)", "\N{NO-BREAK SPACE}", line)
     lines = textwrap.fill(whole, line_width(), break_long_words=False, break_on_hyphens=False)
     return lines.replace("\N{NO-BREAK SPACE}", " ")

@@ -33,7 +33,7 @@ _Prior = Annotated[
 
 
 class _Beginning(NamedTuple):
-    """What the service begins with."""
+    """What the service starts with."""
 
     days: float | None  # simulated days in a second; None without simulated traffic
     priors: list[str]

@@ -63,7 +63,7 @@ def sweep(
 
 
 def _show(case: Sequence[SweepLine], grid: Sequence[str], most: int) -> None:
-    """Print the best few of a case, and all that stands there to compare with."""
+    """Print the best few of a case, and the rows to compare them with."""
     from accrual.studies.sweep import best, ranked, title
 
     first = best(case)

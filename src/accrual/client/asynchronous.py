@@ -68,7 +68,7 @@ class AsyncClient:
         return await self._send(calls.restore(bandit))
 
     async def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
-        """Archive a bandit and erase it for good after `grace`, which is at least an hour.
+        """Archive a bandit and permanently erase it after `grace`, which is at least an hour.
 
         Until then the bandit can be restored.
         """
@@ -120,7 +120,7 @@ class AsyncClient:
         await self._send(calls.close(bandit, decision))
 
     async def state(self, bandit: str) -> BanditState:
-        """Return what is known of every arm, and the verdict."""
+        """Return what is known about every arm, and the verdict."""
         return await self._send(calls.state(bandit))
 
     async def context_worth(self, bandit: str) -> ContextWorth:

@@ -205,7 +205,7 @@ def restore(bandit: str) -> Call[BanditInfo]:
 
 @_checked
 def delete(bandit: str, grace: str) -> Call[BanditInfo]:
-    """Archive a bandit and erase it for good after `grace`."""
+    """Archive a bandit and permanently erase it after `grace`."""
     address = f"/v1/bandits/{quote(bandit, safe='')}?grace={quote(grace, safe='')}"
     return Call("DELETE", address, None, lambda found: build(BanditInfo, found))
 
@@ -330,7 +330,7 @@ def close(bandit: str, decision: int) -> Call[None]:
 
 @_checked
 def state(bandit: str) -> Call[BanditState]:
-    """Return what is known of every arm."""
+    """Return what is known about every arm."""
     return Call("GET", _of(bandit, "state"), None, build_state)
 
 

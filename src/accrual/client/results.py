@@ -46,11 +46,11 @@ class BanditInfo(NamedTuple):
     guardrails: Mapping[str, Any] = MappingProxyType({})  # by name: cap, margin and action
     imported: int = 0  # how many decisions come from an old log: those with ids below this
     archived: float | None = None  # when it was archived, in seconds since 1970; None if it is not archived
-    erase_at: float | None = None  # when it will be erased for good; None if never
+    erase_at: float | None = None  # when it will be erased; None if never
 
 
 class ArmState(NamedTuple):
-    """What is known of an arm."""
+    """What is known about an arm."""
 
     name: str
     cap: float
@@ -81,10 +81,10 @@ class Pair(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What may be said of the arms in play, however often one looks."""
+    """What may be said about the arms in play, however often one looks."""
 
     outcome: str  # winner, none_yet or cannot_tell
-    may_stop: bool  # whether there is a winner, and no arm in play was found to pay otherwise than before
+    may_stop: bool  # whether there is a winner, and no arm in play was found to pay differently than before
     winner: str | None  # the arm shown to pay more than every other arm in play
     error: float  # the chance that a false winner is ever named, in the whole life of the bandit
     contenders: list[str]  # arms that may still be the best
@@ -107,7 +107,7 @@ class Verdict(NamedTuple):
 
 
 class GuardedArm(NamedTuple):
-    """What is known of an arm on a guardrail."""
+    """What is known about an arm on a guardrail."""
 
     name: str
     decisions: int  # closed decisions that count
@@ -120,7 +120,7 @@ class GuardedArm(NamedTuple):
 
 
 class Guardrail(NamedTuple):
-    """What is known of the arms on a guardrail, a stream of pieces of which less is better."""
+    """What is known about the arms on a guardrail, a stream of pieces where less is better."""
 
     name: str
     cap: float
@@ -161,7 +161,7 @@ class Level(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """What is known of a feature."""
+    """What is known about a feature."""
 
     name: str
     unknown: int  # decisions with a level that was not declared
@@ -171,7 +171,7 @@ class Feature(NamedTuple):
 
 
 class BanditState(NamedTuple):
-    """What is known of a bandit at one position of its log."""
+    """What is known about a bandit at one position of its log."""
 
     name: str
     position: int
@@ -239,7 +239,7 @@ class Explanation(NamedTuple):
     arm: str
     at: float
     propensity: float | None
-    first: bool  # whether the arm was chosen because nothing was known of it yet
+    first: bool  # whether the arm was chosen because nothing was known about it yet
     exact: bool  # whether the state, computed again from the log, gives the same choice
     reasons: list[Reason]
     context: Mapping[str, Any] = MappingProxyType({})  # empty for a bandit without features

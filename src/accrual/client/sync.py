@@ -64,7 +64,7 @@ class Client:
         return self._send(calls.restore(bandit))
 
     def delete(self, bandit: str, grace: str = "7d") -> BanditInfo:
-        """Archive a bandit and erase it for good after `grace`, which is at least an hour.
+        """Archive a bandit and permanently erase it after `grace`, which is at least an hour.
 
         Until then the bandit can be restored.
         """
@@ -114,7 +114,7 @@ class Client:
         self._send(calls.close(bandit, decision))
 
     def state(self, bandit: str) -> BanditState:
-        """Return what is known of every arm, and the verdict."""
+        """Return what is known about every arm, and the verdict."""
         return self._send(calls.state(bandit))
 
     def context_worth(self, bandit: str) -> ContextWorth:

@@ -67,7 +67,7 @@ class Features:
 
     def __init__(self, declared: Mapping[str, Any]) -> None:
         if not isinstance(declared, Mapping):
-            raise InputError(f"features must be names with what they may be, not {declared!r}; {_HINT}")
+            raise InputError(f"features must be names with their kinds, not {declared!r}; {_HINT}")
         if len(declared) > FEATURES_MOST:
             raise InputError(f"at most {FEATURES_MOST} features may be declared, not {len(declared)}")
         self.kinds = {_name(name): _kind(name, kind) for name, kind in declared.items()}
@@ -80,7 +80,7 @@ class Features:
         """The names of the numbers that a policy gets."""
         if self.width > WIDTH_MOST:
             raise InputError(
-                f"levels and other features are {self.width - 1}, more than {WIDTH_MOST - 1}; leave out the "
+                f"levels and other features make {self.width - 1}, more than {WIDTH_MOST - 1}; leave out the "
                 "rarest levels, which then count as unknown, or a feature"
             )
         counts = [len(kind) if isinstance(kind, list) else 1 for kind in self.kinds.values()]
@@ -122,11 +122,11 @@ class Features:
         True
         """
         if not isinstance(written, Mapping):
-            raise InputError(f"features must be names with what they may be, not {written!r}; {_HINT}")
+            raise InputError(f"features must be names with their kinds, not {written!r}; {_HINT}")
         return cls({name: bool if kind == "bool" else _unlisted(kind) for name, kind in written.items()})
 
     def stored(self, context: Mapping[str, Any] | None) -> tuple[float, ...]:
-        """Return the stored form of a context; refuse one that is not valid."""
+        """Return the stored form of a context; refuse an invalid one."""
         if context is None:
             context = {}
         if not isinstance(context, Mapping):
@@ -214,7 +214,7 @@ def _kind(name: str, kind: Any) -> Any:
             low = high = 0.0
         if -VALUE_MOST <= low < high <= VALUE_MOST and high - low >= 1.0 / VALUE_MOST:
             return (low, high)
-        raise InputError(f"the range of the feature {name!r} must be two numbers that rise, not {kind!r}")
+        raise InputError(f"the range of the feature {name!r} must be two rising numbers, not {kind!r}")
     if isinstance(kind, list | tuple) and all(isinstance(level, str) for level in kind):
         if not 1 <= len(kind) <= LEVELS_MOST or len(set(kind)) < len(kind):
             raise InputError(f"the feature {name!r} must have 1 to {LEVELS_MOST} different levels")

@@ -25,7 +25,7 @@ _FORMULA = re.compile(r"[\s\x00-\x1f\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\
 def replacing(path: str | os.PathLike[str], private: bool = False) -> Iterator[Path]:
     """Yield a path to write to; if the block ends without an error, that file replaces `path`.
 
-    The temporary file lies beside `path`, because a rename is atomic only within one file system. It keeps
+    The temporary file is beside `path`, because a rename is atomic only within one file system. It keeps
     the ending of `path`, which decides a picture's format. After an error, it is deleted. With `private`, the
     temporary file exists already, and only its owner may read and write it.
 

@@ -119,7 +119,7 @@ class _Bar:
         self._bar.start()
 
     def update(self, done: int) -> None:
-        """Draw the bar anew."""
+        """Redraw the bar."""
         self._bar.update(self._task, completed=done)
 
     def close(self) -> None:

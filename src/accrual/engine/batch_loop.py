@@ -185,7 +185,7 @@ def play_batches(
     comes, goes = np.asarray(service.comes), np.asarray(service.goes)
     arms = len(service.problem.caps)
     if len(comes) != arms or len(goes) != arms or (np.diff(comes) < 0).any() or comes[0] != 0:
-        raise InputError("each arm needs a day to come and one to go, and arms stand in the order they come")
+        raise InputError("each arm needs a first and a last day, in rising order of the first days, from 0")
     if service.problem.window != service.problem.groups:
         raise InputError("a service's window is in days, and each day is a group")
     laws = pack(service.problem)

@@ -133,7 +133,7 @@ class Chain:
 
 
 def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats]:
-    """Return between which group edges each age lies, and how much of that group has been paid by then."""
+    """Return the group that each age is in, and how much of that group has been paid by then."""
     if even:
         cell = np.minimum(ages // phi, groups - 1)
         return cell, (ages - cell * phi) / phi

@@ -99,7 +99,7 @@ def _params(law: Law, groups: int) -> Any:
         raise InputError(f"the params of {kind} must be a named tuple of arrays, not {params!r}")
     for name, array in zip(names, params, strict=True):
         if not (isinstance(array, np.ndarray) and array.ndim and array.size):
-            raise InputError(f"{name} in the params of {kind} must be an array, and not an empty one")
+            raise InputError(f"{name} in the params of {kind} must be an array that is not empty")
     return params
 
 

@@ -33,7 +33,7 @@ def within(
     least, most : float
         Where the value can lie. Without a `least` the interval is normal.
     size : float
-        How many decisions stand behind the estimate: what there is to go by where nothing varied.
+        How many decisions the estimate is based on: what there is to go by where nothing varied.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class BoundedLaw(NamedTuple):
         )
 
     def quantile(self, level: float) -> float:
-        """Return the value below which that share lies."""
+        """Return the value below which that share is."""
         if self.error == 0.0:
             return self.mean
         if math.isinf(self.least):

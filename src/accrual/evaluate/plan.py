@@ -46,7 +46,7 @@ _LONGEST = 1_000_000  # decisions of one test
 
 
 class FloorLine(NamedTuple):
-    """What one floor comes to."""
+    """What a test costs with one floor."""
 
     floor: float
     half: float | None  # decisions by which half of the tests have a verdict; None: more than were tried
@@ -165,7 +165,7 @@ def plan(
         window, per_day = float(source.rounds()), _pace(source, per_day)
     else:
         if not 0.0 <= source < source + difference <= cap:
-            raise InputError(f"{source!r} and {difference!r} more must lie between 0 and the cap, {cap:g}")
+            raise InputError(f"{source!r} and {difference!r} more must be between 0 and the cap, {cap:g}")
         best, others = (_totals(mean, cap, sd) for mean in (source + difference, source))
     even_shares(arms, floor)
     floors = [floor, *(other for other in _FLOORS if other != floor)]
@@ -237,7 +237,7 @@ def _line(tables: Floats, cap: float, arms: int, floor: float, difference: float
 def _test(shares: Shares, tables: Floats, settings: tuple[float, float, float], run: int) -> int:
     """Play one test; return the decision after which the best arm, number 0, has beaten all others, or 0.
 
-    As `accrual.live.watch.evidence.score`, but with the sums alone that this needs.
+    Like `accrual.live.watch.evidence.score`, but with only the sums that this needs.
     """
     unit, bound, start = settings
     arms, bets, size = len(shares.least), len(BETS), tables.shape[1]
@@ -284,7 +284,7 @@ def even_shares(arms: int, floor: float) -> Shares:
 
 
 class Trials(NamedTuple):
-    """What came of a number of runs.
+    """The outcome of a number of runs.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ def restore(store: Store, name: str) -> BanditRow:
 
 
 def delete(store: Store, name: str, grace: str = GRACE, clock: SteadyClock | None = None) -> BanditRow:
-    """Archive a bandit, and let it be erased for good once a time such as ``"7d"`` has passed.
+    """Archive a bandit, and let it be permanently erased once a time such as ``"7d"`` has passed.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def erase_due(store: Store, clock: SteadyClock | None = None) -> list[str]:
     for name in store.names():
         try:
             row = store.find(name)
-        except StoreDamaged:  # whoever opens it is told
+        except StoreDamaged:  # opening it reports the damage
             continue
         if row is not None and may_be_erased(row.config, now) and store.erase(row.number, now):
             erased.append(name)

@@ -110,7 +110,7 @@ def _first_time(clock: Callable[[], float]) -> float:
     """Read a clock, which may be the user's own, and check the time that it returns."""
     now = clock()
     if not is_finite(now):
-        raise InputError(f"clock must give the time in seconds, as time.time does, not {now!r}")
+        raise InputError(f"clock must return the time in seconds, as time.time does, not {now!r}")
     return float(now)
 
 
@@ -619,7 +619,7 @@ class Bandit:
         arm = AddArm(name, cap, self._config.own_window(window), self.about(about))
         (answer,) = self.submit((arm,))
         if answer.status is Status.CONFLICT:
-            raise InputError(f"there has been an arm {name!r} already, with another cap, window or features")
+            raise InputError(f"an arm {name!r} already exists, with another cap, window or features")
 
     def about(self, about: FeatureValues | None) -> bytes | None:
         """Check the values of an arm's features; return them as a store keeps them, for `submit`."""
@@ -633,7 +633,7 @@ class Bandit:
         self._commits.submit((RetireArm(names.index(name)),))
 
     def state(self) -> BanditState:
-        """Return what is known of every arm."""
+        """Return what is known about every arm."""
         return self._state_reader.state(self.name, self._name, self._view)
 
     def _view(self) -> LedgerView:

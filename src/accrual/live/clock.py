@@ -60,13 +60,13 @@ class SteadyClock:
             if abs(leap) > LEAP:
                 way = "ahead" if leap > 0 else "back"
                 raise StoreError(
-                    f"the clock has leapt {way} by {_span(leap)}; nothing is stored until it is put right, "
-                    "or, if it is right now, this process is started again"
+                    f"the clock has leapt {way} by {_span(leap)}; nothing is stored until it is corrected, "
+                    "or, if it is right now, this process is restarted"
                 )
             if last - now > LEAP:
                 raise StoreError(
                     f"the last event of the log is {_span(last - now)} ahead of the clock, so one of them is "
-                    "wrong; put the clock right, or go back to before that event: accrual db recover --until"
+                    "wrong; correct the clock, or go back to before that event: accrual db recover --until"
                 )
             self._last = (now, elapsed)
             return now

@@ -112,7 +112,7 @@ class Commits:
 
     @property
     def forked(self) -> bool:
-        """Whether this process was forked from the one that opened the bandit, which goes on with it."""
+        """Whether this process was forked from the process that opened the bandit."""
         return os.getpid() != self._process
 
     @property
@@ -124,7 +124,7 @@ class Commits:
         """
         if self.forked:
             raise InputError(
-                "this bandit was opened before this process was forked from another, which goes on with it; "
+                "this bandit was opened before this process was forked, and belongs to the parent process; "
                 "open one here, after the fork"
             )
         return self._lock
@@ -233,7 +233,7 @@ class Commits:
         return tuple(arms), chances
 
     def _made_before(self, requests: Sequence[Decide]) -> list[bool]:
-        """Return which of these requests were answered before, by their keys, and make no decisions now.
+        """Return which of these requests repeat an earlier key, and so make no decisions now.
 
         No arm is chosen for them: the coin that is thrown for an arm depends on the number of the decision,
         so a decision that is not made would leave its coin to the next one. The last request needs no
@@ -390,7 +390,7 @@ class ArmMonitor:
         Its name.
     guardrails : sequence of (str, Guardrail)
     ledger : Ledger
-        The bandit's. What it has found by now is not logged again.
+        The bandit's. Earlier findings are not logged again.
     name_of : callable
         Returns an arm's name.
     """
@@ -451,9 +451,9 @@ class ArmMonitor:
 
 
 _ABOVE = (
-    "this decision has paid more in all than its arm's cap of {cap:g}: what is said of the arm's mean "
-    "stays true, but the policy chooses badly until the bandit is made anew with the true cap; {enough:g} "
-    "would be enough for this decision"
+    "this decision has paid more in all than its arm's cap of {cap:g}: the arm's estimate stays true, "
+    "but the policy chooses badly; make a new bandit with the true cap; {enough:g} would be enough for this "
+    "decision"
 )
 
 

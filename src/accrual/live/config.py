@@ -104,7 +104,7 @@ class Options(TypedDict, total=False):
         From a name to a `Guardrail`: a limit on another stream of pieces, such as refunds, of which no arm
         may have much more than another. Guardrails need a floor, and cannot be changed later.
     prior : fit or mapping
-        What an old log says of the arms: the result of `accrual.fit`, or for each arm its closed decisions,
+        What an old log says about arms: the result of `accrual.fit`, or for each arm its closed decisions,
         each a list of (age in seconds, value). They are stored as the bandit's first decisions, marked as
         imported. The policy learns from them; a verdict does not. At most 20,000 are taken, evenly. From arms
         of a fit that the bandit does not have, AgePrior learns what new arms are like. A prior is for a new
@@ -248,7 +248,9 @@ def given_config(
 def _check_times(options: Options) -> None:
     """Refuse a clock that cannot be called, and a skew that is not a number of seconds."""
     if "clock" in options and not callable(options["clock"]):
-        raise InputError(f"clock must be a function that gives the time in seconds, not {options['clock']!r}")
+        raise InputError(
+            f"clock must be a function that returns the time in seconds, not {options['clock']!r}"
+        )
     skew: Any = options.get("skew", 0.0)
     if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
         raise InputError(f"skew must be a number of seconds, not {skew!r}")
@@ -370,7 +372,7 @@ def stored_config(store: Store, row: BanditRow, given: Config, options: Options)
     name = row.name
     refuse_archived(row)
     if "prior" in options and not (row.config.get("imported") or row.config.get("old_arms")):
-        raise InputError(f"the bandit {name!r} was made without a prior, which it cannot be given later")
+        raise InputError(f"the bandit {name!r} was made without a prior, and cannot get one later")
     if row.config != given.written():
         if "seed" not in options:
             given = given._replace(seed=row.config["seed"])

@@ -103,7 +103,7 @@ def _chunks(store: Store, bandit: int, after: int, head: int) -> Iterator[Events
 
 
 def _fill(log: ClosedLog, first: int, chunks: Iterator[Events]) -> None:
-    """Fill in what events say of the decisions from `first` on."""
+    """Fill in what events say about the decisions from `first` on."""
     count = len(log.arm)
     made, window = np.zeros(count), np.zeros(count)
     shut = np.full(count, np.iinfo(np.int64).max)  # from this position on no piece is taken
@@ -228,7 +228,7 @@ def _cannot(config: Config, features: Features | None, arms: list[StoredArm]) ->
             "floor=0.05, for example, can tell"
         )
     if len(arms) * features.width**3 > _WORK_MOST:
-        return "so many arms and features take too long here; accrual fit on the store tells it"
+        return "this many arms and features take too long here; use accrual fit on the store"
     return ""
 
 

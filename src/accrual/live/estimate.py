@@ -20,7 +20,7 @@ _Z = 2.3  # standard errors, not 1.96: a policy leaves arms that look bad, so me
 
 
 class Estimate(NamedTuple):
-    """What is known of an arm, in units of its cap."""
+    """What is known about an arm, in units of its cap."""
 
     mean: float  # of what a decision has paid by the greatest age that one has reached
     interval: tuple[float, float]  # aims at 95 %, pointwise: a heuristic
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 class SharedSpread(NamedTuple):
-    """What all arms together say of how pay divides over the buckets."""
+    """What all arms together say about how pay is spread over the buckets."""
 
     paid: Floats  # arms x buckets: what decisions paid, where that is above 0
     totals: Floats  # arms: what a decision pays in all, by the pooled spread

@@ -23,7 +23,7 @@ class Reason(NamedTuple):
     """An arm's index when the decision was made."""
 
     arm: str
-    value: float | None  # its index: the largest is chosen; None if nothing was known of the arm
+    value: float | None  # its index: the largest is chosen; None if nothing was known about the arm
     terms: dict[str, float]  # the terms of the index, as the policy names them
     estimate: float | None  # as in `ArmState`; None while nothing is known, and for policies without ages
 
@@ -35,7 +35,7 @@ class Explanation(NamedTuple):
     arm: str
     at: float
     propensity: float | None  # the probability with which its arm was chosen; None without a floor
-    first: bool  # whether it was this arm's turn, because nothing was known of it
+    first: bool  # whether it was this arm's turn, because nothing was known about it
     reasons: list[Reason]
     exact: bool  # whether a fold of the log up to there gives the same choice
     context: dict[str, Any] = {}  # noqa: RUF012  (empty for a bandit without features)

@@ -442,8 +442,8 @@ class Ledger:
     def _begin_comparison(self, known: int = 0, last: tuple[Evidence, Guards] | None = None) -> None:
         """Compare the arms that there are now, over the same decisions, from the next decision on.
 
-        A decision counts only if whoever chose its arm had read the log up to `known`, and so knew all arms.
-        What the `last` comparison has found stays found, with the decisions over which it held. Each
+        A decision counts only if the worker that made it had read the log up to `known`, and knew all arms.
+        The findings of the `last` comparison stay, each with its range of decisions. Each
         comparison spends its own part of the error.
         """
         arms, first = self.arms, int(self.pending_decisions.counts[NEXT])
@@ -607,7 +607,7 @@ _ARRAYS = ("caps", "windows", "about", "playing", "observed", "above", "recent",
 
 
 class ArmTable:
-    """What a ledger knows of its arms, apart from the policy's statistics. Arms are numbered from 0 on.
+    """What a ledger knows about its arms, apart from the policy's statistics. Arms are numbered from 0 on.
 
     Parameters
     ----------
@@ -711,7 +711,7 @@ class ArmTable:
         self._derive()
 
     def retire(self, arm: int) -> None:
-        """Take an arm out of play for good."""
+        """Take an arm out of play permanently."""
         self.playing[self.checked_number(arm)] = False
         self._derive()
 

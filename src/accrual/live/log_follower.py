@@ -150,7 +150,7 @@ class LogFollower:
             self._fold(columns(rows), details)
 
     def skip(self, events: int) -> None:
-        """Move the position on by so many events, which the ledger has folded already."""
+        """Advance the position by events that the ledger has already folded."""
         self.position += events
         self.intact = True
         self._copy_if_due()

@@ -20,13 +20,13 @@ from accrual.live.request_checks import check_age, check_value
 from accrual.policies.age_prior import AgePrior
 from accrual.store.base import CloseDecision, NewDecisions, NewPiece, Requests
 
-IMPORTED_MOST = 20_000  # decisions; of more, so many are taken, evenly
+IMPORTED_MOST = 20_000  # decisions; from more, this many are taken, evenly
 _PIECES_AT_ONCE = 20_000
 _BEFORE_CLOSING = 1e-6  # of a window: how long before a decision closes its imported pieces are stored
 
 
 class Imported(NamedTuple):
-    """What a new bandit stores of a prior."""
+    """The part of a prior that a new bandit stores."""
 
     begins: float  # the time of its decisions
     config: Config  # with the number of its decisions, and what the policy knows of other arms

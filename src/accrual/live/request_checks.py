@@ -16,7 +16,7 @@ from accrual.live.ledger import VALUE_MOST, Decision
 from accrual.live.log_follower import LogFollower
 from accrual.store.base import AddArm, CloseDecision, NewPiece, RetireArm, Status
 
-ARMS_MOST = 1_000  # that a bandit can come to by adding arms; with more, a state takes seconds
+ARMS_MOST = 1_000  # that a bandit can have by adding arms; with more, a state takes seconds
 DECISIONS_MOST = 100_000  # in one call
 UNKNOWN_DECISION = "no decision has the id {id!r}; nothing was stored"
 REFUSED_PIECES = {  # the message for each status of a refused piece
@@ -140,8 +140,8 @@ class RequestChecks:
         known = self._read_names()
         if len(known) + len(set(names) - set(known)) > max(ARMS_MOST, len(known)):
             raise InputError(
-                f"a bandit has at most {ARMS_MOST:,} arms, with those that have retired, and this one has "
-                f"{len(known):,}; make a new bandit with the arms that are still wanted"
+                f"a bandit has at most {ARMS_MOST:,} arms, including retired ones, and this one has "
+                f"{len(known):,}; make a new bandit with the arms that you still need"
             )
 
 
@@ -182,7 +182,7 @@ def _arm_number(arm: Any) -> int:
         number = operator.index(arm)
     except TypeError:
         raise InputError(f"an arm is retired by its number, from 0 on, not {arm!r}") from None
-    return number if number < 2**31 else -1  # no bandit has so many: the store answers that it is unknown
+    return number if number < 2**31 else -1  # no bandit has that many: the store answers that it is unknown
 
 
 def _refuse_decisions_after_arms(requests: Sequence[BanditRequest]) -> None:

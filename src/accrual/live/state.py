@@ -1,4 +1,4 @@
-"""The state of a bandit: what is known of every arm, for any policy."""
+"""The state of a bandit: what is known about every arm, for any policy."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from accrual.store.base import Store
 
 
 class LevelState(NamedTuple):
-    """What the policy expects of the arms in play at one level of a feature, with averages of the others."""
+    """What the policy expects of the arms in play at one level of a feature, averaged over the others."""
 
     level: str  # for a number, one end of its range
     expected: dict[str, float]  # by arm: what a decision pays in all; an estimate, with no interval
 
 
 class FeatureState(NamedTuple):
-    """What is known of a feature."""
+    """What is known about a feature."""
 
     name: str
     unknown: int  # decisions with a level that was not declared
@@ -60,7 +60,7 @@ def by_level(
     arms: ArmTable,
     name_of: Callable[[int], str],
 ) -> list[FeatureState]:
-    """Return what is known of each feature.
+    """Return what is known about each feature.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ _Arrays = TypeVar("_Arrays", bound=Any)  # a named tuple of arrays
 
 
 class ArmState(NamedTuple):
-    """What is known of an arm from the pieces that have arrived.
+    """What is known about an arm from the pieces that have arrived.
 
     `estimate` is what one decision pays on average by the age `reached`, the greatest age that a decision
     has reached. Once a window has closed, this is the average total. It is a sum over ages: at each age, the
@@ -140,7 +140,7 @@ class ArmState(NamedTuple):
 
 
 class BanditState(NamedTuple):
-    """What is known of a bandit at one position of its log."""
+    """What is known about a bandit at one position of its log."""
 
     name: str
     position: int
@@ -390,6 +390,6 @@ def _to_come(found: Estimate, cap: float, sums: OpenSums, arm: int) -> float:
     """
     known = float(found.spread[: found.reached].sum())
     total = cap * (found.mean / known if known > 0.0 else found.mean)
-    paid = np.append(0.0, np.cumsum(found.spread))  # by the end of so many groups
+    paid = np.append(0.0, np.cumsum(found.spread))  # by the end of this many groups
     share = sums.windows[arm] @ paid + sums.parts[arm, :-1] @ found.spread - sums.waiting[arm] @ paid[:-1]
     return max(float(total * share - sums.ahead[arm].sum()), 0.0)

@@ -12,8 +12,8 @@ from accrual.core.features import Features
 from accrual.core.reward_model import Observed
 from accrual.logs.estimate import PaidDecisions, complete
 from accrual.logs.fitted import Personalising
+from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
-from accrual.logs.tables import Log
 
 ARMS_MOST = 200
 _NUMBERS_MOST = 30_000_000  # of contexts or expectations in memory; of more decisions, a sample is taken

@@ -1,4 +1,4 @@
-"""Make a log of another table, of transactions or of music sessions, and write it.
+"""Make a log from another table, of transactions or of music sessions, and write it.
 
 Transactions: the first purchase of a customer is the decision, the later ones are its pieces. All rows at the
 time of the first are the first purchase. Its arm is the value of a column in the first of those rows that has
@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from accrual.core.errors import InputError, need, unknown
 from accrual.core.files import replacing
+from accrual.logs.log import Log
 from accrual.logs.read import (
     CheckedColumn,
     TableSource,
@@ -43,7 +44,6 @@ from accrual.logs.read import (
     run,
     text_expression,
 )
-from accrual.logs.tables import Log
 
 DECISIONS, PIECES = "decisions.parquet", "pieces.parquet"
 SONGS = 20

@@ -38,9 +38,9 @@ from accrual.logs.estimate import (
     watched,
 )
 from accrual.logs.fitted import Arm, Cap, Finding, Fitted, Shares
-from accrual.logs.log import open_log
+from accrual.logs.log import Log
+from accrual.logs.open_log import open_log
 from accrual.logs.read import ReadingOptions, context_oddities
-from accrual.logs.tables import Log
 
 LEVEL = 0.05  # of the tests
 _QUANTILE = 0.999
@@ -62,7 +62,7 @@ def fit(
     uniform: bool = False,
     **options: Unpack[ReadingOptions],
 ) -> Fitted:
-    """Find out from a log how its reward arrives.
+    """Estimate from a log how its reward arrives.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def fit_log(
     cap: float | Mapping[str, float] | None = None,
     uniform: bool = False,
 ) -> Fitted:
-    """Find out how the reward of an opened log arrives.
+    """Estimate how the reward of an opened log arrives.
 
     Decisions that are still open count in the groups of the window that they have completed, and
     not as zero in the others.
@@ -129,7 +129,7 @@ def fit_log(
     Examples
     --------
     >>> import pandas as pd
-    >>> from accrual.logs.log import open_log
+    >>> from accrual.logs.open_log import open_log
     >>> decisions = pd.DataFrame({"id": range(60), "arm": ["a", "b"] * 30, "at": range(60)})
     >>> early = pd.DataFrame({"decision": range(60), "value": [1.0, 2.0] * 30, "age": 0})
     >>> late = pd.DataFrame({"decision": range(51), "value": 1.0, "age": 9})
@@ -324,11 +324,11 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     if unknown_arms:
         warnings.append(
             f"fewer than two decisions have closed of {', '.join(unknown_arms[:10])}"
-            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is said of their means"
+            f"{' and others' if len(unknown_arms) > 10 else ''}: nothing is known about their means"
         )
     if log.counts.identical:
         warnings.append(
-            f"{log.counts.identical:,} pieces without a key say the same as another; they were kept, as two "
+            f"{log.counts.identical:,} pieces without a key are equal to another; they were kept, as two "
             "payments may be alike (a key would tell)"
         )
     weights = np.array([arms[a].decisions for a in known], dtype=np.float64)
@@ -337,7 +337,7 @@ def _warnings(log: Log, arms: list[Arm], pooled: GroupEstimate, known: dict[int,
     if shift > _SHIFTED:
         warnings.append(
             "the arms' shares of the decisions changed over time, so the pooled spread mixes them "
-            "differently at different ages: go by the arms' own"
+            "differently at different ages: use the arms' own spreads"
         )
     return warnings
 
@@ -346,7 +346,7 @@ def arms_differ_in_speed(estimates: Sequence[GroupEstimate]) -> Finding:
     """Make Welch's test of equal means, on the mean age at which each arm's reward comes.
 
     That age is a ratio; its variance is by the delta method, with Satterthwaite's degrees of
-    freedom. Arms that never paid say nothing of it and are left out.
+    freedom. Arms that never paid say nothing about speed and are left out.
     """
     ages, variances, freedoms = [], [], []
     for one in estimates:

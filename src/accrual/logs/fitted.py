@@ -209,7 +209,7 @@ class Fitted:
 
 
 def _settled(rows: Floats) -> Floats:
-    """Remove negative pay from rows: what is paid back is taken off what was paid."""
+    """Remove negative pay from rows: it reduces what was paid, in proportion."""
     if (rows >= 0.0).all():
         return rows
     paid = np.maximum(rows, 0.0)
@@ -220,7 +220,7 @@ def _settled(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known of one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
+    """What is known about one arm; `mean`, `spread` and `cap` are None where no decision has closed."""
 
     name: str
     decisions: int
@@ -354,7 +354,7 @@ class Personalising:
     reason : str
         Why the log cannot tell.
     winners : sequence of Winner
-        For whom another arm pays more.
+        The contexts in which another arm pays more.
     features : sequence of str
         What kind of feature each column was taken for.
     assumed : str
@@ -472,7 +472,7 @@ def best_arm(arms: tuple[Arm, ...]) -> str:
 
 
 def personal_lines(found: Personalising | None) -> list[str]:
-    """Say whether the best arm depends on the context, and for whom another one pays more."""
+    """Say whether the best arm depends on the context, and where another arm pays more."""
     if found is None:
         return []
     question = "Does the best arm depend on the context:"
@@ -488,7 +488,7 @@ def personal_lines(found: Personalising | None) -> list[str]:
     lines = [f"{question} {said}. {found.assumed}"]
     for one in found.winners[:WINNERS_SHOWN]:
         lines.append(
-            f"For whom another arm pays more: {one.part} ({one.decisions:,} decisions), where {one.arm} pays "
+            f"Another arm pays more for: {one.part} ({one.decisions:,} decisions), where {one.arm} pays "
             f"{one.more} more than {one.than}"
         )
     if len(found.winners) > WINNERS_SHOWN:
@@ -511,7 +511,7 @@ def _chance(one: Interval, other: Interval) -> float:
 
 def _next(fitted: Fitted) -> str:
     if fitted.log.get("odd"):
-        return "mend or explain what is odd above, and fit again"
+        return "fix or explain what is odd above, and fit again"
     if not fitted.recommended.faded:
         return "follow decisions for longer before you settle on a window"
     return "save this with -o problem.json and ask accrual compare problem.json which policy to use"
@@ -635,7 +635,7 @@ def _sample_disagreements(name: str, sample: Sample, window: float) -> Iterator[
     if not sample.lengths.sum() == len(sample.ages) == len(sample.values):
         yield f"{name}: ages and values must be as many as lengths add up to"
     if ((sample.ages < 0) | (sample.ages >= window)).any():
-        yield f"{name}: ages must lie within the window"
+        yield f"{name}: ages must be within the window"
     if sample.scale < 0:
         yield f"{name}: scale must not be negative"
 

@@ -1,308 +1,175 @@
-"""Open a log: read it into tables, check it, cut it at its end, and note what is known of it."""
+"""The tables of an opened log: validated decisions and pieces in DuckDB, under our own names.
+
+Decisions and pieces are tables in a temporary database on disk, so that a log may be larger than memory. No
+source stays open. `pieces` is in the order of its decisions, so that whatever is computed decision by
+decision is one pass over it.
+"""
 
 from __future__ import annotations
 
-import math
+import datetime
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from types import TracebackType
+from typing import Any, NamedTuple
 
-import numpy as np
-from scipy import special
+import numpy.typing as npt
 
-from accrual.core.arrays import Ints
-from accrual.core.durations import UNITS
-from accrual.core.errors import InputError
-from accrual.logs.read import (
-    DECISION_GUESSES,
-    JOINED_GUESSES,
-    PIECE_GUESSES,
-    OddityFacts,
-    Reading,
-    ReadingOptions,
-    Tables,
-    ambiguous,
-    assign,
-    check_arms,
-    check_roles,
-    fetch,
-    is_url,
-    lacking,
-    load_decisions,
-    load_pieces,
-    oddities,
-    open_source,
-    quoted,
-)
-from accrual.logs.tables import Log
+from accrual.core.errors import InputError, need
 
-_CHANGED = 1e-4  # level of the test whether the arms' shares of the decisions changed over time
-_EXPECTED_LEAST = 5.0
+TICKS = 1_000_000  # of a timestamp, in a second
+
+ROWS = 1 << 20  # in a batch: 8 MB a column
 
 
-def open_log(
-    decisions: Any,
-    pieces: Any = None,
-    columns: Mapping[str, str] | None = None,
-    **options: Unpack[ReadingOptions],
-) -> Log:
-    """Open a log of decisions and pieces.
+class ContextColumn(NamedTuple):
+    """A column that the user names as a context."""
 
-    Parameters
-    ----------
-    decisions : path, URL or data frame
-        CSV, JSON lines or Parquet (also gzip, bz2, zst or zip), a folder of parts, a pattern such as
-        ``"logs/*.csv"``, a table of a database by URL, or a pandas, polars or Arrow frame. Without
-        `pieces`, a joined table: a row for each piece with the decision's columns repeated, and one
-        row with empty piece columns for a decision that has none.
-    pieces : path, URL or data frame, optional
-    columns : mapping, optional
-        Role to column name, or to a position such as ``"#3"``; other roles are guessed from the column
-        names. Roles: id, arm, at, propensity, window of decisions; decision, value, piece_at or age,
-        key of pieces.
-    end : number or text, optional
-        The time up to which the log is complete; what is at that time or after it is left out. The last
-        time in the log unless given.
-    age_unit : {"s", "m", "h", "d", "w", "y"}, optional
-        The unit of ages and of decisions' own windows, in a log with timestamps; seconds unless given.
-    time_format : str, optional
-        How times are written, such as ``"%d/%m/%Y %H:%M"``; recognised unless given.
-    time_unit : {"s", "ms", "us", "ns", "number"}, optional
-        The unit of numbers that count since 1970; ``"number"`` for plain numbers. Recognised unless given.
-    timezone : str, optional
-        The time zone of times that have none, such as ``"Europe/Berlin"``; UTC unless given.
-    strict : bool
-        Refuse pieces without a decision, and repeats that contradict each other.
-    allow_negative : bool
-        Accept negative values; refused otherwise.
-    bad_rows : {"refuse", "skip"}
-        What to do about a row that cannot be read.
-    bad_rows_file : path, optional
-        Where to list the rows that were skipped (CSV).
-    bandit : str, optional
-        The name of a live bandit, where `decisions` is the URL of its store.
-    memory : str
-        How much DuckDB may use before it goes to disk; 2500MB unless given.
-    context : sequence of str
-        Columns of the decisions that say whom each was for, such as ``["country", "visits"]``. The kind of
-        feature is recognised; ``"zone:levels"`` and ``"visits:number"`` name it.
+    role: str  # its name in the table `decisions`
+    name: str  # its name in the source
+    kind: str  # "levels" or "number" where the user says so, otherwise ""
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> decisions = pd.DataFrame({"id": [1, 2, 3], "arm": ["a", "b", "a"], "at": [0, 1, 2]})
-    >>> pieces = pd.DataFrame({"decision": [1, 1, 3], "value": [0.5, 0.25, 1.0], "at": [0, 3, 4]})
-    >>> with open_log(decisions, pieces) as log:
-    ...     log.query("SELECT decision, age, value FROM pieces")
-    [(0, 0.0, 0.5), (0, 3.0, 0.25), (2, 2.0, 1.0)]
+
+@dataclass
+class Counts:
+    """How many of what were found in a log."""
+
+    # decisions, pieces: what is in the log's tables.
+    decisions: int = 0
+    pieces: int = 0
+    orphans: int = 0  # pieces of no decision in the log; left out
+    repeats: int = 0  # pieces with a decision and key that an earlier one has; left out
+    conflicts: int = 0  # of the repeats, those that do not say the same as the first
+    # Pieces without a key that are equal to another; kept, because they may be two payments
+    # alike.
+    identical: int = 0
+    after_end: int = 0  # decisions and pieces at or after a given end; left out
+    # Decisions that were followed for no time at all; they count as decisions and tell nothing.
+    unfollowed: int = 0
+    bad_rows: int = 0  # rows that could not be read; left out
+
+
+class Log:
+    """An opened log, from `accrual.logs.open_log.open_log`; close it, or use it in a ``with`` statement.
+
+    Its tables, for `query` and `stream`:
+
+    - ``decisions(decision, id, arm, at, propensity, own_window, followed)``: `decision` counts from 0
+      in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
+      decision: until its end, or until the decision's own window was over. `propensity` and
+      `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
+    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
+      they have no key.
+
     """
-    reading = Reading.made(columns, options)
-    folder = tempfile.TemporaryDirectory(prefix="accrual-")
-    log = Log(folder, reading.memory)
-    try:
-        reading.times.check(log.connection)
-        if reading.timezone:
-            log.query(f"SET TimeZone = {quoted(reading.timezone)}")
-        tables = _find(log, Path(folder.name), decisions, pieces, reading)
-        load_decisions(log, tables, reading)
-        facts = load_pieces(log, tables, reading)
-        _check_contents(log, tables, facts)
-        _describe(log, facts, reading)
-    except BaseException:
-        log.close()
-        raise
-    return log
 
+    def __init__(self, folder: tempfile.TemporaryDirectory[str], memory: str) -> None:
+        self.arms: tuple[str, ...] = ()
+        self.timestamps = False  # times are seconds since 1970 in UTC; otherwise plain numbers, as they were
+        self.zone = ""  # whether timestamps had time zones: "given", "assumed", or "" for plain numbers
+        self.time_unit = ""  # what decisions' times count since 1970, where they are such numbers
+        self.time_style = ""  # the format by which decisions' times are read, where there is one
+        self.moment_sql = ""  # SQL that reads ``$1``, a time that is written as the decisions' times are
+        self.first = 0.0  # the first decision's time
+        self.end = 0.0  # the time up to which (not including it) the log is complete
+        self.resolution = 0.0  # what all times are multiples of, such as a day; 0 where that is not known
+        self.columns: dict[str, str] = {}  # role to column name
+        self.counts = Counts()
+        self.notes: list[str] = []  # what was guessed or assumed
+        self.odd: list[str] = []  # what is odd about the log, and what to do about it
+        self.has_propensity = self.has_window = False
+        # The smallest propensity, where those of some arm differ from decision to decision.
+        self.least_propensity: float | None = None
+        self.shares_changed = False  # whether the arms' shares of the decisions changed over time
+        self.contexts: tuple[ContextColumn, ...] = ()  # columns with the context of a decision
+        self.signed = False  # whether some value is negative
+        self.rate = 0.0  # decisions per unit of time, from the first to the last
+        self.largest_value = 0.0  # of the pieces, in size
+        self.longest_window: float | None = None
+        self._folder = folder
+        duckdb = need("duckdb", "fit")
+        need("pyarrow", "fit")
+        try:
+            self.connection: Any = duckdb.connect(
+                str(Path(folder.name) / "log.duckdb"),
+                config={
+                    "memory_limit": memory,
+                    "temp_directory": str(Path(folder.name) / "spill"),
+                    "autoinstall_known_extensions": "false",
+                },
+            )
+        except duckdb.Error as error:
+            folder.cleanup()
+            raise InputError(f"cannot open a temporary database: {' '.join(str(error).split())}") from None
+        self.connection.execute("SET TimeZone = 'UTC'")
+        # In a notebook without ipywidgets the progress bar is off, and setting it is an error.
+        if self.query("SELECT 1 WHERE current_setting('enable_progress_bar')"):
+            self.query("SET enable_progress_bar = false")
+        # This optimizer makes TRY_CAST on a CSV file raise where it should give NULL (duckdb issue 23818).
+        if self.query("SELECT 1 FROM duckdb_optimizers() WHERE name = 'type_pushdown'"):
+            self.query("SET disabled_optimizers = 'type_pushdown'")
 
-@contextmanager
-def opened(source: Any, context: Sequence[str] = ()) -> Iterator[Log]:
-    """Open a log for the length of a block; a log that is open already stays open after it.
+    def __enter__(self) -> Log:
+        return self
 
-    Parameters
-    ----------
-    source : path, data frame, pair of them, or Log
-        One table, a pair of decisions and pieces, or what `open_log` returned.
-    context : sequence of str
-        As for `open_log`; empty for a log that is open already.
-    """
-    if isinstance(source, Log):
-        if context:
-            raise InputError("the log is open already: name its contexts when you call open_log")
-        yield source
-        return
-    tables = source if isinstance(source, tuple) else (source,)
-    with open_log(*tables, context=context) as log:
-        yield log
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
+    def close(self) -> None:
+        """Delete the temporary database."""
+        self.connection.close()
+        self._folder.cleanup()
 
-def _find(log: Log, folder: Path, decisions: Any, pieces: Any, reading: Reading) -> Tables:
-    """Open the sources, and find out which of their columns is what."""
-    given = reading.columns
-    check_roles(given)
-    decisions, pieces, labels = _fetched(decisions, pieces, folder, reading)
-    first = open_source(log.connection, decisions, "decisions", folder, labels.get("decisions"))
-    if pieces is None:
-        ids = {"id": given["decision"]} if "decision" in given and "id" not in given else {}
-        one = {role: name for role, name in given.items() if role != "decision"}
-        columns = assign(first, JOINED_GUESSES, one | ids)
-        columns["decision"] = columns.get("id", -1)
-        tables = Tables(first, first, columns, columns)
-    else:
-        second = open_source(log.connection, pieces, "pieces", folder, labels.get("pieces"))
-        tables = Tables(
-            first, second, assign(first, DECISION_GUESSES, given), assign(second, PIECE_GUESSES, given)
-        )
-    paid_when = () if "age" in tables.piece_columns else ("piece_at",)
-    lacks = [lacking(first, tables.decision_columns, ("id", "arm", "at"))]
-    if tables.joined:
-        lacks = [lacking(first, columns, ("id", "arm", "at", "value", *paid_when))]
-    else:
-        lacks.append(lacking(tables.pieces, tables.piece_columns, ("decision", "value", *paid_when)))
-    lacks.append(ambiguous(tables.pieces, tables.piece_columns))
-    if any(lacks):
-        raise InputError("; ".join(filter(None, lacks)))
-    for roles, source in (
-        (tables.decision_columns, tables.decisions), (tables.piece_columns, tables.pieces)
-    ):  # fmt: skip
-        log.columns |= {role: source.names[column] for role, column in roles.items()}
-    guessed = [f"{role} = {name}" for role, name in log.columns.items() if role not in given]
-    if guessed:
-        log.notes.append(f"columns guessed from their names: {', '.join(guessed)}")
-    return tables
+    def query(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run a query and return all its rows."""
+        duckdb = need("duckdb", "fit")
+        try:
+            rows: list[tuple[Any, ...]] = self.connection.execute(sql, parameters or []).fetchall()
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(str(error)) from None
+        except duckdb.Error as error:  # numbers or times beyond what can be computed with, say
+            raise InputError(f"the log cannot be read: {str(error).splitlines()[0]}") from None
+        return rows
 
+    def stream(self, sql: str, rows: int = ROWS) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        """Yield the columns of a query as arrays, batch after batch of about `rows` rows, in order."""
+        with self.connection.cursor() as cursor:  # of its own, so that several can be read side by side
+            for batch in cursor.sql(sql).to_arrow_reader(rows):
+                yield tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns)
 
-def _fetched(decisions: Any, pieces: Any, folder: Path, reading: Reading) -> tuple[Any, Any, dict[str, str]]:
-    """Copy tables of a database or of the web; return the copies, and what a person calls the tables."""
-    given = {"decisions": decisions, "pieces": pieces}
-    if reading.bandit is not None and not is_url(decisions):
-        raise InputError(
-            "a bandit is read from its store: give the store's address, such as sqlite:///plays.db"
-        )
-    labels: dict[str, str] = {}
-    for role in ("decisions", "pieces"):
-        if not is_url(given[role]):
-            continue
-        copies = fetch(given[role], role, folder, reading.bandit)
-        if role == "decisions" and "pieces" in copies and pieces is not None:
-            raise InputError("the address has pieces of its own: leave out PIECES")
-        given |= {name: one.path for name, one in copies.items()}
-        labels |= {name: one.label for name, one in copies.items()}
-    return given["decisions"], given["pieces"], labels
+    @property
+    def context_sql(self) -> str:
+        """Name the columns of contexts in SQL, each with a comma before it."""
+        return "".join(f", {column.role}" for column in self.contexts)
 
+    @property
+    def unit(self) -> int:
+        """Ticks in the log's unit of time: microseconds in a second, or one."""
+        return TICKS if self.timestamps else 1
 
-def _check_contents(log: Log, tables: Tables, facts: OddityFacts) -> None:
-    """Refuse a log from which nothing can be learned."""
-    if not log.query("SELECT 1 FROM decided LIMIT 1"):
-        raise InputError(f"{tables.decisions.label}: it has a header and no rows; decisions are needed")
-    check_arms(log.arms, tables)
-    if log.query("SELECT 1 FROM paid LIMIT 1"):
-        return
-    if not log.counts.orphans:
-        raise InputError(f"{tables.pieces.label}: no pieces: there is nothing to learn a spread from")
-    column = tables.pieces.names[tables.piece_columns["decision"]]
-    why = "they differ by spaces or capitals" if facts.alike else "is it the right one?"
-    where = f"{tables.pieces.label}: column {column!r} (decision)"
-    raise InputError(f"{where} has no id that is a decision's; {why}")
+    def moment(self, at: float) -> str:
+        """Write a time for a person to read."""
+        if not self.timestamps:
+            return f"{at:.10g}"
+        start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        try:
+            shown = start + datetime.timedelta(seconds=at)
+        except OverflowError:
+            return f"{at:.0f} s after 1970"
+        return shown.isoformat(sep=" ", timespec="seconds")
 
-
-def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
-    """Cut a log at its end, make its views, and note what is known of it."""
-    unit, counts = log.unit, log.counts
-    first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
-    last_piece, facts.longest_age = log.query(
-        f"SELECT max(tick + age * {unit}), max(age) FROM paid JOIN decided ON paid.decision = decided.rowid"
-    )[0]
-    facts.last_decision, facts.last_piece = last / unit, last_piece / unit
-    log.resolution = _resolution(log)
-    if reading.end is None:
-        log.notes.append("no end is given: the log is taken to be complete up to its last time")
-        end = max(last, last_piece) + log.resolution * unit
-    else:
-        end = _given_end(log, reading.end)
-        counts.after_end = _cut(log, end)
-    log.first, log.end = first / unit, end / unit
-    _make_views(log, end)
-    counts.decisions, latest, longest = log.query("SELECT count(*), max(tick), max(own_window) FROM decided")[
-        0
-    ]
-    counts.pieces, least, most = log.query("SELECT count(*), min(value), max(value) FROM paid")[0]
-    counts.unfollowed = log.query("SELECT count(*) FROM decisions WHERE followed <= 0")[0][0]
-    for what, number in (("decision", counts.decisions), ("piece", counts.pieces)):
-        if not number:
-            raise InputError(f"no {what} lies before the end, {log.moment(log.end)}")
-    log.longest_window = longest or 0.0 if log.has_window else None
-    log.signed, log.largest_value = least < 0, max(abs(least), abs(most))
-    span = latest / unit - log.first + log.resolution
-    intervals = counts.decisions - (log.resolution == 0.0)  # without steps, the gaps between decisions
-    log.rate = intervals / span if span > 0.0 else float(intervals)
-    halves = np.zeros((len(log.arms), 2), np.int64)
-    smallest, largest = np.full(len(log.arms), math.inf), np.zeros(len(log.arms))
-    for arm, early, late, low, high in log.query(
-        "SELECT arm, count(*) FILTER (tick <= $1), count(*) FILTER (tick > $1), "
-        "coalesce(min(propensity), 1), coalesce(max(propensity), 1) FROM decided GROUP BY arm",
-        [(first + last) / 2.0],
-    ):
-        halves[arm], smallest[arm], largest[arm] = (early, late), low, high
-    log.least_propensity = float(smallest.min()) if (largest > smallest).any() else None
-    log.shares_changed = _changed(halves)
-    log.odd = oddities(log, facts)
-
-
-def _make_views(log: Log, end: float) -> None:
-    log.query("CREATE TABLE ended AS SELECT CAST($1 AS DOUBLE) AS tick", [end])
-    log.query(
-        "CREATE VIEW decisions AS SELECT decided.rowid AS decision, CAST(id AS VARCHAR) AS id, arm, "
-        f"decided.tick / {log.unit} AS at, propensity, own_window, "
-        f"least((ended.tick - decided.tick) / {log.unit}, coalesce(own_window, 'inf'::DOUBLE)) AS followed"
-        f"{log.context_sql} "
-        "FROM decided, ended"
-    )
-    log.query("CREATE VIEW pieces AS SELECT decision::BIGINT AS decision, age, value FROM paid")
-
-
-def _changed(halves: Ints) -> bool:
-    """Test by chi-square whether the arms' shares differ between the two halves of the log's time."""
-    table = halves[halves.sum(axis=1) > 0].astype(np.float64)
-    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-    large = expected.min(axis=1) >= _EXPECTED_LEAST
-    if large.sum() < 2:
-        return False
-    distance = float(((table - expected) ** 2 / expected)[large].sum())
-    return bool(special.chdtrc(int(large.sum()) - 1, distance) < _CHANGED)
-
-
-def _resolution(log: Log) -> float:
-    """Find what all times and ages are multiples of: 1 for numbers; a second, minute, hour or day; else 0."""
-    resolution = 0.0
-    for step in [UNITS[letter] for letter in "smhd"] if log.timestamps else [1.0]:
-        for table, name, size in (("decided", "tick", step * log.unit), ("paid", "age", step)):
-            if log.query(f"SELECT 1 FROM {table} WHERE {name} <> floor({name} / {size}) * {size} LIMIT 1"):
-                return resolution
-        resolution = step
-    return resolution
-
-
-def _given_end(log: Log, given: float | str) -> float:
-    moment = "TRY_CAST($1 AS DOUBLE)"
-    if log.timestamps:
-        moment = f"coalesce({log.moment_sql}, epoch_us(TRY_CAST($1 AS TIMESTAMPTZ)))"
-    tick: float | None = log.query(f"SELECT {moment}", [str(given)])[0][0]
-    if tick is None or not math.isfinite(tick):
-        needed = "a timestamp such as 2024-05-01 12:30:00" if log.timestamps else "a number"
-        raise InputError(f"end must be {needed}, as the log's times are, not {str(given)!r}")
-    return tick
-
-
-def _cut(log: Log, end: float) -> int:
-    """Leave out decisions and pieces at or after `end`, and return how many."""
-    before = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    log.query(
-        f"DELETE FROM paid WHERE rowid IN (SELECT paid.rowid FROM paid JOIN decided "
-        f"ON paid.decision = decided.rowid WHERE decided.tick + age * {log.unit} >= $1)",
-        [end],
-    )
-    log.query("DELETE FROM decided WHERE tick >= $1", [end])
-    after = log.query("SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM paid)")[0][0]
-    return int(before - after)
+    def describe(self) -> dict[str, Any]:
+        """Describe the log in plain values, for `problem.json`."""
+        return {
+            **asdict(self.counts),
+            "first": self.moment(self.first),
+            "end": self.moment(self.end),
+            "unit": "seconds" if self.timestamps else "the log's own",
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+            "odd": list(self.odd),
+        }

@@ -433,7 +433,7 @@ class AgePolicy(CellPolicy):
         return Params(caps, 1.0 / caps, prior, float(self.k0), cell)
 
     def _cluster(self, arms: int) -> Ints:
-        """Return the cluster of each of so many arms."""
+        """Return the cluster of each of this many arms."""
         if self.clusters is None:
             return np.zeros(arms, np.int64)
         given = np.array(self.clusters, np.int64)

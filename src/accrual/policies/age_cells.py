@@ -41,7 +41,7 @@ class CellPolicy(Policy):
 
 
 def checked_buckets(buckets: int) -> int:
-    """Return a number of buckets as an int, or raise an `InputError` if there cannot be so many."""
+    """Return a number of buckets as an int, or raise an `InputError` if there cannot be that many."""
     return whole("buckets", buckets, 1, _BUCKETS_MOST)
 
 

@@ -78,8 +78,8 @@ class AgeUCB(AssumedSpreadPolicy):
     """An upper confidence bound from finished groups, with the unfinished at their caps.
 
     Proved, with ``proved=True``, where group g of an arm never pays more than ``spread(g)`` of
-    the cap and the groups of a decision are independent: in round t the index lies below the
-    arm's mean with probability at most 2 / t**2 (Hoeffding's inequality and a union over one
+    the cap and the groups of a decision are independent: in round t the index is below the arm's
+    mean with probability at most 2 / t**2 (Hoeffding's inequality and a union over one
     count for each of the two bounds). ``proved=False`` uses the smaller level ln(1 + t ln(t)**2),
     which does better and is not covered. Where groups depend on each other, say
     ``independent=False``: also where decisions are closed early or have windows of their own.

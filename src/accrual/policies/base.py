@@ -80,7 +80,7 @@ def no_survey(params: Any, stats: Any, moment: Moment) -> None:
 
 @njit
 def no_decided(params: Any, stats: Any, arm: int) -> None:
-    """Do nothing: for a policy that needs nothing of a decision beyond the engine's count."""
+    """Do nothing: for a policy that needs nothing about a decision beyond the engine's count."""
 
 
 @njit

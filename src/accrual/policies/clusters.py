@@ -143,7 +143,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
     Parameters
     ----------
     stats : the statistics of an Age policy
-        For example a ledger's ``stats``; ``seen``, ``paid`` and ``square`` are read. An arm of
+        For example a ledger's ``stats``; ``seen``, ``paid`` and ``square`` are read. An arm about
         which too little is known agrees with every other.
     level : float
         About the chance of splitting arms that have one spread.
@@ -163,7 +163,7 @@ def find_clusters(stats: Any, level: float = 0.01) -> tuple[int, ...]:
     (0, 1, 0, 1)
     """
     if not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1, not {level!r}")
+        raise InputError(f"level must be between 0 and 1, not {level!r}")
     try:
         seen, paid, square = (
             np.array(getattr(stats, name), np.float64) for name in ("seen", "paid", "square")

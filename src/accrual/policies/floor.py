@@ -32,7 +32,7 @@ def shares_of(least: Floats, most: Floats) -> Shares:
 
 @njit
 def _room(shares: Shares, pick: int) -> float:
-    """Return how much more than their least shares the arms other than the pick may have."""
+    """Return how much the arms other than the pick may have beyond their least shares."""
     room = 0.0
     for k in range(len(shares.least)):
         if k != pick:
@@ -150,12 +150,12 @@ def limits_of(floor: float, shares: Mapping[str, tuple[float, float]] | None, ar
     most = sum(high for _, high in bounds.values())
     if least > 1.0 + 1e-9:
         raise InputError(
-            f"the least shares and the floor's parts come to {least:g}; lower them, to 1 or less in all"
+            f"the least shares and the floor's parts add up to {least:g}; lower them, to 1 or less in all"
         )
     if most < 1.0 - 1e-9:
         raise InputError(
-            f"the greatest shares come to {most:g}, so some decisions would have no arm; raise them, to 1 or "
-            "more in all"
+            f"the greatest shares add up to {most:g}, so some decisions would have no arm; raise them, to 1 "
+            "or more in all"
         )
     for name, (low, high) in bounds.items():
         if max(floor / len(arms), low) > high:

@@ -13,14 +13,14 @@ import math
 
 from accrual.core.jit import njit
 
-TURN = 1e280  # an index of at least this means that nothing is known of the arm
+TURN = 1e280  # an index of at least this means that nothing is known about the arm
 
 
 @njit
 def in_turn(pulls: int) -> float:
-    """Return the index of an arm of which nothing is known: the fewest decisions come first.
+    """Return the index of an arm about which nothing is known: the fewest decisions come first.
 
-    It lies above the index of every arm of which something is known, for caps below `TURN`. It differs
+    It is above the index of every arm about which something is known, for caps below `TURN`. It differs
     between `pulls` and `pulls` + 1 for any number of decisions below 1e15: if rounding made arms tie, the
     first of them would take decisions in blocks.
     """

@@ -289,7 +289,7 @@ _LIST = [
     _newer(
         "at-cap",
         "The best arm always pays its cap",
-        "a mean at the cap itself, beyond which nothing can be",
+        "a mean at the cap itself, which nothing can exceed",
         plain(100, lumps(0.75, 0.85, 0.65, 1.0, 0.8)),
     ),
     _newer(
@@ -313,7 +313,7 @@ _LIST = [
     _newer(
         "lure",
         "An early lure",
-        "what the first quarter of a long window promises, the rest does not keep",
+        "the first quarter of a long window promises more than the rest pays",
         families.lure([0.75, 0.55, 0.65, 0.35, 0.45], [0.25, 0.35, 0.2, 0.55, 0.4]),
     ),
     _newer(
@@ -325,13 +325,13 @@ _LIST = [
     _newer(
         "bimodal",
         "Early or late, nothing between",
-        "arms pay at the begin or at the end of the window, each in shares of its own",
+        "arms pay at the beginning or at the end of the window, each in its own shares",
         families.bimodal([0.35, 0.4, 0.45, 0.5, 0.3], [0.8, 0.7, 0.3, 0.2, 0.95]),
     ),
     _newer(
         "two-speeds",
         "Two speeds",
-        "some arms pay early and some late, at means that lie among each other",
+        "some arms pay early and some late, with means that overlap",
         families.two_speeds([0.35, 0.55, 0.45, 0.5], [0.4, 0.6, 0.5, 0.45], window=100),
     ),
     _newer(
@@ -370,7 +370,7 @@ _LIST = [
     _newer(
         "beyond-late",
         "A window longer than the horizon, late pay",
-        "no total is ever known, and most of it lies beyond the horizon",
+        "no total is ever known, and most reward would come after the horizon",
         families.long_window([0.35, 0.4, 0.5, 0.45, 0.6], "end", window=15_000),
         horizon=10_000,
     ),
@@ -408,7 +408,7 @@ _LIST = [
     _by_context(
         "ctx-arm",
         "Speed by arm",
-        "some arms pay early and some late, whoever it is for",
+        "some arms pay early and some late, whatever the context",
         generate(9, 5, spread="arm", seed=206),
     ),
     _by_context(

@@ -138,7 +138,7 @@ def short(number: float) -> str:
 
 
 def finite(value: Any) -> bool:
-    """Tell whether `value` is a number, and neither NaN nor infinite."""
+    """Return whether `value` is a number, and neither NaN nor infinite."""
     return isinstance(value, numbers.Real) and math.isfinite(value)
 
 

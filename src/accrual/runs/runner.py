@@ -183,9 +183,7 @@ def _stored(store: Path, cell: Cell) -> bool:
     except FileNotFoundError:
         return False
     except rows.DamagedCell as error:
-        raise InputError(
-            f"{error}; delete it and run again: that cell alone is computed anew, the others are kept"
-        ) from error
+        raise InputError(f"{error}; delete it and run again: only that cell is computed again") from error
     return True
 
 

@@ -18,9 +18,9 @@ from starlette.routing import Route, Router
 from accrual.core.errors import InputError
 from accrual.service import dashboard
 from accrual.service.admission import Admission, require_scope
-from accrual.service.asgi import ServiceApp
 from accrual.service.bandit_pool import BanditPool
 from accrual.service.bandit_routes import BanditRoutes
+from accrual.service.edge import ServiceApp
 from accrual.service.keys import KeyRing, ready_keys
 from accrual.service.messages import HealthOut, ReadyOut
 from accrual.service.metrics import MEDIA_TYPE as METRICS_TYPE

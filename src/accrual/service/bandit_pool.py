@@ -106,7 +106,7 @@ class ServedBandit:
         return self._arms.index(name)
 
     def state(self) -> BanditState:
-        """Return what is known of every arm, as old as `_FRESH` and `_REST` allow."""
+        """Return what is known about every arm, as old as `_FRESH` and `_REST` allow."""
         with self._state_lock:
             last = self._state
             begun = time.monotonic()
@@ -241,7 +241,7 @@ class BanditPool:
         return row
 
     async def archive(self, name: str, grace: str | None = None) -> BanditRow:
-        """Archive a bandit; with `grace`, delete it: it is erased for good after that time."""
+        """Archive a bandit; with `grace`, delete it: it is permanently erased after that time."""
         await self.row(name)
         try:
             if grace is None:
@@ -329,7 +329,7 @@ class BanditPool:
         return await asyncio.get_running_loop().run_in_executor(self._computing, job)
 
     async def computed(self, served: ServedBandit, name: str, job: Callable[[], bytes]) -> bytes:
-        """Return what a job computes, now or a moment ago: once for all who ask for the same name."""
+        """Return what a job computes, now or a moment ago: once for all requests with the same name."""
         task = served.answers.get(name)
         if task is None:
             task = served.answers[name] = asyncio.create_task(self._compute_once(served, name, job))

@@ -120,7 +120,7 @@ class BanditRoutes:
         return await self._bandits.find(call.path["bandit"])
 
     async def create(self, call: Call) -> tuple[int, BanditOut]:
-        """Make a bandit. The same request sent again is no error. A different bandit with a taken name is."""
+        """Make a bandit. The same request sent again is no error. Another bandit of this name is."""
         given: BanditIn = call.body
         settings = {"groups": given.groups, "policy": given.policy, "seed": given.seed,
                     "allow_negative": given.allow_negative, "unit": given.unit,
@@ -133,7 +133,7 @@ class BanditRoutes:
         return 201 if new else 200, _bandit(served.row)
 
     async def list(self, call: Call) -> BanditsOut:
-        """List all bandits, oldest first. Archived bandits and those that cannot be opened come apart."""
+        """List all bandits, oldest first. Archived bandits and bandits that cannot be opened are apart."""
         failures = self._bandits.failures
         rows = [row for row in await self._bandits.rows() if row.name not in failures]
         archived = [_bandit(row) for row in rows if ARCHIVED in row.config]
@@ -153,13 +153,13 @@ class BanditRoutes:
         return _bandit(await self._bandits.restore(call.path["bandit"]))
 
     async def delete(self, call: Call) -> BanditOut:
-        """Archive a bandit and erase it for good after `grace`. Until then it can be restored."""
+        """Archive a bandit and permanently erase it after `grace`. Until then it can be restored."""
         return _bandit(await self._bandits.archive(call.path["bandit"], call.query.grace))
 
     async def state(self, call: Call) -> Raw:
-        """Show what is known of every arm, and the verdict.
+        """Show what is known about every arm, and the verdict.
 
-        The answer is computed once for all who ask. It is at most half a second old, or four times as old
+        The answer is computed once for all clients. It is at most half a second old, or four times as old
         as it took to compute, if that is longer.
         """
         served = await self._find(call)

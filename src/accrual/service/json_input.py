@@ -54,7 +54,7 @@ def json_reader(kind: Any) -> Callable[[bytes], Any]:
 
     def read_again(body: bytes, first: msgspec.ValidationError) -> Any:
         with suppress(RecursionError):
-            _find_end(body)  # an error of JSON comes before an error of content, wherever it stands
+            _find_end(body)  # a JSON error is reported before an error of content, wherever it is
         if not _FRACTION.match(str(first)):
             raise first
         decode_loosely(body)  # raises the first error before a large body becomes Python objects
@@ -163,14 +163,14 @@ def _fields_at(kind: Any, path: str) -> list[str]:
 
 
 def _choices_at(kind: Any, path: str) -> str:
-    """Name the few texts that may stand at `path`."""
+    """Name the few texts that are allowed at `path`."""
     types = _types_at(kind, path)
     texts = [repr(value) for t in types if isinstance(t, inspect.LiteralType) for value in t.values]
     return " or ".join(texts + ["a list" for t in types if isinstance(t, inspect.ListType)])
 
 
 def _types_at(kind: Any, path: str) -> list[inspect.Type]:
-    """List the types that may stand at `path` of a message of `kind`."""
+    """List the types that are allowed at `path` of a message of `kind`."""
     types = _flat([inspect.type_info(kind)])
     for step in _STEP.finditer(path):
         if step[1]:

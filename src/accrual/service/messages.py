@@ -127,7 +127,7 @@ class ArmIn(Struct, forbid_unknown_fields=True):
 
 
 class GuardrailIn(Struct, forbid_unknown_fields=True):
-    """A second stream of pieces of which less is better, such as refunds."""
+    """A second stream of pieces where less is better, such as refunds."""
 
     cap: Annotated[
         float, Meta(ge=1e-12, le=1e12, description="The greatest total of the stream for one decision.")
@@ -259,7 +259,7 @@ class BanditOut(Struct):
         float | None, says("When the bandit was archived, in seconds since 1970; null if it is not archived.")
     ] = None
     erase_at: Annotated[
-        float | None, says("When the bandit will be erased for good, in seconds since 1970; null if never.")
+        float | None, says("When the bandit will be erased, in seconds since 1970; null if never.")
     ] = None
 
 
@@ -286,7 +286,7 @@ class DeleteQuery(Struct):
     grace: Annotated[
         str,
         Meta(
-            description="The bandit is erased for good after this time, at least 1h. Until then it can be "
+            description="The bandit is permanently erased after this time, at least 1h. Until then it can be "
             "restored.",
             extra_json_schema={"pattern": _DURATION},
         ),
@@ -397,7 +397,7 @@ class ExplanationOut(Struct):
     arm: str
     at: float
     propensity: Propensity
-    first: Annotated[bool, says("Whether the arm was chosen because nothing was known of it yet.")]
+    first: Annotated[bool, says("Whether the arm was chosen because nothing was known about it yet.")]
     exact: Annotated[bool, says("Whether the state, computed again from the log, gives the same choice.")]
     reasons: list[ReasonOut]
     context: Annotated[ContextIn, says("The decision's context; empty for a bandit without features.")] = {}
@@ -504,7 +504,7 @@ class HistoryOut(Struct):
 
 
 class ArmStateOut(Struct):
-    """What is known of an arm."""
+    """What is known about an arm."""
 
     name: str
     cap: float
@@ -535,7 +535,7 @@ class ArmStateOut(Struct):
     ]
     above_cap: Annotated[int, says("Decisions that have paid more in all than the cap.")]
     share: Annotated[float, says("The arm's share of the last 1,000 decisions.")]
-    spread: Annotated[list[float], says("How the arm's reward divides over the ages up to each of `ages`.")]
+    spread: Annotated[list[float], says("The shares of the arm's reward at the ages up to each of `ages`.")]
     about: Annotated[
         ContextIn | None, says("The arm's features; null for a bandit without arm_features.")
     ] = None
@@ -555,7 +555,7 @@ class LevelOut(Struct):
 
 
 class FeatureOut(Struct):
-    """What is known of a feature."""
+    """What is known about a feature."""
 
     name: str
     unknown: Annotated[int, says("Decisions with a level that was not declared.")]
@@ -567,7 +567,7 @@ class FeatureOut(Struct):
 
 
 class StateOut(Struct):
-    """What is known of a bandit at one position of its log."""
+    """What is known about a bandit at one position of its log."""
 
     name: str
     position: int
@@ -618,7 +618,7 @@ class PairOut(Struct):
 
 
 class VerdictOut(Struct):
-    """What may be said of the arms in play, however often one looks."""
+    """What may be said about the arms in play, however often one looks."""
 
     outcome: Annotated[
         Literal["winner", "none_yet", "cannot_tell"],
@@ -629,7 +629,7 @@ class VerdictOut(Struct):
     ]
     may_stop: Annotated[
         bool,
-        says("Whether there is a winner, and no arm in play has been found to pay otherwise than before."),
+        says("Whether there is a winner, and no arm in play has been found to pay differently than before."),
     ]
     winner: Annotated[str | None, says("The arm shown to pay more than every other arm in play.")]
     error: Annotated[
@@ -685,7 +685,7 @@ class VerdictOut(Struct):
 
 
 class GuardedArmOut(Struct):
-    """What is known of an arm on a guardrail."""
+    """What is known about an arm on a guardrail."""
 
     name: str
     decisions: Annotated[int, says("Closed decisions that count.")]
@@ -706,7 +706,7 @@ class GuardedArmOut(Struct):
 
 
 class GuardrailOut(Struct):
-    """What is known of the arms on a guardrail, however often one looks."""
+    """What is known about the arms on a guardrail, however often one looks."""
 
     name: str
     cap: float
@@ -788,7 +788,7 @@ class ContextWorthOut(Struct):
     winners: Annotated[list[WinnerOut], says("The contexts for which another arm pays more.")]
     decisions: Annotated[int, says("How many closed decisions were used: the last ones, at most 50,000.")]
     closed: Annotated[int, says("How many decisions have closed in all.")]
-    effective: Annotated[float, says("How many decisions of equal weight would give figures as precise.")]
+    effective: Annotated[float, says("How many decisions of equal weight would be as precise.")]
     reason: Annotated[str, says("Why nothing can be told; empty if something can.")]
     sentence: Annotated[str, says("What is known, in words.")]
 

@@ -38,7 +38,7 @@ KINDS: dict[str, ErrorKind] = {
     "media-type": ErrorKind(415, "The body must be JSON"),
     "host": ErrorKind(421, "The Host header does not name this service"),
     "invalid": ErrorKind(422, "The request is not valid"),
-    "future": ErrorKind(422, "The piece's age lies in the future"),
+    "future": ErrorKind(422, "The piece's age is in the future"),
     "early": ErrorKind(422, "The piece is older than its decision"),
     "rate": ErrorKind(429, "Too many requests"),
     "head": ErrorKind(431, "The request's head is too large"),

@@ -18,8 +18,8 @@ from uvicorn.supervisors import Multiprocess
 
 from accrual.core.errors import InputError
 from accrual.service.app import Simulation, create, prepare
+from accrual.service.connections import Limits
 from accrual.service.metrics import DIRECTORY
-from accrual.service.protocol import Limits
 from accrual.service.settings import Settings
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}

@@ -44,7 +44,7 @@ _STORED, _AGAIN = Status.STORED, Status.AGAIN
 
 
 class LogLookup:
-    """What a bandit's log says of the decisions, pieces, batches and arms that requests name.
+    """What a bandit's log says about the decisions, pieces, batches and arms that requests name.
 
     Here the whole log is in memory. A store whose log is elsewhere overrides the functions that find what is
     not in memory, and fills these tables as it goes.

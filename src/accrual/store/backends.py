@@ -31,7 +31,7 @@ BACKENDS = {
 
 
 class TableReader(Protocol):
-    """Reads the tables of a database, all of them as of one moment."""
+    """Reads the tables of a database, all of them at one moment."""
 
     address: Address
 
@@ -127,7 +127,7 @@ class Backend(Protocol):
         """Make the tables where there are none; refuse those of another schema version."""
 
     def reader(self, address: Address) -> AbstractContextManager[TableReader]:
-        """Read tables, all of them as of one moment."""
+        """Read tables, all of them at one moment."""
 
     def backup(self, address: Address, to: Path) -> None:
         """Write all that the database holds to a SQLite file, which is there and empty."""

@@ -304,7 +304,7 @@ class Store(Protocol):
         """
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
-        """Store a snapshot, made from the events up to `seq`; it replaces an earlier one of this form."""
+        """Store a snapshot of the events up to `seq`; it replaces an earlier snapshot of this form."""
 
     def load_snapshot(self, bandit: int, form: str) -> tuple[int, bytes] | None:
         """Return the snapshot of this form, with its position; None if there is none."""

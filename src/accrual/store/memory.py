@@ -1,4 +1,4 @@
-"""A store in memory. It follows the rules of every store; nothing is left of it when the process ends."""
+"""A store in memory. It follows the rules of every store; its contents are lost when the process ends."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class TruthOut(Struct):
     means: Annotated[dict[str, float], Meta(description="The true mean total of one decision, by arm.")]
     at: list[float]
     decisions: list[int]
-    regret: Annotated[list[float], Meta(description="Lost so far against always the best arm.")]
+    regret: Annotated[list[float], Meta(description="Reward lost so far, against the best arm.")]
     no_delay: Annotated[
         list[float], Meta(description="The regret of the same policy if it sees every total at once.")
     ]
@@ -187,7 +187,7 @@ class Demo:
             await traffic.pieces(self.bandit, _encode(pieces[first : first + BATCH_MOST]))
 
     def operations(self) -> list[Operation]:
-        """Return the route that says what could be known of no other traffic."""
+        """Return the route that says what is known only for simulated traffic."""
         return [Operation("getDemo", "GET", "/v1/demo", "read", self.truth, TruthOut)]
 
     async def truth(self, call: Call) -> TruthOut:

@@ -119,7 +119,9 @@ def with_yardsticks(problem: AnyProblem, policies: Mapping[str, Policy]) -> dict
     if not isinstance(problem, ContextualProblem):
         return dict(policies)
     for label in BESIDE.keys() & policies.keys():
-        raise InputError(f"{label!r} is always there on a problem with contexts; label your policy otherwise")
+        raise InputError(
+            f"{label!r} is always there on a problem with contexts; give your policy another label"
+        )
     return {**policies, **BESIDE}
 
 
@@ -201,7 +203,7 @@ def _law(name: str, value: Any, spread: Any) -> Law:
     del given["kind"]
     if spread is not None:
         if "spread" not in checks:
-            raise InputError(f"spread does not go with {name}: {kind} rows say themselves when they pay")
+            raise InputError(f"{name} takes no spread: {kind} rows already say when they pay")
         given.setdefault("spread", spread)
     made: Law = law(**given)
     return made

@@ -1,6 +1,6 @@
 """Run methods of a suite in a process of plain Python, in which nothing is compiled.
 
-The process answers until the process that started it ends. To start one for each question would take longer
+The process answers until the process that started it ends. Starting one for each question would take longer
 than most answers.
 """
 

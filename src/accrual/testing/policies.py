@@ -117,7 +117,7 @@ class PolicySuite(ABC):
 
         Of any 16 decisions in a row, each of four arms with the same cap gets at least one. A policy that
         expects more of some arms may choose these more often, and the others still have their turn.
-        `accrual.policies.scalars.in_turn` is the index to return while nothing is known of an arm.
+        `accrual.policies.scalars.in_turn` is the index to return while nothing is known about an arm.
         """
         ledger = Ledger(self.make_policy(), caps=[1.0] * 4, window=12)
         arms = np.array(ledger.make(0.0, 1_000_000))

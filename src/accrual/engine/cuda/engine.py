@@ -30,12 +30,12 @@ from accrual.problems.problem import Problem
 
 _WARP = 32
 _WARPS_MOST = 4  # for a chain that has a block to itself
-# A chain that learns from groups is played by a team of threads where they share out all of its work but the
-# choice; where one of them does more alone, a survey without steps say, only up to so many chains;
+# A chain that learns from groups is played by a team of threads if they share all of its work except the
+# choice. If one of them does more alone, such as a survey without steps, only up to this many chains.
 _WIDE_MOST = 2048
-# where a survey has steps, up to so many, for beyond a thread for each chain is quicker: none is idle;
+# If a survey has steps, up to this many: beyond, one thread for each chain is quicker, as none is idle.
 _TEAMS_MOST = 20_000
-_TABLE_MOST = 2048  # and in any case only if there are at most so many arms.
+_TABLE_MOST = 2048  # in any case, teams only with at most this many arms
 # The most arms for which threads share the groups of a round: each thread that adds up reads all groups.
 _SIDE_BY_SIDE_MOST = 128
 _TEAM_LEAST = 4  # threads that play a chain, at least, where a survey has steps
@@ -48,7 +48,7 @@ _SHORT, _LONG = 0.15, 0.4  # seconds: a launch that takes less or more makes the
 _GRID, _BLOCK = 1056, 128  # blocks, and threads in a block, that draw or fill
 _NAP = 2e-3  # seconds between two checks of whether a span is over; the next span runs meanwhile
 _DRAW_NEAR = 48 * 1024  # bytes: drawing is done in shared memory if half a usual block fits in so much
-_SAID = 200  # characters of what a library says of itself
+_SAID = 200  # characters of a library's error message
 _SHARE = 0.5  # of the GPU's free memory that one simulation takes at most
 
 # Only one thread at a time may start the driver, find and allocate free memory, or launch a kernel for the
@@ -127,7 +127,7 @@ def _sizes(
     span = int(np.clip(_FEED / (a_round * runs) - problem.window, min(_SPAN_LEAST, most), most))
     a_run = a_round * (problem.window + span) + stats + len(plans) * a_chain
     if free < a_run:
-        raise InputError("one run does not fit half of the GPU's free memory; use device 'cpu'")
+        raise InputError("one run does not fit into half of the GPU's free memory; use device 'cpu'")
     return _Sizes(span, runs if free >= runs * a_run else int(free // a_run), changes, paid)
 
 
@@ -319,7 +319,7 @@ def _wait(event: Any) -> None:
 
 
 def _team_width(groups: int, chains: float, steps: bool) -> int:
-    """Return how many threads play a chain, for so many chains on each processor.
+    """Return how many threads play a chain, given the chains on each processor.
 
     Usually there is a thread for each group that may finish in a round. Where a survey has steps, of many
     chains several share a warp. The number is a power of two, by which arms are shared out.

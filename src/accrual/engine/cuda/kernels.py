@@ -336,7 +336,7 @@ def team_kernel(spec: KernelSpec) -> Any:
     """Make the kernel in which a team of threads plays a chain; a block has one such team, or several.
 
     A team's threads work side by side on the arms' indices, on the steps of a survey, and on the groups that
-    finish in a round. What has an order, the team's first thread does.
+    finish in a round. Steps that must be in order are done by the team's first thread.
     """
     functions = spec.functions
     index, survey, decided = functions.index, functions.survey, functions.decided

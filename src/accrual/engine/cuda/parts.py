@@ -190,7 +190,7 @@ def adder_of(places: tuple[int, ...]) -> tuple[Function, Function, Function]:
 
 @njit
 def back(place: Any, by: Any, size: Any) -> Any:
-    """Return the place that lies `by` before `place` in a ring."""
+    """Return the place `by` before `place` in a ring."""
     return place - by if place >= by else place + size - by
 
 

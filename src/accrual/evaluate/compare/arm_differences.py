@@ -1,8 +1,8 @@
 """Do arms differ in what they pay, and how much of the difference is luck?
 
 A log of many arms always shows some that pay more than others. `differ` asks whether they differ by
-more than chance would make them, and `Posterior` says what the arms' true means may be: means that
-are drawn towards their common average by as much as they are uncertain.
+more than chance would make them, and `Posterior` says what the arms' true means may be: means that are
+shrunk towards their common average, more strongly the more uncertain they are.
 
 **The test.** With n decisions of an arm, their mean m and variance s² (steadied by a few decisions of
 the pooled variance), the statistic is the sum over arms of n (m - M)² / s², M the arms' weighted
@@ -37,14 +37,14 @@ _BORROWED = 100.0  # decisions of all arms that the shape of an arm's totals is 
 _DRAWN = 100_000  # totals in one resample, about
 _OF_ARM_LEAST, _OF_ARM_MOST = 20, 2000
 _DRAWS = 1000  # of the arms' means, for how much they vary
-_POOL = 1 << 16  # quantiles that stand for the totals of all arms
+_POOL = 1 << 16  # quantiles that represent the totals of all arms
 _ALIKE = 0.25  # the probability that arms are all alike, before the log is seen
 _BEST = 0.25  # by how much the best arm may be better than the average, before the log is seen
 _GRID = np.geomspace(1e-3, 5.0, 60)  # of c
 
 
 class Means(NamedTuple):
-    """What a log says of each arm's mean total."""
+    """What a log says about each arm's mean total."""
 
     decisions: Floats  # how many, where one that was not followed to its end counts in part
     # mean, variance: of one decision's total.

@@ -30,7 +30,7 @@ from accrual.live.ledger import Ledger
 from accrual.logs.context_worth import ARMS_MOST
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted, Personalising
-from accrual.logs.log import opened
+from accrual.logs.open_log import opened
 from accrual.policies.age_lin import AgeLinTS
 from accrual.policies.age_ts import AgeTS
 from accrual.policies.base import Policy
@@ -38,7 +38,7 @@ from accrual.policies.catalog import parse
 
 BASELINE = "AgeLinTS"
 HORIZON_MOST = 20_000
-_ASTRAY = 4.0  # standard errors by which the model may miss what the log says of its choices
+_ASTRAY = 4.0  # standard errors by which the model may miss what the log says about its choices
 
 
 class ContextLine(NamedTuple):
@@ -126,7 +126,7 @@ def compare_by_context(
     ----------
     log : path, data frame, pair of them, or Log
     context : sequence of str
-        Columns that say whom a decision was for, as for `accrual.open_log`; none for an open log.
+        Columns with the context of a decision, as for `accrual.open_log`; none for an open log.
     policies : sequence of str or Policy
         Beside AgeLinTS; AgeLinTS waiting and AgeTS, which sees no context, unless given.
     runs : int
@@ -140,7 +140,7 @@ def compare_by_context(
     """
     with opened(log, context) as open_one:
         if not open_one.contexts:
-            raise InputError("name the columns that say whom a decision was for, such as context=['country']")
+            raise InputError("name the columns with the context of a decision, such as context=['country']")
         found = fit_log(open_one, uniform=uniform) if fitted is None else fitted
         logged = from_log(open_one, found, uniform)
     assert found.contexts is not None
@@ -198,7 +198,7 @@ def compare_contexts(
 
 
 def check_model(log: ReplayLog) -> None:
-    """Refuse a model that promises more, or less, of its own choices than the log says they pay."""
+    """Refuse a model whose predictions for its own choices differ from what the log says they pay."""
     if len(log.arms) > ARMS_MOST:
         raise InputError(f"policies cannot be compared by context with more than {ARMS_MOST} arms")
     rows, choice = np.arange(len(log.at)), log.expected.argmax(axis=1)
@@ -207,7 +207,7 @@ def check_model(log: ReplayLog) -> None:
     error = float(wrong.std(ddof=1)) / math.sqrt(len(wrong))
     if abs(float(wrong.mean())) > _ASTRAY * max(error, 1e-12):
         raise InputError(
-            f"a linear model of the context is no fair picture of this log: it says that its choices would "
+            f"a linear model of the context does not fit this log: it says that its choices would "
             f"pay {said.mean():.4g} a decision, and the log says {said.mean() + wrong.mean():.4g}; try fewer "
             "contexts, or their products as columns"
         )

@@ -34,7 +34,7 @@ from accrual.evaluate.compare.setup import (
 from accrual.evaluate.intervals import BoundedLaw, ratio_interval, t_factor
 from accrual.logs.fit import fit_log
 from accrual.logs.fitted import Fitted
-from accrual.logs.log import opened
+from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
 from accrual.policies.catalog import parse, policy_text
 from accrual.runs.cells import gather_results
@@ -46,7 +46,7 @@ RANGES = (
     f"Ranges of losses aim at 95 %; on simulated logs they held the true loss in {HELD} (docs/compare.md)."
 )
 _ANY, _POSITIVE, _PERCENT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 100.0)  # where figures can lie
-_ARM_DRAWS = 2000  # of the arms' means, for what is said of each arm
+_ARM_DRAWS = 2000  # of the arms' means, for the table of arms
 _ARMS_WRITTEN = 20
 _WIDEST = 1.0  # of the interval of a share that is worth printing
 
@@ -226,7 +226,7 @@ def make_comparison(
 
 
 class PolicyLine(NamedTuple):
-    """What is said of one policy.
+    """One policy of a comparison.
 
     Intervals carry what the log does not know of the arms' means, and the simulation's chance. They aim at
     95 %; docs/compare.md says how often they hold.
@@ -290,7 +290,7 @@ def interval(
 
     How far draws of the arms' means differ from each other, beyond what chance makes runs of one draw
     differ, is what the log leaves open of the figure; to that is added the simulation's own error. If arms
-    are all alike, which has a probability, the figure is `if_alike`. A single draw says nothing of either.
+    are all alike, which has a probability, the figure is `if_alike`. A single draw says nothing about either.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def waiting(result: Result, play: Play) -> Waiting:
 
 
 class ArmLine(NamedTuple):
-    """What is said of one arm: its mean in the log, what its true mean may be, and whether it is the best."""
+    """One arm: its mean in the log, what its true mean may be, and whether it is the best."""
 
     arm: str
     decisions: int

@@ -64,9 +64,9 @@ def _opening(compared: Comparison) -> str:
     horizon, runs = int(compared.result.rounds[-1]), len(compared.result.runs)
     return (
         f"<p>{len(compared.setup.problem.arms)} arms, fitted to {log['decisions']:,} logged decisions and "
-        f"{log['pieces']:,} pieces, and played anew by {len(compared.lines)} policies: {runs:,} runs of "
-        f"{horizon:,} decisions, in which every decision pays what a logged decision of its arm paid, when "
-        f"it paid it.</p>{boxes(tiles)}"
+        f"{log['pieces']:,} pieces, and played by {len(compared.lines)} policies: {runs:,} runs of "
+        f"{horizon:,} decisions, in which every decision pays what a logged decision of its arm paid, at "
+        f"the same ages.</p>{boxes(tiles)}"
     )
 
 
@@ -87,9 +87,9 @@ def _arms(compared: Comparison) -> str:
     more = len(compared.arms) - _ARMS_LISTED
     left = f"<p>{more:,} more arms are not listed.</p>" if more > 0 else ""
     return (
-        f"{table(head, body)}{left}<p>A shrunk mean is drawn towards the average of all arms by as much as "
-        "it is uncertain: of many arms, those that look best were also the lucky ones. The policies below "
-        "were played on means drawn from what this leaves possible.</p>"
+        f"{table(head, body)}{left}<p>A shrunk mean is pulled towards the average of all arms, "
+        "more strongly the more uncertain it is: of many arms, those that look best were also lucky. The "
+        "policies below were played on means drawn from what this leaves possible.</p>"
     )
 
 
@@ -106,8 +106,8 @@ def _policies(compared: Comparison, drawn: Picture) -> str:
     )
     return (
         f"{figure(drawn)}{table(head, body)}"
-        "<p>Regret is what the best arm alone would have paid more, in the mean. In brackets: "
-        "ranges, which carry what the log does not know of the arms' means and the simulation's chance. "
+        "<p>Regret is how much more the best arm alone would have paid, on average. In brackets: ranges, "
+        "which include the log's uncertainty about the arms' means and the simulation's randomness. "
         f"{escape(RANGES)} "
         f"Differences to {BASELINE} are taken run by run, on the same draws.</p>"
     )
@@ -145,8 +145,8 @@ def _simulated(compared: Comparison) -> str:
 
 
 _LIMITS = (
-    "<ul><li>The log's decisions stand for all that will come. The intervals carry how uncertain the arms' "
-    "means are, and nothing else that the log may not show.</li>"
+    "<ul><li>The future is assumed to be like the log. The intervals include the uncertainty of the arms' "
+    "means, and nothing else that the log may not show.</li>"
     "<li>Decisions are drawn independently: no season, no trend, no visitor who comes back.</li>"
     "<li>Caps are taken as known. A cap cannot be learned from a log, and a policy's regret may depend on "
     "it.</li><li>One decision is made per round: where traffic comes in bursts, more is pending than "

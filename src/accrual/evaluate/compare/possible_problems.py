@@ -1,4 +1,4 @@
-"""Problems that a log may have come from: the fitted one with the arms' means drawn anew.
+"""Problems that a log may have come from: the fitted one with redrawn means of the arms.
 
 How well an arm's mean is known differs from log to log. So a comparison is not played on one problem but on
 several, each with means drawn from what the log leaves possible
@@ -34,7 +34,7 @@ class ProblemPair(NamedTuple):
 
 
 class PossibleProblems:
-    """What a log says of its arms, and problems drawn from that.
+    """What a log says about its arms, and problems drawn from that.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _pooled(rows: list[Floats], count: Floats) -> Floats:
 
 
 def _even(totals: Floats, weight: Floats, count: int) -> Ints:
-    """Choose the rows that stand at `count` even ranks of their totals."""
+    """Choose the rows at `count` even ranks of their totals."""
     # Rounded, so that totals which only differ in their last bits (as a file keeps them) stay in order.
     order = np.argsort(np.round(totals / max(float(totals.max()), 1e-300), 7), kind="stable")
     upto = np.cumsum(weight[order])
@@ -139,7 +139,7 @@ def _with_mean(rows: Floats, pool: Floats, mean: float, count: int) -> Floats:
         return rows
     weight = _tilted(base, totals / top, mean / top)
     chosen = _even(totals, weight, count)
-    if totals[chosen[-1]] <= 0.0:  # so seldom does one pay that none is among so many
+    if totals[chosen[-1]] <= 0.0:  # decisions pay so seldom that none of the chosen rows does
         chosen[-1] = int(np.argmax(np.where(totals > 0.0, weight, -1.0)))
     # What rounding to whole rows has left of the difference is made up by the size of the payments.
     return np.asarray(every[chosen] * (mean / float(totals[chosen].mean())))

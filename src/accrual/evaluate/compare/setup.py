@@ -1,6 +1,6 @@
 """Set up a comparison: a fitted problem in rounds, the policies to play on it, and the cells to play.
 
-Decisions pay what logged ones did, at the same ages. A round is one decision. The window is as many rounds
+Decisions pay what logged ones paid, at the same ages. A round is one decision. The window is as many rounds
 as the log makes decisions in that time. A decision's pieces fall into the rounds of their ages, or into
 parts of a few rounds where the window is too long to keep every round apart. Every few runs the arms' means
 are drawn anew from what the log leaves possible (`accrual.evaluate.compare.possible_problems`).
@@ -93,7 +93,7 @@ class ComparisonSetup:
 
 
 def window_most(arms: int) -> int:
-    """Return the longest window in rounds that is simulated with so many arms; beyond it the pace is slowed.
+    """Return the longest window in rounds that is simulated with `arms` arms; beyond it the pace is slowed.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def usual_horizon(setup: ComparisonSetup) -> int:
 
 
 def runs_of_draw(runs: int, device: str = "cpu") -> int:
-    """Tell how many runs are played on the same draw of the arms' means: run r on draw number r // this."""
+    """Return how many runs play on the same draw of the arms' means: run r on draw number r // this."""
     whole("runs", runs, 1, RUN_MOST)
     if runs < _FEW:
         return 1

@@ -105,7 +105,7 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     if effective < LEAST:
         raise InputError(
             f"too little to judge {policy.label} by: the log's {count:,} decisions count as {effective:.0f} "
-            f"of its own, where {LEAST} are needed (the log seldom chose its arms, or at very uneven "
+            f"of its own, where {LEAST} are needed (the log seldom chose its arms, or with very uneven "
             "propensities)"
         )
     expected = log.expected

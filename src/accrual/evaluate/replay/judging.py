@@ -29,7 +29,7 @@ from accrual.evaluate.replay.fixed_shares import Fixed, fixed, judge
 from accrual.evaluate.replay.log import Bools, ReplayLog, from_log, resampled
 from accrual.live.ledger import Ledger
 from accrual.logs.fit import fit_log
-from accrual.logs.log import opened
+from accrual.logs.open_log import opened
 from accrual.policies.base import Policy
 from accrual.policies.catalog import DEFAULT, parse
 
@@ -39,7 +39,7 @@ METHODS: tuple[Method, ...] = ("rejection", "weighting", "doubly robust")
 LEAST = 100  # effective decisions below which a figure would only mislead
 REPEATS = 20  # replays of resampled logs, from which the intervals are made
 _READ = {
-    "rejection": "Policies that learn ran by themselves, on the decisions for which the log had chosen as "
+    "rejection": "Policies that learn ran alone, on the decisions for which the log had chosen as "
     "they would: at a fraction of its traffic.",
     "weighting": "Policies that learn did so from all that the log had chosen, and were asked at every "
     "decision.",
@@ -50,7 +50,7 @@ _ASTRAY = 6.0  # standard errors by which propensities may miss the arms' freque
 
 
 class ReplayLine(NamedTuple):
-    """What a replay says of one policy, or (the first) of the log itself."""
+    """What a replay says about one policy, or (the first) about the log itself."""
 
     policy: str
     method: str
@@ -182,7 +182,7 @@ def replay(
         As for `accrual.fit_log`.
     seed : int
     context : sequence of str
-        Columns that say whom a decision was for, as for `accrual.open_log`; for policies that choose by them.
+        Columns with the context of a decision, as for `accrual.open_log`; for policies that use contexts.
 
     Returns
     -------
@@ -383,7 +383,7 @@ def _enough(own_pass: _Pass, label: str, method: Method, log: ReplayLog) -> None
                 "a longer log or fewer arms would give more, or --method weighting"
             )
         else:
-            why = "the log seldom chose what the policy would, or at very uneven propensities"
+            why = "the log seldom chose what the policy would, or with very uneven propensities"
         raise InputError(
             f"too little to judge {label} by: {own_pass.used:,} of {closed:,} closed decisions can be used, "
             f"which count as {own_pass.effective:.0f}, where {LEAST} are needed ({why})"

@@ -16,8 +16,8 @@ from accrual.core.groups import followed_for, is_closed, is_within
 from accrual.core.reward_model import Observed, cross_fit
 from accrual.logs.estimate import PaidDecisions, complete
 from accrual.logs.fitted import Fitted
+from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
-from accrual.logs.tables import Log
 
 Bools = npt.NDArray[np.bool_]
 
@@ -45,7 +45,7 @@ class ReplayLog:
     # age, value: of each piece, while its decision was followed.
     age: Floats = field(repr=False)
     value: Floats = field(repr=False)
-    # Equal parts of the window: a decision counts in those for the whole of which it was followed.
+    # Equal parts of the window: a decision counts in the parts that it was followed to the end of.
     groups: int = 1
     signed: bool = False  # whether some value is negative
     features: Features | None = None  # of the contexts
@@ -120,7 +120,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
     """
     if not uniform and not log.has_propensity:
         raise InputError(
-            "a replay needs to know with which chance the log chose: a propensity column (--column "
+            "a replay needs the chances with which the log chose: a propensity column (--column "
             "propensity=NAME), or --uniform if every arm had the same"
         )
     if uniform and log.has_propensity:

@@ -12,7 +12,7 @@ from accrual.live.contexts.arm_features import (
     about_text,
     checked_about,
 )
-from accrual.live.contexts.contexts import (
+from accrual.live.contexts.encoder import (
     ContextEncoder,
     ContextRows,
     checked_contexts,

@@ -11,7 +11,7 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.features import Features
-from accrual.live.contexts.contexts import bytes_of, numbers_of
+from accrual.live.contexts.encoder import bytes_of, numbers_of
 from accrual.policies.base import Policy
 
 _SHOWN = 40  # characters of an unknown level that an error shows
@@ -42,7 +42,7 @@ def about_bytes(features: Features | None, about: Mapping[str, Any] | None) -> b
     """
     if features is None:
         if about is not None:
-            raise InputError("no arm_features are declared, so nothing is taken about an arm")
+            raise InputError("no arm_features are declared, so an arm takes no about")
         return None
     if about is not None and not isinstance(about, Mapping):
         raise InputError(f"what is known about an arm must be features with their values, not {about!r}")

@@ -6,6 +6,7 @@ decisions whose window is not over. Only `accrual.live` uses this.
 
 from __future__ import annotations
 
+from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, OVER, RECENT, KernelState, Rules
 from accrual.live.kernels.folding import Kernels, compile_kernels, new_arm_cap, new_arm_window
 from accrual.live.kernels.pending import (
     CLOSED,
@@ -25,7 +26,6 @@ from accrual.live.kernels.pending import (
     with_arms,
     with_room,
 )
-from accrual.live.kernels.state import CHOOSE, LOST, OF_ARM, OVER, RECENT, KernelState, Rules
 
 __all__ = [
     "CHOOSE",

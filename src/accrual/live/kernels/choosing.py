@@ -15,17 +15,8 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.jit import njit
 from accrual.core.random import floor_coin
+from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, RECENT, KernelState, Rules, Target, context_row
 from accrual.live.kernels.pending import add_trial, enter
-from accrual.live.kernels.state import (
-    CHOOSE,
-    LOST,
-    OF_ARM,
-    RECENT,
-    KernelState,
-    Rules,
-    Target,
-    context_row,
-)
 from accrual.live.watch import NO_PROPENSITY
 from accrual.policies.base import Function, Functions, Moment, no_refresh
 from accrual.policies.floor import drawn
@@ -55,11 +46,11 @@ def moment_of(made: int, seed: int, salt: int) -> Moment:
 
 @njit
 def turn(stats: Any, rules: Rules, first_news: Floats, now: float, made: int) -> int:
-    """Return the arm whose turn it is because nothing is known of it; CHOOSE if the policy may choose.
+    """Return the arm whose turn it is because nothing is known about it; CHOOSE if the policy may choose.
 
     The arms of the start are tried once each, in order. With K arms in play, an arm that was added later
-    gets one of any K decisions in a row until its first decision has finished a group. So it takes its
-    share of a large batch, and not all of it.
+    gets one of any K decisions in a row until its first decision has finished a group. So it gets its
+    share of a large batch, not all of it.
     """
     for k in range(rules.founding):
         if rules.playing[k] and stats.pulls[k] == 0:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.jit import kernel, njit
+from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.kernels.state import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD, Flags
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
@@ -105,7 +105,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
 
     @kernel
     def observe_many(state: KernelState, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
-        """Add pieces in this order; `learned` says of each whether the policy learns from it."""
+        """Add pieces in this order; `learned` says for each piece whether the policy learns from it."""
         for i in range(len(ids)):
             learned[i] = learn(state, ids[i], values[i], ages[i], REWARD)
 
@@ -133,7 +133,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
                 prepare(state, target, at, moment)
                 window = decision_window(events, i)
                 chance = events.propensity[i]
-                if events.seen[i] < state.evidence.counts[KNOWN]:  # whoever chose did not know the newest arm
+                if events.seen[i] < state.evidence.counts[KNOWN]:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
                 record(state, target, at, made, events.arm[i], window, chance)
             i += 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from accrual.core.arrays import Floats
 from accrual.core.jit import njit
+from accrual.live.kernels.arrays import OVER, KernelState, Target, context_row
 from accrual.live.kernels.pending import (
     CLOSED,
     LATE,
@@ -26,7 +27,6 @@ from accrual.live.kernels.pending import (
     pull,
     push,
 )
-from accrual.live.kernels.state import OVER, KernelState, Target, context_row
 from accrual.live.watch import REWARD, watch
 from accrual.policies.base import Feedback, Function, Functions
 

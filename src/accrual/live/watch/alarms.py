@@ -52,7 +52,7 @@ _ELSEWHERE = np.array([[(1.0 - times * tail) / (1.0 - tail) for times in TIMES] 
 
 
 class Alarms(NamedTuple):
-    """What is known of the arms' closed decisions."""
+    """What is known about the arms' closed decisions."""
 
     counts: Ints  # arms: closed decisions
     raised: Ints  # arms: 1 + the id of the decision that raised the alarm; 0 before
@@ -221,8 +221,8 @@ def _sentence(arms: list[ChangedArm], reason: str) -> str:
             f"most {100 * FALSE_ALARM:g} %, for all arms together and however often one looks."
         )
     if reason:
-        return f"Whether arms pay as they did cannot be said: {reason}."
-    return "No arm is known to pay otherwise than before."
+        return f"It cannot be said whether arms pay as they did: {reason}."
+    return "No arm is known to pay differently than before."
 
 
 def listed(parts: Sequence[str]) -> str:

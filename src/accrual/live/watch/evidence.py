@@ -1,4 +1,4 @@
-"""What closed decisions say of the differences between arms, for any policy and any drift.
+"""What closed decisions say about the differences between arms, for any policy and any drift.
 
 Closed decisions are scored in the order in which they were made. A decision whose arm was chosen with
 probability p, and which paid y, gives that arm the score s = (y - h) / p and every other arm 0; h is the
@@ -50,7 +50,7 @@ CHECK = 16  # scored decisions between two checks for a beaten arm
 # Places in `Evidence.counts`: decisions that were scored; decisions that do not count; totals that were cut
 # off; checkpoints, and how many decisions they are apart; the id of the first decision of this comparison;
 # whether a propensity was below the floor's; the id of the first scored decision; and the position in the log
-# that whoever chose must have read, to know all arms.
+# that the worker that chose must have read, to know all arms.
 SCORED, SKIPPED, CUT, CHECKPOINTS, _EVERY, BEGINS, LOW, SINCE, KNOWN = range(9)
 NO_PROPENSITY = 0.0
 FIRST, LAST = range(2)  # the ends of a range of decisions
@@ -114,7 +114,7 @@ def no_evidence(ranges: Floats, least: Floats, error: float, first: int, known: 
     first : int
         The id of the first decision that counts.
     known : int
-        The position in the log that whoever chose must have read, for a decision to count.
+        The position up to which the worker that chose must have read the log, for a decision to count.
     """
     arms, bets = len(least), len(BETS)
     playing = ~np.isnan(least)

@@ -83,7 +83,7 @@ def no_guards(
     first : int
         The id of the first decision that counts.
     known : int
-        The position in the log that whoever chose must have read, for a decision to count.
+        The position up to which the worker that chose must have read the log, for a decision to count.
     """
     arms = len(least)
     like = no_evidence(np.tile([0.0, 1.0], (arms, 1)), least, error, first, known)
@@ -212,7 +212,7 @@ def _given_up(
 
 
 class Guardrail(NamedTuple):
-    """A limit on a second stream of pieces, of which less is better.
+    """A limit on a second stream of pieces, where less is better.
 
     An arm is worse when it is shown to have more of the stream than the best other arm in play, by more than
     the margin, on average over a range of decisions. The chance that a guardrail ever wrongly finds an arm
@@ -259,7 +259,7 @@ class GuardedArm(NamedTuple):
 
 
 class GuardrailState(NamedTuple):
-    """What is known of the arms on one guardrail.
+    """What is known about the arms on one guardrail.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ def guardrail_states(
     playing: Sequence[int],
     name_of: Callable[[int], str],
 ) -> list[GuardrailState]:
-    """Return what is known of the arms on each guardrail; `playing` are the arms in play."""
+    """Return what is known about the arms on each guardrail; `playing` are the arms in play."""
     return [
         _state(name, rail, guards, number, playing, name_of) for number, (name, rail) in enumerate(guardrails)
     ]
@@ -385,10 +385,10 @@ def _sentence(name: str, rail: Guardrail, worse: Sequence[GuardedArm], reason: s
             for first, last in [arm.span or (0, 0)]
         ]
         return (
-            f"Worse on {name}: {listed(said)}, on average by more than {rail.margin:g} for a decision than "
-            f"the best other arm. The chance that this guardrail ever says so wrongly is at most "
-            f"{100 * ERROR:g} %, in the whole life of the bandit and however often one looks."
+            f"Worse on {name}: {listed(said)}, on average by more than {rail.margin:g} per decision, "
+            f"compared with the best other arm. The chance that this guardrail ever says so wrongly is at "
+            f"most {100 * ERROR:g} %, in the whole life of the bandit and however often one looks."
         )
     if reason:
-        return f"Nothing can be said of {name}: {reason}."
+        return f"Nothing can be said about {name}: {reason}."
     return f"No arm is known to be worse on {name}."

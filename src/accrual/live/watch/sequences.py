@@ -89,7 +89,7 @@ def pair_bounds(evidence: Evidence, sums: Sums, first: Ints, second: Ints) -> Fl
 def arm_bounds(evidence: Evidence, side: int, bound: float) -> Floats:
     """Return for each arm the least (side UP) or the most (side DOWN) that a decision pays on average."""
     sign = 1.0 if side == UP else -1.0
-    high = float(evidence.unit[2] + evidence.unit[3])  # no mean lies beyond
+    high = float(evidence.unit[2] + evidence.unit[3])  # no mean is beyond it
     low = float(evidence.unit[2] - evidence.unit[3])
     bets = BETS * evidence.unit[0]
     logs = evidence.logs[:, side]

@@ -1,4 +1,4 @@
-"""The verdict: what may be said of the arms with a stated error, however often one looks."""
+"""The verdict: what may be said about the arms with a stated error, however often one looks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from accrual.live.watch.evidence import (
 from accrual.live.watch.sequences import arm_bounds, estimates, pair_bounds, sums_of
 
 _SKEWED = 1e-4  # the chance of a false sample-ratio warning, for all arms and at all times together
-_QUIET = 1e-6  # warn if so many decisions in a row without pay had less than this chance before
+_QUIET = 1e-6  # warn if a run of decisions without pay had less than this chance before
 
 Interval = tuple[float, float]
 Span = tuple[int, int]  # the first and the last decision of a range, by their ids
@@ -158,7 +158,7 @@ def verdict(
     pace: Pace,
     alarms: Sequence[ChangedArm] = (),
 ) -> Verdict:
-    """Return what may be said of the arms by the evidence.
+    """Return what the evidence allows to be said about the arms.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _sentence(
         if late:
             began = ""
             known = listed([f"{arm.name} (known by decision {arm.decision:,})" for arm in late])
-            doubt = f" That may hold no longer: since then arms pay otherwise than before, {known}."
+            doubt = f" That may no longer hold: since then arms pay differently, {known}."
         return f"{began}{winner} paid more than every other arm in play, {_ranges(pairs)}.{doubt} {_CHANCE}"
     swapped = _changed_places(evidence, own, names)
     if swapped:
@@ -364,7 +364,7 @@ def _passage(levels: Floats, drifts: Floats, sds: Floats) -> Interval:
 
 
 def _time_to_go(to_go: tuple[int, int | None], pace: Pace) -> tuple[float, float | None] | None:
-    """Return how long it takes until so many more decisions close: pending ones first, then new ones."""
+    """Return how long it takes until this many more decisions close: pending ones first, then new ones."""
     if not pace.per_time:
         return None
 

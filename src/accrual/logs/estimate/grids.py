@@ -24,7 +24,7 @@ class Grid(Protocol):
     def __len__(self) -> int: ...
 
     def place(self, age: Floats) -> Ints:
-        """Return the cell that an age lies in; also how many cells are over at that age."""
+        """Return the cell that an age is in; also how many cells are over at that age."""
 
 
 class EvenGrid:

@@ -19,7 +19,7 @@ from accrual.logs.estimate.arm_means import GroupMeans, ScorePowers, WeightSums
 from accrual.logs.estimate.grids import Grid
 from accrual.logs.estimate.intervals import Sums
 from accrual.logs.estimate.sample import ClosedTotals
-from accrual.logs.tables import Log
+from accrual.logs.log import Log
 
 _DECISIONS = 1 << 13  # in a block: what they paid in 50 groups stays near the core
 _PIECES = 1 << 18
@@ -189,7 +189,7 @@ class FinalPass:
 
 @dataclass(frozen=True)
 class FinalPassPlan:
-    """What the last two passes need to know of the log."""
+    """What the last two passes need to know about the log."""
 
     arms: int
     groups: Grid  # of the window

@@ -9,7 +9,7 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import need
 from accrual.core.groups import NUDGE
 from accrual.logs.fitted import Sample
-from accrual.logs.tables import Log
+from accrual.logs.log import Log
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -50,7 +50,7 @@ class ClosedTotals:
         hashed, arms, total, at = self._joined()
         mine = np.flatnonzero(arms == arm)
         if self.count[arm] > self._limit and self.count.sum() > self._most:
-            mine = mine[np.argsort(hashed[mine])[: self._limit]]  # those of the lowest hash stand for all
+            mine = mine[np.argsort(hashed[mine])[: self._limit]]  # those with the lowest hashes represent all
         order = mine[np.lexsort((hashed[mine], total[mine]))]
         return hashed[order], total[order], at[order]
 

@@ -96,7 +96,7 @@ def estimate_tail(
     edges : array_like
         The age at which each bucket ends; ``policy.edges(window)``, say. The last is the window.
     counts : array_like, optional
-        How many payments stand behind each share (see `payments`), for the interval. Buckets are
+        How many payments each share is based on (see `payments`), for the interval. Buckets are
         taken as independent: where one payment is drawn out over several, it is too narrow.
     last : float
         From which part of the window to extrapolate: 0.5 is its second half, 1 all of it. Where
@@ -153,7 +153,7 @@ def estimate_tail(
 
 
 def payments(seen: npt.ArrayLike, paid: npt.ArrayLike, square: npt.ArrayLike) -> Pmf:
-    """Estimate how many payments stand behind each bucket, for `estimate_tail`.
+    """Estimate how many payments each bucket is based on, for `estimate_tail`.
 
     That is the squared sum over its variance: the number of payments where all are alike and
     rare, and as many as would be as certain where they are not.
@@ -226,7 +226,7 @@ def _edges(edges: npt.ArrayLike, buckets: int) -> Pmf:
     if ends.size != buckets + 1:
         raise InputError(f"{buckets} shares need {buckets} edges, the age at which each bucket ends")
     if not (np.isfinite(ends).all() and (np.diff(ends) > 0).all()):
-        raise InputError("edges must be finite, above 0, and grow from each to the next")
+        raise InputError("edges must be finite, above 0, and each above the one before")
     if buckets < 2:
         raise InputError("a tail needs at least two buckets to extrapolate from")
     return ends

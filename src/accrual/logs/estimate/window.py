@@ -16,7 +16,7 @@ from accrual.logs.estimate.intervals import ArmSums, GroupEstimate
 from accrual.logs.estimate.passes import ArrivalCurve, count_followed, longest_followed
 from accrual.logs.estimate.tail import estimate_tail, payments
 from accrual.logs.fitted import Recommended
-from accrual.logs.tables import Log
+from accrual.logs.log import Log
 
 SHARE = 0.99
 _SUMMARY_SHARES = (0.5, 0.9, SHARE)  # of the reward, whose ages the summary says
@@ -107,7 +107,7 @@ class Steps(NamedTuple):
         return fitting, fitting * each * self.size
 
     def fits(self, groups: int) -> bool:
-        """Tell whether so many groups of whole steps make the window, stretched within what the log shows."""
+        """Return whether this many groups of whole steps make the window, within what the log shows."""
         fitting, window = self.cut(groups)
         return fitting == groups and (window <= self.longest or window <= self.number * self.size)
 
@@ -189,7 +189,7 @@ def recommend(
     means = np.maximum(estimate.group_means, 0.0)
     seen = estimate.seen[None, :]
     paid, square = (np.diag(x)[None, :] for x in (course.paid, course.square))
-    beyond, faded = Interval(1.0, 0.0, 1.0), False  # one bin says nothing of what is after it
+    beyond, faded = Interval(1.0, 0.0, 1.0), False  # one bin says nothing about what comes after it
     if len(bins) > 1:
         tail = estimate_tail(means / means.sum(), bins, counts=payments(seen, paid, square))
         beyond = Interval(tail.share, tail.low, tail.high)

@@ -12,7 +12,7 @@ DECISION_ROLES = ("id", "arm", "at", "propensity", "window")
 PIECE_ROLES = ("decision", "value", "piece_at", "age", "key")
 ROLES = (*DECISION_ROLES, *PIECE_ROLES)
 
-# In order of preference. A name counts whatever its case and whatever stands between its words.
+# In order of preference. A name counts whatever its case and whatever separates its words.
 _TIMES = ("at", "time", "timestamp", "ts", "datetime", "date", "round", "t")
 _GUESSES: dict[str, tuple[str, ...]] = {
     "id": ("decision_id", "decision", "id", "impression_id", "request_id", "session_id"),
@@ -103,7 +103,7 @@ def _option(role: str, name: str) -> str:
 
 
 def check_roles(given: Mapping[str, str], roles: Iterable[str] = ROLES) -> None:
-    """Refuse a role that there is not."""
+    """Refuse an unknown role."""
     only("column role", given, roles)
 
 
@@ -137,7 +137,7 @@ def empty(column: int) -> str:
 
 
 def is_whole(source: TableSource, column: int) -> bool:
-    """Tell whether a column holds whole numbers by its type."""
+    """Return whether a column holds whole numbers by its type."""
     return bool(re.match(r"^(U?(TINY|SMALL|BIG)INT|INTEGER|U?INT(8|16|32|64))$", source.types[column]))
 
 

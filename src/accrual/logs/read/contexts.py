@@ -11,9 +11,9 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError
 from accrual.core.features import FEATURES_MOST, LEVELS_MOST, WIDTH_MOST, Features, encode_all
+from accrual.logs.log import ContextColumn, Log
 from accrual.logs.read.columns import column_named
 from accrual.logs.read.reading import CheckedColumn, Tables
-from accrual.logs.tables import ContextColumn, Log
 
 KINDS = ("levels", "number")
 _EACH = 10  # decisions for each level, on average; with fewer a column of text is taken for an id
@@ -66,7 +66,7 @@ def find_context_columns(tables: Tables, given: Sequence[str]) -> list[tuple[Con
         ):
             raise InputError(
                 f"{source.label}: column {name!r} (context) must hold text, numbers, or yes and no, not "
-                f"{source.types[column]}; of a time, give the hour or the day of the week as a column"
+                f"{source.types[column]}; for a time, give the hour or the day of the week as a column"
             )
         role = f"context_{len(found)}"
         sql = f"NULLIF(CAST(c{column} AS VARCHAR), '')"
@@ -131,13 +131,15 @@ def _kind(log: Log, column: ContextColumn, found: ContextCounts, most: int) -> t
         return bool, f"yes or no{empty}"
     numeric = found.numbers == found.given and not found.padded
     if column.kind == "number" and found.numbers < found.given:
-        raise InputError(f"context {column.name!r} is given as a number, and some of its cells are none")
+        raise InputError(
+            f"context {column.name!r} is given as a number, but some of its cells are not numbers"
+        )
     if column.kind == "number" or (numeric and column.kind != "levels"):
         return _range(log, column, found, empty)
     if found.different > LEVELS_MOST and found.different > found.given / _EACH:
         raise InputError(
             f"context {column.name!r} has {found.different:,} different values in {found.given:,} decisions: "
-            "an id says nothing of the next decision; give a column whose values many decisions share"
+            "an id says nothing about the next decision; give a column whose values many decisions share"
         )
     levels = [
         row[0]

@@ -42,7 +42,7 @@ class _Url(NamedTuple):
 
 
 def is_url(given: Any) -> bool:
-    """Tell whether something is the address of a database or of a file on the web.
+    """Return whether something is the address of a database or of a file on the web.
 
     Examples
     --------
@@ -95,7 +95,9 @@ def fetch(given: str, role: str, folder: Path, bandit: str | None) -> dict[str, 
 def _split(given: str) -> _Url:
     scheme = given.split("://", 1)[0]
     if scheme not in _SCHEMES:
-        raise InputError(f"{scheme}:// is not read; these are: {', '.join(f'{one}://' for one in _SCHEMES)}")
+        raise InputError(
+            f"{scheme}:// is not supported; these are: {', '.join(f'{one}://' for one in _SCHEMES)}"
+        )
     if scheme in _WEB:
         return _Url(scheme, given, given, {})
     plain, _, query = given.partition("?")

@@ -14,13 +14,13 @@ import numpy as np
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
+from accrual.logs.log import TICKS, Log
 from accrual.logs.read.columns import empty, number_expression, text_expression
 from accrual.logs.read.contexts import find_context_columns
 from accrual.logs.read.oddity_checks import OddityFacts
 from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.logs.read.sources import run
 from accrual.logs.read.times import TimeColumn
-from accrual.logs.tables import TICKS, Log
 
 ARMS_MOST = 10_000
 _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
@@ -267,7 +267,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
     """Make `paid`, orphans last, and return whether pieces have keys.
 
     Sorting is much of the work and should stay in memory. So only the columns that are needed are sorted,
-    and only when the join is done: both at once run out of memory where each by itself does not.
+    and only when the join is done: both at once run out of memory where each alone does not.
     """
     columns = tables.piece_columns
     keyed = "key" in columns
@@ -368,7 +368,7 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
 
 
 def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
-    """Count the rows of which some cell is not what is needed, and list those cells in the reading's file."""
+    """Count the rows with a cell that cannot be read, and list those cells in the reading's file."""
     bad_cells = [
         (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
         for cell in cells

@@ -16,8 +16,8 @@ import numpy as np
 
 from accrual.core.arrays import Floats
 from accrual.core.durations import show_length
+from accrual.logs.log import ContextColumn, Log
 from accrual.logs.read.contexts import ContextCounts, count_cells
-from accrual.logs.tables import ContextColumn, Log
 
 _GAP = 0.05  # of the log's length: what may lie between the last piece and the last decision
 _ORPHANS = 0.01  # of the pieces
@@ -25,14 +25,14 @@ _IDENTICAL = 0.5  # of the pieces
 NOBODY = {"na", "n/a", "null", "none", "nan", "nil", "-", "?", "unknown", "undefined"}
 SHOWN = 5
 _VALUES_MOST = 1000  # different values of a column up to which each is checked
-_ALL = 0.99  # of the decisions: what holds for that many is taken for a rule
+_ALL = 0.99  # of the decisions: what holds for that many counts as a rule
 _ONE = 0.98  # of the decisions, with one level
 _LEAKS = 0.95  # of the variance of what decisions paid
 _EXPECTED = 20.0  # decisions that should have paid, where none did
 _MISSES = 6.0  # standard errors by which propensities may miss, ...
 _FAR = 0.1  # ... and the share
 _UNLIKE = 0.25  # how much more often a context may be missing for one arm than for the others
-_FEW = 20  # decisions about which nothing is said
+_FEW = 20  # with fewer decisions, nothing is reported
 _STRAY = 0.05  # of the cells, which may be no numbers in a column of numbers
 _SPARSE = 0.2  # of the whole numbers within a range: codes leave most of them out
 _EACH = 10  # decisions for each value, on average, below which it is no code
@@ -41,7 +41,7 @@ _CODE = re.compile(r"(^|_)(id|code|type|zip|plz|category|class|segment|cluster|k
 
 @dataclass
 class OddityFacts:
-    """What `oddities` needs to know beside the log itself."""
+    """What `oddities` needs to know besides the log itself."""
 
     # last_decision, last_piece: the times of the last ones, before the log was cut at its end.
     last_decision: float = 0.0
@@ -71,7 +71,7 @@ def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
     everything = counts.pieces + counts.orphans
     if facts.alike:
         yield (
-            f"{facts.alike:,} pieces without a decision have a decision's id but for spaces or capitals: "
+            f"{facts.alike:,} pieces without a decision have a decision's id except for spaces or capitals: "
             "clean the ids, or their reward is missing"
         )
     elif counts.orphans > _ORPHANS * everything:
@@ -190,7 +190,7 @@ def _kinds(log: Log, column: ContextColumn, found: ContextCounts, numeric: bool)
     if not column.kind and 0 < stray <= _STRAY * found.given:
         ((example,),) = log.query(f"SELECT min({x}) FROM decisions WHERE {number} IS NULL")
         yield (
-            f"context {name!r} is read as levels because {stray:,} of its {found.given:,} cells are no "
+            f"context {name!r} is read as levels because {stray:,} of its {found.given:,} cells are not "
             f"numbers, such as {example!r}: leave those cells empty, or say {name}:levels"
         )
     elif found.truths < found.given:
@@ -234,7 +234,7 @@ def _of_the_arm(column: ContextColumn, cells: _Cells) -> Iterator[str]:
     if count.max(axis=0).sum() >= _ALL * everyone > count.sum(axis=1).max():
         yield (
             f"context {column.name!r} follows from the arm: decisions of one arm have one value of it. It "
-            "says what was chosen and not for whom, so leave it out"
+            "describes the choice, not the user, so leave it out"
         )
     elif count.max(axis=1).sum() >= _ALL * everyone > count.sum(axis=0).max():
         yield (
@@ -256,7 +256,7 @@ def _missing(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[str]:
         yield (
             f"context {column.name!r} is missing in {missing[worst] / made[worst]:.0%} of the decisions of "
             f"the arm {log.arms[worst]!r} and in {others[worst]:.0%} of the others: then its being missing "
-            "says what was chosen, not for whom; fill it in, or leave the column out"
+            "describes the choice, not the user; fill it in, or leave the column out"
         )
 
 
@@ -280,7 +280,7 @@ def _outcome(column: ContextColumn, cells: _Cells) -> Iterator[str]:
         return
     parts = [_explained(count, paid, paid), _explained(count, total, square)]
     if max(parts) >= _LEAKS:
-        yield _after(column.name, f"tells {max(parts):.0%} of what decisions pay")
+        yield _after(column.name, f"explains {max(parts):.0%} of what decisions pay")
         return
     others = (paid.sum() - paid) / np.maximum(everyone - count, 1.0)
     never = (paid == 0.0) & (count * others >= _EXPECTED)
@@ -293,7 +293,7 @@ def _outcome(column: ContextColumn, cells: _Cells) -> Iterator[str]:
 
 
 def _explained(count: Floats, total: Floats, square: Floats) -> float:
-    """Return the share of a variance that lies between the values."""
+    """Return the share of the variance that the values explain."""
     mean = total.sum() / count.sum()
     whole = square.sum() - count.sum() * mean**2
     between = (total**2 / np.maximum(count, 1.0)).sum() - count.sum() * mean**2
@@ -304,7 +304,7 @@ def _outcome_number(log: Log, column: ContextColumn) -> Iterator[str]:
     number = f"TRY_CAST({column.role} AS DOUBLE)"
     (found,) = log.query(f"SELECT corr({number}, total) FROM paying WHERE isfinite({number})")[0]
     if found is not None and np.isfinite(found) and found**2 >= _LEAKS:
-        yield _after(column.name, f"tells {found**2:.0%} of what decisions pay")
+        yield _after(column.name, f"explains {found**2:.0%} of what decisions pay")
 
 
 def _after(name: str, what: str) -> str:
@@ -314,7 +314,7 @@ def _after(name: str, what: str) -> str:
 def _misfits(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[tuple[float, str]]:
     """Say where an arm was chosen more or less often than its propensities say, with how far they miss.
 
-    Weighted by 1 / propensity, the decisions of any arm come to all decisions, for each value of a context.
+    Weighted by 1 / propensity, the decisions of any arm add up to all decisions, for each value of a context.
     """
     if not log.has_propensity:
         return
@@ -329,6 +329,6 @@ def _misfits(log: Log, column: ContextColumn, cells: _Cells) -> Iterator[tuple[f
         yield (
             float(far[value, arm]),
             f"propensities do not fit the log: where {column.name!r} {shown}, the decisions of the arm "
-            f"{log.arms[arm]!r}, weighted by them, come to {cells.weight[value, arm]:,.0f} and should come "
-            f"to {made[value, 0]:,.0f}; are they the chosen arm's, and was it always among the choices?",
+            f"{log.arms[arm]!r}, weighted by them, add up to {cells.weight[value, arm]:,.0f} and should add "
+            f"up to {made[value, 0]:,.0f}; are they the chosen arm's, and was it always among the choices?",
         )

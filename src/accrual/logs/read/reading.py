@@ -13,17 +13,17 @@ from typing import Any, TypedDict
 
 from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, unknown
+from accrual.logs.log import Log
 from accrual.logs.read.columns import is_whole, text_expression
 from accrual.logs.read.sources import TableSource, run
 from accrual.logs.read.times import TimeOptions
-from accrual.logs.tables import Log
 
 _SHOWN = 60  # characters of a bad cell that are shown
 BAD_ROWS = ("refuse", "skip")
 
 
 class ReadingOptions(TypedDict, total=False):
-    """The options of `accrual.logs.log.open_log` that say how a log is read."""
+    """The options of `accrual.logs.open_log.open_log` that say how a log is read."""
 
     end: float | str | None
     age_unit: str | None
@@ -41,7 +41,7 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Reading:
-    """How a log is to be read; `accrual.logs.log.open_log` explains each option."""
+    """How a log is to be read; `accrual.logs.open_log.open_log` explains each option."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     end: float | str | None = None

@@ -64,7 +64,7 @@ class TableSource:
     types: Sequence[str]
     scan: str  # what to write after FROM; `parameters` go with it
     parameters: dict[str, Any]
-    # Each file by itself, where there are several.
+    # Each file separately, where there are several.
     parts: Sequence[TableSource] = field(default=(), repr=False)
 
 
@@ -266,7 +266,7 @@ def _explained(label: str, sources: Sequence[TableSource], error: str) -> str:
 class File:
     """A file to read."""
 
-    path: Path  # where it lies, unpacked if need be
+    path: Path  # where it is, unpacked if necessary
     label: str  # what a person calls it
     kind: str
     # The columns that the names of its folders give, as Hive writes them (``day=2024-01-05``).

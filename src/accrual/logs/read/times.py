@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from accrual.core.errors import InputError, unknown
+from accrual.logs.log import TICKS
 from accrual.logs.read.columns import NUMBERS, TIMED, ZONED, empty
 from accrual.logs.read.sources import TableSource, run
-from accrual.logs.tables import TICKS
 
 TIME_UNITS = ("s", "ms", "us", "ns", "number")
 
@@ -42,7 +42,7 @@ _FORMATS = tuple(date + clock for clock in _CLOCKS for date in _DATES)
 
 @dataclass(frozen=True)
 class TimeOptions:
-    """What the user says of the log's times; see `accrual.logs.log.open_log`."""
+    """What the user says about the log's times; see `accrual.logs.open_log.open_log`."""
 
     format: str | None = None
     unit: str | None = None
@@ -215,7 +215,7 @@ class TimeColumn:
         try:
             run(self._connection, f"SELECT try_strptime('', {quoted(style)})")
         except InputError:
-            raise InputError(f"{style!r} is no format of times; write it like %d/%m/%Y %H:%M") from None
+            raise InputError(f"{style!r} is not a time format; write it like %d/%m/%Y %H:%M") from None
 
     def _by_epoch(self, unit: str, how: str) -> None:
         self.timestamps, self._epoch = True, unit
@@ -273,7 +273,7 @@ def _number(text: str) -> float | None:
 
 
 def _dated(number: float, digits: int) -> bool:
-    """Tell whether a number has so many digits and reads as a date, with or without a time of day."""
+    """Return whether a number has this many digits and reads as a date, with or without a time of day."""
     if not 10 ** (digits - 1) <= number < 10**digits:
         return False
     date, clock = divmod(int(number), 1_000_000) if digits == 14 else (int(number), 0)

@@ -17,7 +17,7 @@ from accrual.policies.age_lin.sums import FREEDOM, NOISE, READY, Params, Stats
 SEEN, PAID, GROWTH, SQUARE, CARRIED, SHARE, VARIANCE, WORTH = range(8)
 _SPEED = 10.0  # weight, in decisions, of the prior that contexts do not change the speed of pay
 _OWN_LEAST = 0.1  # the least share of the noise that is counted as each bucket's own
-_CONSTANT = 1e-9  # a feature that varies less than this, in its own size, is taken for a constant
+_CONSTANT = 1e-9  # a feature that varies less than this, in its own size, counts as a constant
 _PACE, _LEAST_PACE = 32, 8  # between two refreshes the decisions grow by a 32nd, and by 8 at least
 KAPPA, KAPPA_LEAST = 50.0, 0.5
 # How many times the constant's prior weight a feature's prior has, until the data say otherwise: so useless
@@ -234,7 +234,7 @@ def _learn_speed(stats: Stats) -> None:
 
 @njit_noinline
 def _summarise_arms(stats: Stats) -> None:
-    """Summarise what each arm's buckets say of its coefficients: a matrix `within` and a vector `news`."""
+    """Summarise what each arm's buckets say about its coefficients: a matrix `within` and a vector `news`."""
     arms, buckets, width = stats.response.shape
     scale, middle = stats.vectors[0], stats.centre
     plain, product = stats.vectors[1], stats.vectors[2]

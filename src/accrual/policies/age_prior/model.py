@@ -56,9 +56,9 @@ class Stats(NamedTuple):
     square: Floats  # arms x buckets: the squares of what they paid in it
     news: Floats  # arms: buckets finished since the arm was last estimated, and ...
     wait: Floats  # ... how many are waited for
-    own: Floats  # arms: the estimate that stands alone
+    own: Floats  # arms: the estimate from the arm's own decisions
     second: Floats  # arms: the second moment of totals
-    weight: Floats  # arms: full decisions that `own` stands on
+    weight: Floats  # arms: full decisions that `own` is based on
     mean: Floats  # arms: the model's estimate, held near `own`
     variance: Floats  # arms: of a total
     cost: Floats  # arms: what it costs to hold that the arm is as good as the leader: the model is off, ...

@@ -329,7 +329,7 @@ class AgePrior(CellPolicy):
         )
 
     def _known(self, arms: int) -> Floats | None:
-        """Return what is known about so many arms; None for nothing."""
+        """Return what is known about this many arms; None for nothing."""
         if not self.about:
             return None
         if len(self.about) != arms:

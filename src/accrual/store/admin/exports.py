@@ -56,7 +56,7 @@ def _query(table: str, columns: Mapping[str, str], imported: int) -> str:
 
 
 def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[str, int]:
-    """Write `decisions.parquet`, `pieces.parquet` and `arms.parquet`, as of one moment.
+    """Write `decisions.parquet`, `pieces.parquet` and `arms.parquet`, at one moment.
 
     A bandit with guardrails has `guardrails.parquet` too: the pieces of its other streams, each with the name
     of its stream. If the bandit has features, `decisions.parquet` has a column `context_NAME` for each: the

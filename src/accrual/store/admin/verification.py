@@ -36,7 +36,7 @@ _CHECKS = {
             SELECT bandit, seq FROM {_EVENTS} AS e GROUP BY bandit, seq HAVING count(*) > 1
         ) AS x
     """,
-    "events before the one before them": f"""
+    "events earlier than the event before them": f"""
         SELECT count(*) FROM (
             SELECT at, lag(at) OVER (PARTITION BY bandit ORDER BY seq) AS earlier FROM {_EVENTS} AS e
         ) AS x WHERE at < earlier
@@ -62,7 +62,7 @@ _CHECKS = {
         SELECT count(*) FROM change c LEFT JOIN decision d ON d.bandit = c.bandit AND d.id = c.subject
         WHERE c.kind = 2 AND (d.id IS NULL OR d.seq > c.seq)
     """,
-    "arms without an event, or the other way round": """
+    "arms without an event, or events without an arm": """
         SELECT (SELECT count(*) FROM arm a WHERE NOT EXISTS (
             SELECT 1 FROM change c WHERE c.bandit = a.bandit AND c.kind = 3 AND c.subject = a.number
         )) + (SELECT count(*) FROM change c WHERE c.kind IN (3, 4) AND NOT EXISTS (
@@ -92,7 +92,7 @@ _CHECKS = {
 
 
 def verify(reader: TableReader) -> list[str]:
-    """Return what is wrong with a database, as far as its tables tell: an empty list if nothing is."""
+    """Return what is wrong with a database, as far as its tables show: an empty list if nothing is."""
     found = reader.damage()
     if found:  # the other queries need tables that can be read
         return found

@@ -170,7 +170,7 @@ class PostgresStore:
         return self._pool.run(append())
 
     def save_snapshot(self, bandit: int, seq: int, form: str, body: bytes) -> None:
-        """Store a snapshot, made from the events up to `seq`; it replaces an earlier one of this form."""
+        """Store a snapshot of the events up to `seq`; it replaces an earlier snapshot of this form."""
         self._pool.rows(_SAVE, bandit, form, seq, body, digest(bandit, seq, form.encode() + body))
 
     def probe(self) -> None:

@@ -52,8 +52,8 @@ def file_version(address: Address) -> str | None:
         return None
     if not os.path.getsize(address.place):
         raise InputError(
-            f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, if the file is to be "
-            "new, remove it first"
+            f"{address} has 0 bytes, so whatever it held is lost: restore a backup; or, to start empty, "
+            "remove the file first"
         )
     # A power cut while the file was being made leaves a journal. SQLite must undo what the journal holds
     # before anything can be read, and only a connection that may write does so.
@@ -87,7 +87,7 @@ def make_tables(address: Address) -> None:
     if stale and not os.path.lexists(place):  # otherwise another process has made the file meanwhile
         raise InputError(
             f"there is no {place}, but {' and '.join(stale)} of an earlier database, which SQLite would "
-            "read as a part of the new one; put the earlier database back, or, to begin anew, move away "
+            "read as a part of the new one; put the earlier database back, or, to start empty, move away "
             f"{' and '.join(stale)}"
         )
     partial = f"{place}.{os.urandom(8).hex()}.new"
@@ -137,7 +137,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _left_beside(place: str) -> list[str]:
-    """Return the files that lie beside a database and that SQLite would read as a part of it."""
+    """Return the files beside a database that SQLite would read as a part of it."""
     return [place + end for end in _BESIDE if os.path.lexists(place + end)]
 
 
@@ -274,7 +274,7 @@ class SQLiteFile:
             raise InputError(f"{self.address} was opened before a fork; open it again in the new process")
 
     def read(self, job: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Return what `job` reads, all of it as of one moment."""
+        """Return what `job` reads, all of it at one moment."""
         self._check_process()
         with self._reading:
             if self._closed:

@@ -172,7 +172,7 @@ def event_rows(connection: sqlite3.Connection, bandit: int, after: int, upto: in
     changes: list[ChangeRow] = rows("change", _CHANGES)
     for change in changes:
         if change.kind != Kind.CLOSE and not 0 <= change.subject < len(arms):
-            raise damaged(f"event {change.seq} is of arm {change.subject}, which there is not")
+            raise damaged(f"event {change.seq} is of arm {change.subject}, which does not exist")
     events = events_of_rows(rows("decision", _DECISIONS), rows("piece", _PIECES), changes, arms)
     for place, event in enumerate(events, after + 1):
         if seq_of(event) != place:

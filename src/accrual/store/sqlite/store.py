@@ -85,7 +85,7 @@ _BANDIT_SUM, _HEAD_SUM = SUMS["bandit"], SUMS["head"]
 
 
 class _WriterLog:
-    """What the writer remembers of a bandit's log, until a transaction fails."""
+    """What the writer remembers about a bandit's log, until a transaction fails."""
 
     def __init__(self, connection: sqlite3.Connection, bandit: int) -> None:
         row = connection.execute(_BANDIT, [bandit]).fetchone()

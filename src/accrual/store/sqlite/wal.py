@@ -33,7 +33,7 @@ def check_wal(path: str, address: object) -> None:
     at = lost(body)
     if at is not None:
         raise StoreDamaged(
-            f"{address}: damaged: byte {at:,} or so of {os.path.basename(path)}, and there are transactions "
+            f"{address}: damaged: about byte {at:,} of {os.path.basename(path)}, and there are transactions "
             "after it; accrual db recover saves what comes before it"
         )
 
@@ -58,7 +58,7 @@ def lost(body: bytes) -> int | None:
     at = _HEADER + first * (_FRAME + size)
     # The first commit after it may be the end of the same transaction, if a part of that was never synced. It
     # is another transaction if the damaged frame was to end its own and is not left over from before the log
-    # began anew: in a frame that is left over, both salts differ.
+    # was restarted: in a frame that is left over, both salts differ.
     differing = sum(a != b for a, b in zip(body[at + 8 : at + 16], body[16:24], strict=True))
     ends = differing <= 1 and any(body[at + 4 : at + 8])
     return at if commit[first:].sum() > (0 if ends else 1) else None
@@ -79,7 +79,7 @@ def _frames(body: bytes, head: Words, size: int, order: str, whole: bool) -> tup
     data = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
     added, (a, b, c, d) = _weights(data.tobytes(), size + 8, order)
     now = np.stack([a * before[:, 0] + b * before[:, 1], c * before[:, 0] + d * before[:, 1]], axis=1) + added
-    salts = _words(frames[:, 8:16])  # they change whenever the log begins anew
+    salts = _words(frames[:, 8:16])  # they change whenever the log restarts
     good = (now == stored).all(axis=1) & (not whole or (salts == head[4:6]).all(axis=1))
     return good, good & (_words(frames[:, 4:8])[:, 0] > 0)
 

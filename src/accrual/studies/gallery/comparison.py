@@ -26,7 +26,7 @@ from accrual.problems.spreads import NAMES
 from accrual.runs.cells import Cell, check_plays, cut, on_device
 from accrual.studies.gallery.habits import EarlyLinTS, EarlyReward, PiecesAsPulls, PiecesLinTS
 
-VARIANT = ": "  # in a label: the row stands before it, and the table shows the row's best variant
+VARIANT = ": "  # in a label: the row's name is before it, and the table shows the row's best variant
 _ALPHAS = (0.02, 0.05, 0.1, 0.3)  # of LinTS, in caps
 
 # What is always played beside the policies on a problem with contexts: the same policy when every total is

@@ -119,7 +119,7 @@ CORRECTIONS: tuple[tuple[str, str], ...] = (
     ),
     (
         "A lower bound is a limit.",
-        "It speaks of regret divided by ln T as T grows, and at any one horizon regret may be below it. "
+        "It is about regret divided by ln T as T grows, and at any one horizon regret may be below it. "
         "So the audit measures what regret gains per unit of ln t over the last tenfold of rounds, with "
         "its standard error, and sets it beside what each bound gains.",
     ),
@@ -163,7 +163,7 @@ def build(folder: Path) -> Report:
     figures = folder / FIGURES
     figures.mkdir(exist_ok=True)
     names = {f"{picture.name}.{ending}" for picture in drawn for ending in ("svg", "png")}
-    for old in figures.iterdir():  # figures of settings that are no longer asked for
+    for old in figures.iterdir():  # figures of settings that are no longer requested
         if old.name not in names:
             old.unlink()
     for picture in drawn:
@@ -216,7 +216,7 @@ def _opening(data: PaperResults, checked: list[Statement]) -> str:
         note = f"<p>The Spotify setting below uses {_SYNTHETIC}: the real data set cannot be shipped.</p>"
     return (
         "<p>Every table and figure of <em>Multi-Armed Bandits with Generalized Temporally-Partitioned "
-        "Rewards</em> (van den Broek, Litjens, Sagis, Siecker, Verbeeke and Gajane), simulated anew with "
+        "Rewards</em> (van den Broek, Litjens, Sagis, Siecker, Verbeeke and Gajane), simulated again with "
         "<strong>accrual</strong> and set beside what the paper prints. A printed number agrees if ours is "
         f"within {100 * TOLERANCE:g}&nbsp;% of it.</p>"
         f"{boxes(tiles)}{note}"
@@ -268,7 +268,7 @@ def _percent(share: float) -> str:
 
 
 def _figures(value: float, digits: int) -> str:
-    """Write a number with so many significant digits, as the paper writes it but shorter: 1.34e6."""
+    """Write a number with this many significant digits, as the paper writes it but shorter: 1.34e6."""
     if abs(value) < 1000:
         return f"{float(f'{value:.{digits}g}'):g}"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
@@ -400,6 +400,6 @@ def _made(data: PaperResults, tools: dict[str, str]) -> str:
         f"<pre><code>{escape(manifest['command'])}</code></pre>"
         f"<p>{cells} result files, seed {manifest['seed']}; the page only reads them. The same command "
         f"gives the same bytes. Versions: {escape(versions)}. Hash of the simulator's source: "
-        f"<code>{manifest['code'][:16]}</code>. The same figures lie beside this page as SVG and PNG, and "
+        f"<code>{manifest['code'][:16]}</code>. The same figures are beside this page as SVG and PNG, and "
         "every number in <code>tables.csv</code>.</p>"
     )

@@ -116,7 +116,7 @@ function contextWords(context) {
 }
 
 function sentences(found) {
-  if (found.first) return ["Nothing was known of this arm yet. Such arms are tried in turn."];
+  if (found.first) return ["Nothing was known about this arm yet. Such arms are tried in turn."];
   const merit = MERITS.find((term) => found.reasons.some((reason) => reason.terms[term] !== undefined));
   const chosen = found.reasons.find((reason) => reason.arm === found.arm);
   const said = [];
@@ -149,7 +149,7 @@ function sentences(found) {
     }
   }
   const untried = found.reasons.filter((reason) => reason.index === null && reason.arm !== found.arm);
-  if (untried.length) said.push(`Nothing was known yet of: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
+  if (untried.length) said.push(`Nothing was known yet about: ${list(untried.slice(0, 5).map((reason) => reason.arm))}.`);
   if (!found.exact) said.push("The state of that moment cannot be computed again exactly. These figures may differ a little from those behind the decision.");
   return said;
 }
@@ -180,9 +180,9 @@ function scores(found) {
     ...["Priority", ...columns.map(plain)].map((text) => h("th", { scope: "col", class: "number" }, text)));
   const table = h("table", { class: "scores" }, h("thead", {}, head), h("tbody", {}, ...lines));
   const meaning = DRAWS.includes(bandit.policy.split("(")[0])
-    ? "it is drawn at random around what an arm seems to earn, and varies more the less is known of the arm."
-    : "it grows with what an arm seems to earn, and with how little is known of the arm. Only the order of priorities counts. They may be negative.";
-  const parts = [h("p", { class: "explains" }, `What was known of every arm. The policy chooses the highest priority: ${meaning}`)];
+    ? "it is drawn at random around what an arm seems to earn, and varies more the less is known about the arm."
+    : "it grows with what an arm seems to earn, and with how little is known about the arm. Only the order of priorities counts. They may be negative.";
+  const parts = [h("p", { class: "explains" }, `What was known about every arm. The policy chooses the highest priority: ${meaning}`)];
   parts.push(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Priorities of the arms" }, table));
   if (lines.length > FEW) {
     const more = h("button", { type: "button", class: "quiet" }, `Show all ${count(lines.length)} arms`);

@@ -32,7 +32,7 @@ function won(state, playing) {
   const changed = state.alarm.arms.filter((one) => playing.some((arm) => arm.name === one.name));
   return sentences(
     `${verdict.winner} paid more on average than every other arm in play: ${ranges}.`,
-    verdict.may_stop ? "" : `That may no longer hold. Since then these arms pay otherwise than before: ${list(changed.map((arm) => `${arm.name} (found at decision ${count(arm.decision)})`))}.`,
+    verdict.may_stop ? "" : `That may no longer hold. Since then these arms pay differently: ${list(changed.map((arm) => `${arm.name} (found at decision ${count(arm.decision)})`))}.`,
     chance(verdict),
   );
 }

@@ -14,7 +14,7 @@ from accrual.live.watch import Alarms, Evidence, Flags, Guards
 from accrual.policies.floor import Shares
 
 CHOOSE, OF_ARM = -1, 0.0  # no arm is given; no window is given
-LOST = -2  # stands for a choice if the index of arm 0 is not a number; -3 for arm 1, and so on
+LOST = -2  # in place of a choice if the index of arm 0 is not a number; -3 for arm 1, and so on
 OVER = 1.0 + 1e-9  # a total of up to this many caps is within the cap: the rest is rounding
 RECENT = 1000  # decisions over which an arm's recent share is counted
 

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from accrual.service.protocol import _TOGETHER, LimitedProtocol, LimitedTransport, Limits
+from accrual.service.connections import _TOGETHER, LimitedProtocol, LimitedTransport, Limits
 
 
 class Wire:

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from accrual.service.asgi import ANSWERED
+from accrual.service.edge import ANSWERED
 from accrual.service.refusals import MEDIA_TYPE, Refusal, try_later
 
 HEAD_MOST = 32_768  # bytes
