@@ -10,7 +10,7 @@ import accrual as ac
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
-from accrual.live.verify import verify_snapshots
+from accrual.live.verify_snapshots import verify_snapshots
 from accrual.store.admin import export
 from accrual.store.events import Kind, columns
 from accrual.store.memory import MemoryStore
