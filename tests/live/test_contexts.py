@@ -136,9 +136,9 @@ def test_a_file_gives_back_the_same_bandit(tmp_path):
         bandit.close()
 
 
-def test_snapshots_with_features_are_verified_for_the_default_policy_too():
+def test_snapshots_with_features_are_verified_for_a_policy_without_contexts_too():
     store = MemoryStore()
-    bandit = ac.Bandit(["a", "b"], window=40, features={"new": bool}, store=store)
+    bandit = ac.Bandit(["a", "b"], window=40, policy="AgePrior", features={"new": bool}, store=store)
     bandit.decide(n=30, context=[{"new": i % 2 == 0} for i in range(30)])
     bandit.close()
     assert verify_snapshots(store) == (1, [])
