@@ -75,7 +75,9 @@ def test_a_backup_is_the_database_at_one_moment(kind, times, apart, tmp_path, sa
         ):
             np.testing.assert_array_equal(ours, theirs)
         folded = refold(restored, row, bandit._config.ledger(), position)
-        assert same_bits(learned(folded), learned(bandit._follower.at(position)))
+        assert same_bits(
+            learned(folded), learned(refold(bandit._store, row, bandit._config.ledger(), position))
+        )
         restored.close()
         positions.append(position)
     bandit.close()

@@ -111,8 +111,8 @@ class LawSuite(ABC):
         """Compiled, interpreted and in numba's CUDA simulator, the numbers are the same to the bit."""
         command = (
             "import importlib, json, sys; import accrual.testing.laws as suite; "
-            "sys.setswitchinterval(1e-5); from accrual.engine import cuda; "
-            "cuda._GRID, cuda._BLOCK, cuda._WARP = 1, 2, 2; "  # a simulated thread is one of Python's
+            "sys.setswitchinterval(1e-5); from accrual.engine.cuda import engine; "
+            "engine._GRID, engine._BLOCK, engine._WARP = 1, 2, 2; "  # a simulated thread is one of Python's
             "make = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(); "
             "print(json.dumps([suite.fingerprint(make.make_laws(), make.groups, device) "
             "for device in ('cpu', 'cuda')]))"
