@@ -87,7 +87,7 @@ def delete(
 
 @app.command()
 def erase(store: Url = None) -> None:
-    """Erase deleted bandits whose grace period is over."""
+    """Erase bandits whose grace period is over."""
     from accrual.live.archive import erase_due
 
     with _opened(store) as place:
