@@ -1,4 +1,4 @@
-"""A function within kernels is compiled for them alone, and once more where Python calls it."""
+"""A function within kernels is compiled for them alone; where Python calls it, it runs in plain Python."""
 
 from __future__ import annotations
 
