@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 import re
 import threading
@@ -651,10 +652,11 @@ def _seconds(route: str, status: int) -> str:
 
 
 def test_a_request_has_an_id_and_the_access_log_its_seconds(tmp_path, caplog):
-    caplog.set_level("INFO", "accrual.service")
     with serving(tmp_path, access_log=True) as service:
+        logging.getLogger("accrual.service").addHandler(caplog.handler)  # a service does not propagate
         given = service.get("/v1/bandits", headers={"X-Request-Id": "from-the-proxy:7"})
         odd = service.get("/v1/nothing", headers={"X-Request-Id": "two words"})
+    logging.getLogger("accrual.service").removeHandler(caplog.handler)
     assert given.headers["x-request-id"] == "from-the-proxy:7"
     assert re.fullmatch(r"[0-9a-f]{16}", odd.headers["x-request-id"])
     logged = {line.__dict__["request"]: line.__dict__ for line in caplog.records if line.msg == "answered"}
