@@ -68,7 +68,9 @@ class ServiceApp:
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._routes = {route.endpoint: route.path for route in app.routes if isinstance(route, Route)}
+        self._routes: dict[Any, str] = {
+            route.endpoint: route.path for route in app.routes if isinstance(route, Route)
+        }
         self._admission = admission
         self._traffic = traffic
         self._body = settings.body
