@@ -8,6 +8,7 @@ PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 # The main job: the paper's headline comparison, with the default policy beside it. Ends with a table and a picture.
 run: .venv/.run
 	$(BIN)/accrual headline
+	@echo "(in this folder, accrual is $(BIN)/accrual)"
 
 # Show these lines.
 help: Makefile
@@ -137,7 +138,7 @@ OLD = accrual needs Python 3.11 or newer, and $(PYTHON) is $(or $(shell $(PYTHON
 	$(PYTHON) -m venv .venv
 
 .venv/.run: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) -e '.[cli,plot]'
+	$(PIP) -e '.[cli,plot,service]'
 	touch $@
 
 .venv/.docs: .venv/bin/python pyproject.toml constraints.txt

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accrual.cli.options import Device, Horizon, Runs
-from accrual.cli.output import PICTURES, show_table, writable
+from accrual.cli.output import PICTURES, say, show_table, writable
 from accrual.core.errors import need
 from accrual.core.number_text import figure
 
@@ -60,9 +60,9 @@ def headline(
     }
     out.parent.mkdir(parents=True, exist_ok=True)
     result.plot(out, bounds=curves)
-    typer.echo(
-        f"The TPUCB policies are the paper's. AgePrior is the default of live bandits, and needs no spread. "
-        f"{FLOOR}: the no-delay floor, for comparison; no policy that waits for pieces can know them."
+    say(
+        "The TPUCB policies are the paper's; AgePrior is the default of live bandits, and is told no spread. "
+        f"'{FLOOR}' is the no-delay floor: it learns each total in the round of its decision."
     )
     typer.echo(f"picture: {out}")
     typer.echo("next: accrual serve --demo (a bandit that learns as you watch), or accrual --help")

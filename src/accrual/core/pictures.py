@@ -167,8 +167,8 @@ def lines(labels: Sequence[str]) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     for rank, label in enumerate(labels):
-        name, _, inside = label.rstrip(")").partition("(")
-        known = _LINES.get(label) or _LINES.get(inside.rpartition(", ")[2]) or _LINES.get(name)
+        words = re.findall(r"\w+", label)
+        known = next((_LINES[word] for word in (label, *words[2:3], *words[:1]) if word in _LINES), None)
         if known is None or {"linewidth": 1.8} | known in found:
             style = STYLES[rank // len(COLOURS) % len(STYLES)]
             known = {"color": COLOURS[rank % len(COLOURS)], "linestyle": style}
