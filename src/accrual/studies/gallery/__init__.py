@@ -1,9 +1,9 @@
 """The gallery: problems that are hard in different ways, and what policies do on them (`accrual.gallery`).
 
 ``accrual.gallery`` prints its problems, and ``accrual.gallery["sparse"]`` is one. `ENTRIES`, `problem` and
-`select` come from `accrual.problems.gallery`. `policies`, `choose`, `cut_entry` and `play` compare policies on
-an entry. `lines` and `draw` make the table and the picture. The modules `habits` and `listening` hold what is
-compared with.
+`select` come from `accrual.problems.gallery`. `policies`, `choose`, `cut_entry` and `play` compare policies
+on an entry. `lines` and `draw` make the table and the picture. The modules `habits` and `listening` hold
+what is compared with.
 """
 
 from __future__ import annotations
