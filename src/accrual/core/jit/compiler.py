@@ -96,15 +96,14 @@ def machine_code(dispatcher: Any) -> Any:
     return _first_code(dispatcher) if len(getattr(dispatcher, "overloads", ())) == 1 else dispatcher
 
 
-def machine_code_for(dispatcher: Any, native: Any) -> Any:
-    """Return the machine code of a kernel whose first argument is `native`, and that has just been called.
+def is_on_disk(kernel: Any, signature: tuple[Any, ...]) -> bool:
+    """Return whether the disk has a kernel's machine code for arguments of these numba types."""
+    return signature in kernel.overloads or getattr(kernel._cache, "has", _nothing)(signature, kernel.targetctx)
 
-    `native` comes from `accrual.core.jit.native_tuples`. The kernel may have been compiled for native
-    tuples of other types too; only the code for this type may be called with it.
-    """
-    kind = getattr(native, "_numba_type_", None)
-    codes = [code for types, code in getattr(dispatcher, "overloads", {}).items() if types[0] == kind]
-    return codes[0].entry_point if len(codes) == 1 else dispatcher
+
+def _nothing(*_: Any) -> bool:
+    """Return False, for numba's class without a cache."""
+    return False
 
 
 @functools.cache

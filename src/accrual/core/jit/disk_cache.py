@@ -35,6 +35,12 @@ def cache_by_source(cache_class: Any, file_class: Any, function: Callable[..., A
         def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
             return (sig, codegen.magic_tuple(), source)
 
+        def has(self, sig: Any, target_context: Any) -> bool:
+            try:
+                return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+            except Exception:  # it will be written again
+                return False
+
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
                 return super().load_overload(sig, target_context)
