@@ -23,8 +23,9 @@ from accrual.core.progress import Progress
 from accrual.engine.cuda import feed as feeds
 from accrual.engine.cuda import kernels, parts
 from accrual.engine.cuda.compiler import cuda
-from accrual.engine.fast_loop import PolicyPlan, Task
+from accrual.engine.fast_loop import PolicyPlan
 from accrual.engine.law_kernels import LawArrays, PackedLaws
+from accrual.engine.play import Task
 from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
 
@@ -57,7 +58,7 @@ _turn = threading.Lock()
 
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
-    """Play on the GPU; what is returned is described in `accrual.engine.fast_loop.play`."""
+    """Play on the GPU; what is returned is described in `accrual.engine.play.play`."""
     problem, laws, plans, rounds, horizon, seed, runs, _ = task
     kinds = _alike(plans)
     with _turn:
