@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -113,7 +115,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(InputError, match="neither groups nor changes"):
         ac.Problem([1.0], 10, 5, ac.LinearLaw([1.0]), contexts=ac.Contexts())
     with pytest.raises(InputError, match="effects must be a list of finite numbers"):
-        ac.LinearLaw([[1.0]])
+        ac.LinearLaw(cast(Any, [[1.0]]))
     with pytest.raises(InputError, match="has contexts, and means that depend on them"):
         _ = PROBLEM.means
     with pytest.raises(InputError, match="add up to 1"):

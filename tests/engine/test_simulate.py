@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -279,8 +279,8 @@ def simulate_pulls(problem, horizon):
         (lambda: coins(0.1, 0.2, from_5=[0.1, 0.2, 0.3]), "2 arms need 2 laws"),
         (lambda: coins(0.1, from_1=[0.2]), "a change's round must be"),
         (lambda: coins(0.1, from_5=[1.2]), "p must be"),
-        (lambda: ac.Problem([1.0], 12, 4, changes={5: "lump"}), "laws must be reward laws"),
-        (lambda: ac.Problem([1.0], 12, 4, changes=[5]), "changes must be a dict"),
+        (lambda: ac.Problem([1.0], 12, 4, changes=cast(Any, {5: "lump"})), "laws must be reward laws"),
+        (lambda: ac.Problem([1.0], 12, 4, changes=cast(Any, [5])), "changes must be a dict"),
         (lambda: coins(0.1, from_5=[0.2]).means, "each of its phases has laws of its own"),
     ],
 )

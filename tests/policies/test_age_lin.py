@@ -190,17 +190,18 @@ def test_choosing_and_learning_touch_what_they_say():
     """`kept` is the end of the statistics; learning touches nothing else, choosing none of it."""
     policy = ac.AgeLinTS()
     params, stats, _ = played(policy, small_problem(), 300)
-    assert stats._fields[-len(policy.learning_fields) :] == policy.learning_fields
+    learning = policy.functions.hooks.learning_fields
+    assert stats._fields[-len(learning) :] == learning
     before = {name: array.copy() for name, array in stats._asdict().items()}
     x = np.array([1.0, 0.3, 1.0, 0.0, 1.0, 0.0])
     policy.functions.survey(params, stats, None, x)
-    for name in policy.learning_fields:
+    for name in learning:
         np.testing.assert_array_equal(getattr(stats, name), before[name])
     before = {name: array.copy() for name, array in stats._asdict().items()}
     policy.functions.decided(params, stats, 1, x)
     policy.functions.finished(params, stats, 1, 2, 0.1, 0.4, x)
     policy.functions.amended(params, stats, 1, 2, 0.1, 0.4, 0.0, 0.1, x)
-    for name in set(stats._fields) - set(policy.learning_fields):
+    for name in set(stats._fields) - set(learning):
         np.testing.assert_array_equal(getattr(stats, name), before[name])
 
 

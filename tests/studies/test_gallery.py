@@ -115,8 +115,12 @@ def test_jackpots_are_best_by_rare_large_totals():
 
 
 def test_contexts_do_what_the_entries_say():
-    speeds = {id: np.array([law.speeds for law in problem.laws]) for id, problem in WITH_CONTEXTS.items()}
-    effects = {id: np.array([law.effects for law in problem.laws]) for id, problem in WITH_CONTEXTS.items()}
+    speeds = {
+        id: np.array([law.speeds for law in problem.context_laws]) for id, problem in WITH_CONTEXTS.items()
+    }
+    effects = {
+        id: np.array([law.effects for law in problem.context_laws]) for id, problem in WITH_CONTEXTS.items()
+    }
     assert not speeds["ctx-same"].any()
     assert np.ptp(speeds["ctx-context"], axis=0).max() == 0
     assert not speeds["ctx-arm"][:, 1:].any()
@@ -124,7 +128,7 @@ def test_contexts_do_what_the_entries_say():
         assert np.abs(speeds[id][:, 1:]).max() > 0.1
     assert np.ptp(speeds["ctx-cross"][:, 1:], axis=0).min() > 0
     assert np.count_nonzero(effects["ctx-sparse"][0]) == 1 + 3
-    assert all(isinstance(law, ac.LogisticLaw) for law in WITH_CONTEXTS["ctx-logistic"].laws)
+    assert all(isinstance(law, ac.LogisticLaw) for law in WITH_CONTEXTS["ctx-logistic"].context_laws)
     assert effects["ctx-big"].shape == (50, 30)
     assert effects["ctx-arms"].shape == (50, 4)
 

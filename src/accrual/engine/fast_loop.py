@@ -26,6 +26,7 @@ from accrual.policies.base import (
     Moment,
     Policy,
     check_indices,
+    is_numbered,
     mark_lost,
     no_refresh,
 )
@@ -93,7 +94,8 @@ class PolicyPlan:
             ages,
             *_places(np.concatenate([[0], ages]), phi, problem.groups, even),
         )
-        self.loop = loop(policy.functions, policy.feedback, shares is not None)
+        numbered = is_numbered(policy.stats(self.params))
+        self.loop = loop(policy.functions, policy.feedback, shares is not None, numbered)
 
 
 class Chain:
@@ -140,12 +142,12 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 
 @functools.cache
-def loop(functions: Functions, feedback: Feedback, floored: bool) -> Function:
+def loop(functions: Functions, feedback: Feedback, floored: bool = False, numbered: bool = False) -> Function:
     """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
     totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
-    refreshed, numbered = refresh is not no_refresh, functions.numbered
+    refreshed = refresh is not no_refresh
 
     @kernel
     def advance(

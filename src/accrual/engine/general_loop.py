@@ -29,6 +29,7 @@ from accrual.policies.base import (
     Moment,
     Policy,
     check_indices,
+    is_numbered,
     mark_lost,
     no_refresh,
 )
@@ -69,7 +70,7 @@ class GeneralChain:
         self._memory = PendingDecisions(
             np.zeros(rows, np.uint16), np.zeros((rows, len(ends) + 1)), np.zeros((1, world.scratch))
         )
-        self._loop = loop(policy.functions, policy.feedback, policy.contextual, world.pay)
+        self._loop: Any = None  # compiled when the statistics are known
         self._last = 0  # decisions of the last span, at whose end the next one's past begins
         self.stats: Any = None
 
@@ -79,6 +80,8 @@ class GeneralChain:
         if self.stats is None:
             self.params = self._params(caps)
             self.stats = policy.stats(self.params)
+            numbered = is_numbered(self.stats)
+            self._loop = loop(policy.functions, policy.feedback, policy.contextual, numbered, self._world.pay)
         elif len(self.stats.pulls) < len(playing):
             self.params = self._params(caps)
             self.stats = policy.grow(self.stats, self.params)
@@ -107,10 +110,12 @@ class GeneralChain:
 
 
 @functools.cache
-def loop(functions: Functions, feedback: Feedback, contextual: bool, pay: Function) -> Function:
+def loop(
+    functions: Functions, feedback: Feedback, contextual: bool, numbered: bool, pay: Function
+) -> Function:
     """Compile the loop around a policy's functions and the pay of a `World`."""
     refresh = functions.refresh
-    refreshed, numbered, grouped = refresh is not no_refresh, functions.numbered, feedback == "groups"
+    refreshed, grouped = refresh is not no_refresh, feedback == "groups"
     taking = with_contexts(functions, contextual)
     index, survey, decided = taking.index, taking.survey, taking.decided
     closed, finished = taking.closed, taking.finished

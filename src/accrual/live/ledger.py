@@ -56,7 +56,7 @@ from accrual.live.watch import (
     no_guards,
 )
 from accrual.live.watch import with_arms as alarms_with_arms
-from accrual.policies.base import Policy, lost_index, no_amended, positive
+from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
 from accrual.store.events import Events, Kind
@@ -183,7 +183,7 @@ class Ledger:
         self._begin_comparison()
         self.kernels = BoundKernels(
             compile_kernels(
-                policy.functions, policy.feedback, policy.contextual, bool(policy.learning_fields)
+                policy.functions, policy.feedback, policy.contextual, is_numbered(self.statistics.stats)
             )
         )
         self._bind()
@@ -750,8 +750,9 @@ def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
     """Return statistics that start from a copy of `stats`."""
     own, memory = together(stats)
     choosing_bytes = len(memory)
-    if policy.learning_fields:
-        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
+    if policy.functions.hooks.learning_fields:
+        first = policy.functions.hooks.learning_fields[0]
+        choosing_bytes = int(getattr(own, first).ctypes.data - memory.ctypes.data)
     trial_stats, trial_memory = together(stats)
     return Statistics(
         stats=own,

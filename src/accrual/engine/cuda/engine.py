@@ -212,10 +212,10 @@ class Team:
         policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
         arms = len(problem.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
-        named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
+        named = policy.functions.hooks.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        steps = bool(policy.functions.survey_steps)
+        steps = bool(policy.functions.hooks.survey_steps)
         width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors, steps)
         table = max(arms, (1 + max(len(sums), 2)) * width)
         most = _TEAMS_MOST if sums and steps else _WIDE_MOST

@@ -57,7 +57,7 @@ class Kernels(NamedTuple):
 
 
 @functools.cache
-def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Kernels:
+def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, numbered: bool) -> Kernels:
     """Compile the kernels for a policy's functions.
 
     Parameters
@@ -66,12 +66,13 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
     feedback : {"totals", "pieces", "groups"}
     contextual : bool
         Whether the functions take a context.
-    keeps : bool
-        Whether the policy names statistics that are `kept`.
+    numbered : bool
+        Whether the statistics hold the number of the decision that finishes a group.
     """
     taking = with_contexts(functions, contextual)
-    pass_time, learn = learning(taking, feedback, keeps)
-    prepare, choose_arm, record = choosing(taking, keeps)
+    keeps = bool(functions.hooks.learning_fields)
+    pass_time, learn = learning(taking, feedback, numbered)
+    prepare, choose_arm, record = choosing(taking)
 
     @kernel
     def advance(state: KernelState, now: float, n: int, arm: int, window: float, salt: int) -> bool:
@@ -147,7 +148,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
         False if `trial_pending` has no room.
         """
         light = False
-        if keeps:  # without a refresh on the way, neither finished groups nor `kept` statistics matter
+        if keeps:  # without a refresh on the way, neither finished groups nor `learning_fields` matter
             light = state.stats.due[0] >= n
         copied = len(state.memory)
         if light:

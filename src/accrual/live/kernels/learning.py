@@ -67,14 +67,14 @@ def add_reward(state: KernelState, row: Any, value: float) -> None:
 
 
 @functools.cache
-def learning(functions: Functions, feedback: Feedback, keeps: bool) -> Learning:
+def learning(functions: Functions, feedback: Feedback, numbered: bool) -> Learning:
     """Compile how a ledger learns with a policy's functions, which take a context.
 
-    `keeps` says whether the policy names statistics that are `kept`.
+    `numbered` says whether the statistics hold the number of the decision that finishes a group.
     """
     closed, finished, amended = functions.closed, functions.finished, functions.amended
     totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
-    numbered = functions.numbered
+    keeps = bool(functions.hooks.learning_fields)
 
     @njit
     def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:
