@@ -142,7 +142,7 @@ def _places(ages: Ints, phi: int, groups: int, even: bool) -> tuple[Ints, Floats
 
 
 @functools.cache
-def loop(functions: Functions, feedback: Feedback, floored: bool = False, numbered: bool = False) -> Function:
+def loop(functions: Functions, feedback: Feedback, floored: bool, numbered: bool) -> Function:
     """Compile the loop around a policy's functions."""
     index, survey, decided = functions.index, functions.survey, functions.decided
     closed, finished, refresh = functions.closed, functions.finished, functions.refresh
