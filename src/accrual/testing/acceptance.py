@@ -155,7 +155,9 @@ CASES: dict[str, Case] = {
         Append(0.0, [
             (NewPiece(0, 0.5, 0.0, key=key), _stored(seq, 0.0)) for seq, key in enumerate(_ODD_KEYS, 4)
         ]),
-        Append(0.0, [(NewPiece(0, 0.5, 0.0, key=key), _again(seq, 0.0)) for seq, key in enumerate(_ODD_KEYS, 4)]),
+        Append(0.0, [
+            (NewPiece(0, 0.5, 0.0, key=key), _again(seq, 0.0)) for seq, key in enumerate(_ODD_KEYS, 4)
+        ]),
         Append(0.0, [
             (decide(0, key=key), _decided(seq, 0.0, id_, 0))
             for id_, (seq, key) in enumerate(enumerate(_ODD_KEYS, 4 + len(_ODD_KEYS)), 1)
