@@ -603,10 +603,9 @@ class Unamended(ac.TPUCBEW):
 
 def test_kernels_of_different_policies_never_share_machine_code():
     """A kernel reaches a policy's functions only through others."""
-    one: Any = make_kernel(ac.AgeIMED.functions, "groups", False, False)
-    other: Any = make_kernel(
-        ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended), "groups", False, False
-    )
+    one: Any = make_kernel(ac.AgeIMED.functions, "groups", False, False, ())
+    amended = ac.AgeIMED.functions._replace(amended=ac.TPUCBEW.functions.amended)
+    other: Any = make_kernel(amended, "groups", False, False, ())
     assert _fingerprint(one.py_func) != _fingerprint(other.py_func)
 
 

@@ -1,24 +1,43 @@
 """Compile what a bandit needs, before it is needed, and put the machine code on disk.
 
 ``python -m accrual.live.warm`` is what a process starts that has no machine code yet: see
-`accrual.core.jit.BoundKernel`. It reads a window and a policy from its standard input.
+`accrual.core.jit.BoundKernel`. It reads the arguments of `warm` from its standard input.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import sys
 
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
-from accrual.policies.base import Policy
+from accrual.live.watch import Guardrail, watchers_of
 from accrual.policies.catalog import parse
 
 
-def warm(policy: Policy, window: int) -> None:
-    """Compile the kernels of bandits with this policy, with features or without."""
-    ledger = Ledger(policy, [1.0, 1.0], window, features=Features({"of a context": bool}))
+def warm(policy: str, window: int, guarded: bool) -> None:
+    """Compile the kernels of bandits with this policy, with features or without.
+
+    Parameters
+    ----------
+    policy : str
+    window : int
+        Any window that suits the policy.
+    guarded : bool
+        Whether for bandits with guardrails.
+    """
+    chosen = parse(policy)
+    guardrails = (("any", Guardrail(cap=1.0, margin=0.1)),) if guarded else ()
+    ledger = Ledger(
+        chosen,
+        [1.0, 1.0],
+        window,
+        features=Features({"of a context": bool}),
+        streams=len(guardrails),
+        watchers=watchers_of(chosen.contextual, guardrails=guardrails),
+    )
     ledger.kernel.compile()
     ledger.context_encoder.kernel.compile()
 
@@ -26,5 +45,4 @@ def warm(policy: Policy, window: int) -> None:
 if __name__ == "__main__":
     os.nice(5)  # answers come first
     gc.disable()  # nearly all that a compiler makes stays until the end
-    window, text = sys.stdin.read().split(" ", 1)
-    warm(parse(text), int(window))
+    warm(*json.load(sys.stdin))

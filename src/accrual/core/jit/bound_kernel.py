@@ -1,4 +1,4 @@
-"""A kernel bound to the arrays that it works on, so that a call costs little, and so that it can answer at once.
+"""A kernel bound to the arrays that it works on. A call costs little, and it answers before it is compiled.
 
 A kernel takes seconds to compile. With `BoundKernel.answer_at_once` its tasks are done in plain Python
 meanwhile, with the same results to the last bit, and it is compiled in the background: by another process,
@@ -45,7 +45,9 @@ class Recipe(NamedTuple):
 
     label: str  # what is compiled, for the log
     module: str  # it compiles the kernel when it is run,
-    text: str | None  # and reads this from its standard input; None if no other process can compile the kernel
+    text: (
+        str | None
+    )  # and reads this from its standard input; None if no other process can compile the kernel
 
 
 class BoundKernel:
@@ -85,7 +87,9 @@ class BoundKernel:
             if self.arrays._numba_type_ == self._kind:
                 return
         self._kind = None
-        self.run = partial(_begin, weakref.ref(self))  # a cycle would keep the arrays until garbage collection
+        self.run = partial(
+            _begin, weakref.ref(self)
+        )  # a cycle would keep the arrays until garbage collection
 
     def answer_at_once(self, recipe: Callable[[], Recipe]) -> None:
         """Do tasks in plain Python until the kernel has been compiled in the background.

@@ -98,7 +98,9 @@ def machine_code(dispatcher: Any) -> Any:
 
 def is_on_disk(kernel: Any, signature: tuple[Any, ...]) -> bool:
     """Return whether the disk has a kernel's machine code for arguments of these numba types."""
-    return signature in kernel.overloads or getattr(kernel._cache, "has", _nothing)(signature, kernel.targetctx)
+    return signature in kernel.overloads or getattr(kernel._cache, "has", _nothing)(
+        signature, kernel.targetctx
+    )
 
 
 def _nothing(*_: Any) -> bool:

@@ -6,8 +6,8 @@ is made. A call then passes one address, however many arrays there are. The same
 compiled functions: in a plain tuple every array would be half a dozen arguments, and compiling takes time in
 proportion.
 
-At the address are words of 8 bytes: for a number the number, for a tuple its own address, and for an array
-what numba's array structure has.
+At the address are words of 8 bytes: for a number the number, for a named tuple its own address, and for an
+array what numba's array structure has. A plain tuple of named tuples is their addresses.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class _NativeTupleType(types.Type):
         self.names, self.kinds = names, kinds
         self.words = [0]
         for kind in kinds:
-            self.words.append(self.words[-1] + (5 + 2 * kind.ndim if isinstance(kind, types.Array) else 1))
+            length = 5 + 2 * kind.ndim if isinstance(kind, types.Array) else getattr(kind, "count", 1)
+            self.words.append(self.words[-1] + length)
         # A short name: numba writes the types of all arguments into the name of each compiled function.
         text = repr([(name, kind.name) for name, kind in zip(names, kinds, strict=True)])
         super().__init__(f"native{hashlib.sha256(text.encode()).hexdigest()[:16]}")
@@ -53,7 +54,7 @@ class _NativeTuple:
     """The Python object that stands for a native tuple; it keeps what is at the address."""
 
     def __init__(self, value: Any) -> None:
-        self.fields = [_NativeTuple(field) if isinstance(field, tuple) else field for field in value]
+        self.fields = [native_tuple(field) if isinstance(field, tuple) else field for field in value]
         words: list[Any] = []
         form = ""
         for field in self.fields:
@@ -62,8 +63,9 @@ class _NativeTuple:
                 words += [*field.shape, *field.strides]
                 form += f"{5 + 2 * field.ndim}q"
             else:
-                words.append(field.address if isinstance(field, _NativeTuple) else field)
-                form += "d" if isinstance(field, float) else "q"
+                inner = field if isinstance(field, tuple) else (field,)
+                words += [part.address if isinstance(part, _NativeTuple) else part for part in inner]
+                form += "".join("d" if isinstance(part, float) else "q" for part in inner)
         self._block = np.frombuffer(struct.pack(form, *words), np.uint8)
         self.address: int = self._block.__array_interface__["data"][0]
         self._numba_type_ = _NativeTupleType(value._fields, tuple(map(typeof, self.fields)))
@@ -105,8 +107,8 @@ def _load_field(context: Any, builder: Any, native: Any, address: Any, name: str
 def native_tuple(value: Any) -> Any:
     """Convert a named tuple of arrays for passing it to kernels, which read its fields by their names.
 
-    A named tuple within it becomes a native tuple as well. The arrays are shared and not copied: what
-    a kernel writes into them is seen in Python too.
+    A named tuple within it, or within a plain tuple in it, becomes a native tuple as well. The arrays are
+    shared and not copied: what a kernel writes into them is seen in Python too.
 
     Examples
     --------
@@ -123,4 +125,6 @@ def native_tuple(value: Any) -> Any:
     >>> number
     array([1.])
     """
-    return value if config.DISABLE_JIT else _NativeTuple(value)  # type: ignore[attr-defined]
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return value
+    return _NativeTuple(value) if hasattr(value, "_fields") else tuple(map(native_tuple, value))

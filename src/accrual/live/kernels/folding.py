@@ -8,12 +8,13 @@ they share most of their code, which takes seconds to compile.
 from __future__ import annotations
 
 import functools
+
 from accrual.core.jit import kernel, njit
 from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD
+from accrual.live.watch import NO_PROPENSITY, REWARD
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -57,7 +58,13 @@ EXAMPLES = (0, 0, 0, 0.0, 0.0, 0.0, 0)  # a value of each argument of a kernel a
 
 
 @functools.cache
-def make_kernel(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Function:
+def make_kernel(
+    functions: Functions,
+    feedback: Feedback,
+    contextual: bool,
+    numbered: bool,
+    watching: tuple[tuple[Function, bool], ...],
+) -> Function:
     """Make the kernel for a policy's functions. It is compiled when it is needed.
 
     Parameters
@@ -66,12 +73,15 @@ def make_kernel(functions: Functions, feedback: Feedback, contextual: bool, keep
     feedback : {"totals", "pieces", "groups"}
     contextual : bool
         Whether the functions take a context.
-    keeps : bool
-        Whether the policy names statistics that are `kept`.
+    numbered : bool
+        Whether the statistics hold the number of the decision that finishes a group.
+    watching : tuple of (callable, bool)
+        For each watcher its `see` and its `in_order`.
     """
     taking = with_contexts(functions, contextual)
-    pass_time, learn = learning(taking, feedback, keeps)
-    prepare, choose_arm, record = choosing(taking, keeps)
+    keeps = bool(functions.hooks.learning_fields)
+    pass_time, learn = learning(taking, feedback, numbered, watching)
+    prepare, choose_arm, record = choosing(taking)
 
     @njit
     def fold(state: KernelState, i: int, n: int) -> int:
@@ -92,7 +102,7 @@ def make_kernel(functions: Functions, feedback: Feedback, contextual: bool, keep
                 made = state.pending.counts[NEXT]
                 prepare(state, target, at, moment_of(made, state.rules.seed, int(decision_salt(events, i))))
                 chance = events.propensity[i]
-                if events.seen[i] < state.evidence.counts[KNOWN]:  # the worker did not know the newest arm
+                if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
                 record(state, target, at, made, events.arm[i], decision_window(events, i), chance)
             i += 1
@@ -124,7 +134,7 @@ def make_kernel(functions: Functions, feedback: Feedback, contextual: bool, keep
         target = Target(state.stats, state.first_news, state.pending.queues, False, False)
         if trial:
             light = False
-            if keeps:  # without a refresh on the way, neither finished groups nor `kept` statistics matter
+            if keeps:  # without a refresh on the way, neither finished groups nor `learning_fields` matter
                 light = state.stats.due[0] >= n
             copied = len(state.memory)
             if light:
