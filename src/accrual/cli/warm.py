@@ -13,9 +13,7 @@ from accrual.cli.output import say
 def warm(
     policies: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[POLICY]...", help="Policies; the two defaults, AgePrior and AgeLinTS, if none."
-        ),
+        typer.Argument(metavar="[POLICY]...", help="Policies; without any, AgePrior and AgeLinTS."),
     ] = None,
     guardrails: Annotated[
         bool, typer.Option("--guardrails", help="For bandits with guardrails, which need more code.")
