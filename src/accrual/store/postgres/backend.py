@@ -72,9 +72,6 @@ class PostgresBackend(Backend):
             self.make_tables(address)
             _fill(reader, address)
 
-    def recover(self, address: Address, path: str | os.PathLike[str], until: float | None) -> list[str]:
-        raise InputError("PostgreSQL has its own tools for recovery; this command is for SQLite files")
-
 
 def _on_connection(address: Address, job: Callable[[Any], Awaitable[_T]]) -> _T:
     """Do a job on a new connection, and return what the job returns."""
