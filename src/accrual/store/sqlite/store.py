@@ -18,7 +18,7 @@ import apsw
 import numpy as np
 
 from accrual.core.errors import InputError
-from accrual.store.accept import Acceptance, LogLookup, NewRows
+from accrual.store.accept import Acceptance, LogLookup, NewRows, known_batch
 from accrual.store.base import (
     NUMBERS_END,
     AddArm,
@@ -33,7 +33,6 @@ from accrual.store.base import (
     amended,
     checked_snapshot,
     digest,
-    known_propensities,
     may_be_erased,
     wait_for_events,
 )
@@ -115,16 +114,9 @@ class TableLookup(LogLookup):
         return None if row is None else PieceRow._make(row)
 
     def find_batch(self, key: str) -> Answer | None:
-        rows = self._connection.execute(_FIND_BATCH, (self._bandit, key)).fetchall()
-        if not rows:
-            return None
+        rows = self._connection.execute(_FIND_BATCH, (self._bandit, key))
         batch = [DecisionRow._make(row) for row in rows]
-        first = batch[0]
-        return Answer(
-            Status.STORED, first.seq, first.at, first.id, tuple([row.arm for row in batch]),
-            propensities=known_propensities([row.propensity for row in batch]),
-            contexts=None if first.context is None else tuple([row.context for row in batch]),
-        )  # fmt: skip
+        return known_batch(batch) if batch else None
 
     def find_change(self, kind: Kind, subject: int) -> Answer | None:
         row = self._connection.execute(_FIND_CHANGE, (self._bandit, int(kind), subject)).fetchone()
