@@ -286,7 +286,7 @@ function setUp() {
     `curl ${origin}/v1/bandits/plays/pieces ${post} '{"decision": 0, "value": 0.7, "key": "play-991"}'`;
   $("bandit").addEventListener("change", () => { location.hash = encodeURIComponent($("bandit").value); });
   $("export").addEventListener("click", () => {
-    download(current.name).catch((error) => say($("export-note"), `The log could not be read: ${error.message}`));
+    download(current).catch((error) => say($("export-note"), `The log could not be read: ${error.message}`));
   });
   addEventListener("hashchange", () => { offer(); wake(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
