@@ -626,7 +626,8 @@ def test_the_downloaded_log_can_be_fitted(plain, seen, tmp_path):
     log = tmp_path / "log.csv"
     got.value.save_as(log)
     fitted = ac.fit(log, window=20, groups=4)
-    assert {arm.name: arm.mean.value for arm in fitted.known} == pytest.approx({"rock": 0.5, "jazz": 0.25})
+    means = {arm.name: arm.mean.value for arm in fitted.known if arm.mean is not None}
+    assert means == pytest.approx({"rock": 0.5, "jazz": 0.25})
 
 
 @in_browser
