@@ -38,9 +38,9 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
-    def begin(module: str = "tests.core.warmed_kernel") -> subprocess.Popen[str]:
+    def begin(module: str = "tests.core.warmed_kernel", program: str = WORKER) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", WORKER, module, str(tmp_path / "compiled")],
+            [sys.executable, "-c", program, module, str(tmp_path / "compiled")],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
         )  # fmt: skip
 
@@ -62,6 +62,13 @@ def test_one_process_compiles_for_all(start, tmp_path):
 def test_a_process_that_fails_leaves_the_work_to_the_one_that_waits(start, tmp_path):
     assert finish(start("no.such.module")) > 0
     assert len(list(tmp_path.rglob("*.nbc"))) == 1  # which then keeps it for others
+
+
+def test_a_forked_process_compiles_for_itself(start, tmp_path):
+    fork = "made.run(made.arrays, 0.0)\nimport os\nif os.fork():\n    os.wait()\n    sys.exit(0)\n"
+    forked = WORKER.replace("while not plain", f"{fork}while not plain")
+    worker = start(program=forked)
+    assert finish(worker) > 0
 
 
 def test_a_cache_that_cannot_be_written_is_said_once_and_costs_no_answer(

@@ -27,8 +27,8 @@ def history(policy: str, options: dict[str, Any], before: Callable[[int], None])
     contexts = {"country": "us", "visits": 7} if "features" in options else None
     many = None if contexts is None else [contexts] * 3
 
-    def piece(id: int, value: float, age: float, **stream: str) -> Any:
-        return bandit.observe(id, value, age=age, **stream).status
+    def piece(id: int, value: float, age: float, stream: str | None = None) -> Any:
+        return bandit.observe(id, value, age=age, stream=stream).status
 
     events: list[Callable[[], Any]] = [
         lambda: bandit.decide(context=contexts),

@@ -51,7 +51,7 @@ from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, p
 from accrual.policies.catalog import policy_text
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
-from accrual.store.events import Events, Kind, columns
+from accrual.store.events import PACKED, Events, Kind, unpack
 
 NO_ARM = "every arm has retired; add one before deciding"
 
@@ -173,7 +173,7 @@ class Ledger:
         self._judging = True
         self.watched: tuple[Any, ...] = ()  # for each watcher, its arrays
         self._start_watchers()
-        self._batch = columns([(0,) * len(Events._fields)] * BATCH)
+        self._batch = unpack(np.zeros(BATCH, PACKED))
         self.kernel = BoundKernel(
             make_kernel(
                 policy.functions,

@@ -24,7 +24,7 @@ import numpy as np
 from numba import config, typeof
 
 from accrual.core.files import try_lock
-from accrual.core.jit.compiler import is_on_disk, numba_internals
+from accrual.core.jit.compiler import is_on_disk, parts_run_in_plain_python
 
 try:
     from accrual.core.jit.native_tuples import native_tuple
@@ -34,6 +34,8 @@ except (ImportError, AttributeError, TypeError):  # numba has other internals, s
         """Return the tuple as it is. Kernels read its fields by name too; each call takes longer."""
         return value
 
+
+__all__ = ["BoundKernel", "Recipe", "native_tuple"]
 
 _POLL = 0.1  # seconds between two looks at whether another process has compiled a kernel
 
@@ -109,11 +111,12 @@ class BoundKernel:
         if kind is None:  # in plain Python, or where numba has other internals
             self.run, self.arrays = self.kernel, arrays
             return
-        if self._recipe is None or numba_internals is None or is_on_disk(self.kernel, self._signature(kind)):
+        wanted, can_wait = self._signature(kind), self._recipe is not None and parts_run_in_plain_python()
+        if can_wait and not is_on_disk(self.kernel, wanted):
+            self._compilation = _compilation(self.kernel, wanted, self._recipe)
+            self.run = partial(_in_plain_python, weakref.ref(self))
+        else:
             self._change_over()
-            return
-        self._compilation = _compilation(self.kernel, self._signature(kind), self._recipe)
-        self.run = partial(_in_plain_python, weakref.ref(self))
 
     def _signature(self, kind: Any) -> tuple[Any, ...]:
         return (kind, *map(typeof, self._examples))
@@ -152,7 +155,11 @@ class _Compilation:
     def __init__(self, kernel: Any, signature: tuple[Any, ...], recipe: Recipe) -> None:
         self.done = False
         self._kernel, self._signature, self._recipe = kernel, signature, recipe
-        elsewhere = recipe.text is not None and Path(sys.executable).name.startswith("python")
+        self.start()
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        elsewhere = self._recipe.text is not None and Path(sys.executable).name.startswith("python")
         # Python waits for a thread that compiles: the compiler's library cannot be unloaded meanwhile.
         threading.Thread(target=self._run, args=(elsewhere,), name="compile", daemon=elsewhere).start()
 
@@ -210,7 +217,16 @@ class _Compilation:
             )
 
 
+def _start_again() -> None:
+    """Begin again what is not done, in a process that was forked: threads stay behind."""
+    for one in _compilations.values():
+        if not one.done:
+            one.start()
+
+
 _compilations: dict[Any, _Compilation] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
 _registry = threading.Lock()
 
 

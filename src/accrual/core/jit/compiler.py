@@ -86,6 +86,11 @@ def kernel(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
+def parts_run_in_plain_python() -> bool:
+    """Return whether a kernel's `py_func` is plain Python throughout: not where numba has other internals."""
+    return numba_internals is not None
+
+
 def machine_code(dispatcher: Any) -> Any:
     """Return the machine code of a kernel that has just been called, for more calls with the same types.
 
