@@ -111,12 +111,12 @@ class BoundKernel:
         if kind is None:  # in plain Python, or where numba has other internals
             self.run, self.arrays = self.kernel, arrays
             return
-        wanted, can_wait = self._signature(kind), self._recipe is not None and parts_run_in_plain_python()
-        if can_wait and not is_on_disk(self.kernel, wanted):
-            self._compilation = _compilation(self.kernel, wanted, self._recipe)
-            self.run = partial(_in_plain_python, weakref.ref(self))
-        else:
+        wanted, recipe = self._signature(kind), self._recipe
+        if recipe is None or not parts_run_in_plain_python() or is_on_disk(self.kernel, wanted):
             self._change_over()
+        else:
+            self._compilation = _compilation(self.kernel, wanted, recipe)
+            self.run = partial(_in_plain_python, weakref.ref(self))
 
     def _signature(self, kind: Any) -> tuple[Any, ...]:
         return (kind, *map(typeof, self._examples))
