@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
+.PHONY: run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -38,6 +38,11 @@ test: venv
 pytest: export PYTHONDONTWRITEBYTECODE =
 pytest: venv
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
+
+# The tests on Python 3.11 and 3.13, with pinned and with the oldest allowed dependencies, before a release. Says
+# which of the two is missing. TESTS=tests/service runs a part of them.
+test-versions: venv
+	$(BIN)/python tools/test_versions.py $(TESTS)
 
 # The store's long proofs, each with a control that must fail. Each takes some minutes. FLIPS=2000 tries 2,000 wrong
 # bytes in place of 20,000, and EXAMPLES=100 tries 100 histories in place of 2,000.

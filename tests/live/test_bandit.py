@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 
 import accrual as ac
 from accrual.engine.recording import record
-from accrual.live.commit import Decide, _Caller, salt_of
+from accrual.live.commit import Call, Decide, salt_of
 from accrual.live.log_follower import LogFollower
 from accrual.policies.base import Policy
 from accrual.policies.catalog import CATALOG, policy_text
@@ -674,7 +675,7 @@ def test_an_explanation_holds_up_no_commit():
     play(bandit, 20)
     found = []
     asking = threading.Thread(target=lambda: found.append(bandit.explain(11)), daemon=True)
-    with bandit._commits.lock:
+    with bandit.queue.lock:
         asking.start()
         asking.join(60)
     assert [why.id for why in found] == [11]
@@ -1051,7 +1052,7 @@ def test_submit_stores_what_observe_stores(store):
     checked = bandit.piece(number, value, np.int64(0))  # type: ignore[arg-type]
     assert checked == NewPiece(0, 0.5, 0.0)
     assert list(map(type, checked[:3])) == [int, float, float]
-    assert bandit.submit([checked], pieces_checked=True)[0].status is Status.AGAIN
+    assert bandit.submit([checked])[0].status is Status.AGAIN
     with pytest.raises(ac.InputError, match="must not be negative"):
         bandit.submit([NewPiece(0, 0.1, 0.0), NewPiece(0, -0.5, 0.0)])
     assert bandit.state().arms[0].observed == 0.5
@@ -1071,7 +1072,7 @@ def test_an_interrupted_commit_leaves_no_one_waiting(monkeypatch):
     def interrupted(number: int, items: Any, *more: Any) -> Any:
         if len(items) > 1:
             raise KeyboardInterrupt
-        while len(bandit._commits._queue) < 2:
+        while len(bandit.queue._queue) < 2:
             time.sleep(0.001)
         return append(number, items, *more)
 
@@ -1096,16 +1097,16 @@ def test_an_interrupted_commit_leaves_no_one_waiting(monkeypatch):
 
 def test_who_is_interrupted_while_waiting_is_waited_for_by_no_one():
     bandit = ac.Bandit(ARMS, window=WINDOW)
-    commits = bandit._commits
-    first, second = (_Caller([NewPiece(0, 0.1, 0.0, None, key)], 0) for key in "ab")
-    commits._queue = [first, second]
-    commits._leader = first  # it is to commit next, and is interrupted before it does
-    commits._abandon(first)
-    assert commits._queue == [second]
-    assert commits._leader is second
-    assert not second.ready.locked()
-    commits._abandon(second)
-    assert not commits._queue
+    queue, woken = bandit.queue, list[str]()
+    first, second = (Call([NewPiece(0, 0.1, 0.0, None, key)], partial(woken.append, key)) for key in "ab")
+    assert queue.join(first)  # it is to commit next, and is interrupted before it does
+    assert not queue.join(second)
+    queue._abandon(first)
+    assert queue._queue == [second]
+    assert queue._leader is second
+    assert woken == ["b"]
+    queue._abandon(second)
+    assert not queue._queue
     assert bandit.decide().id == 0
 
 

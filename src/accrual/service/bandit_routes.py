@@ -64,7 +64,6 @@ from accrual.store.base import (
     CloseDecision,
     RetireArm,
     Status,
-    StoreRequest,
 )
 from accrual.store.events import Events, Kind, event_column
 
@@ -185,8 +184,9 @@ class BanditRoutes:
     async def add_arm(self, call: Call) -> DoneOut:
         """Add an arm. The same request sent again is no error."""
         served, given = await self._find(call), call.body
-        about = served.bandit.about(given.about)
-        answer = await _one(served, AddArm(given.name, given.cap, _window(served, given.window), about))
+        bandit, window = served.bandit, _window(served, given.window)
+        arm = AddArm(given.name, given.cap, window, bandit.about(given.about))
+        (answer,) = await self._bandits.read(lambda: bandit.submit((arm,)))
         if answer.status is Status.CONFLICT:
             raise Refusal("conflict", "an arm of this name has another cap, another window or other features")
         await self._bandits.read(served.learn_arms)
@@ -196,7 +196,8 @@ class BanditRoutes:
         """Never choose an arm again. The policy still learns from pieces of its pending decisions."""
         served = await self._find(call)
         arm = await self._bandits.read(lambda: served.arm_number(call.body.name))
-        return _done(await _one(served, RetireArm(arm)))
+        (answer,) = await served.submit((RetireArm(arm),))
+        return _done(answer)
 
     async def recent(self, call: Call) -> RecentOut:
         """List the last decisions, newest first. Decisions of an old log are left out."""
@@ -211,7 +212,7 @@ class BanditRoutes:
     async def close(self, call: Call) -> DoneOut:
         """Close a decision: pieces that still come are late. What it has paid counts as before."""
         served, id_ = await self._find(call), decision_id(call)
-        answer = await _one(served, CloseDecision(id_))
+        (answer,) = await served.submit((CloseDecision(id_),))
         if answer.status is Status.UNKNOWN:
             raise Refusal("unknown-decision", f"no decision has the id {id_}")
         return _done(answer)
@@ -220,11 +221,6 @@ class BanditRoutes:
         """Read the log after a position, in order. `accrual db export` writes the whole log as Parquet."""
         served, (after, limit) = await self._find(call), (call.query.after, call.query.limit)
         return await self._bandits.compute(lambda: _events(served, served.events(after, limit), after, limit))
-
-
-async def _one(served: ServedBandit, item: StoreRequest) -> Answer:
-    (answer,) = await served.queue.submit((item,))
-    return answer
 
 
 def _done(answer: Answer) -> DoneOut:
@@ -284,7 +280,7 @@ def _state(served: ServedBandit) -> StateOut:
     return message_of(
         StateOut,
         state,
-        duplicates=served.queue.duplicates,
+        duplicates=served.duplicates,
         behind=served.bandit.behind,
         arms=[message_of(ArmStateOut, arm) for arm in state.arms],
         verdict=_verdict(state),

@@ -15,11 +15,9 @@ from accrual.live.watch import GUARDRAILS_MOST
 
 BANDIT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 NAME_MOST = 200
-KEY_MOST = 200
 ARMS_MOST = 1_000
 BATCH_MOST = 1_000  # decisions or pieces in one request
 WHOLE_MOST = 2**53  # JSON can write every whole number up to this one
-_TIME_MOST = 1e12
 _DURATION = r"^[1-9][0-9]{0,4}[smhdwy]$"
 
 _T = TypeVar("_T", bound=Struct)
@@ -319,14 +317,16 @@ class RetireIn(Struct, forbid_unknown_fields=True):
 
 # Decisions.
 
+# What `live` checks is described here and not checked again.
 KeyText = Annotated[
     str,
     Meta(
-        min_length=1,
-        max_length=KEY_MOST,
-        description="Printable ASCII. A request that is sent again with the same key is stored once.",
-        extra_json_schema={"pattern": "^[ -~]+$"},
+        description="Printable text. A request that is sent again with the same key is stored once.",
+        extra_json_schema={"minLength": 1, "maxLength": NAME_MOST, "pattern": "^[ -~]+$"},
     ),
+]
+Age = Annotated[
+    float, Meta(description="Rounds, or seconds, since the decision.", extra_json_schema={"minimum": 0})
 ]
 Propensity = Annotated[
     float | None, says("The probability with which the arm was chosen; null without a floor.")
@@ -409,26 +409,13 @@ class ExplanationOut(Struct):
 class PieceIn(Struct, forbid_unknown_fields=True, gc=False):
     """A piece of a decision's reward, or of a guardrail."""
 
-    decision: Annotated[int, Meta(ge=0, le=WHOLE_MOST, description="The decision's id.")]
-    value: Annotated[float, Meta(ge=-1e15, le=1e15)]
-    age: (
-        Annotated[float, Meta(ge=0, le=_TIME_MOST, description="Rounds, or seconds, since the decision.")]
-        | None
-    ) = None
-    at: (
-        Annotated[float, Meta(ge=0, le=_TIME_MOST, description="When it was paid, instead of `age`.")] | None
-    ) = None
+    decision: Annotated[int, Meta(description="The decision's id.", extra_json_schema={"minimum": 0})]
+    value: float
+    age: Age | None = None
+    at: Annotated[float, says("When it was paid, instead of `age`.")] | None = None
     key: KeyText | None = None
     stream: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=NAME_MOST,
-                description="The guardrail to which the piece belongs. The default is the reward.",
-            ),
-        ]
-        | None
+        Annotated[str, says("The guardrail to which the piece belongs. The default is the reward.")] | None
     ) = None
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from accrual.core.errors import InputError
-from accrual.live.commit import BanditRequest, Decide
+from accrual.live.commit import BanditRequest
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
 from accrual.service.messages import DecisionOut, DecisionsIn, DecisionsOut, PieceIn, PieceOut, PiecesIn
@@ -59,19 +59,12 @@ class TrafficRoutes:
         """Make decisions. With a key, the same request sent again returns the same decisions."""
         served = await self._find(name)
         given = _read_decisions(body) if body else DecisionsIn()
-        if given.key is not None:
-            check_key(given.key)
+        one = given.n == 1 and not isinstance(given.context, list)
+        request = served.bandit.choice(None if one else given.n, given.key, given.context)
         try:
-            one = given.n == 1 and not isinstance(given.context, list)
-            contexts = served.bandit.stored_contexts(given.context, None if one else given.n)
-        except InputError as error:
-            raise Refusal("invalid", str(error)) from None
-        try:
-            (answer,) = await served.queue.submit((Decide(given.n, given.key, contexts),))
-        except Refusal as refusal:
-            if refusal.kind != "invalid":
-                raise
-            raise Refusal("no-arms", str(refusal)) from None  # everything else was checked above
+            (answer,) = await served.submit((request,))
+        except InputError as error:  # everything else was checked above
+            raise Refusal("no-arms", str(error)) from None
         if answer.status is Status.CONFLICT:
             raise Refusal(
                 "conflict", "the key has been used for another number of decisions, or other contexts"
@@ -96,9 +89,7 @@ class TrafficRoutes:
         given = _read_pieces(body)
         if isinstance(given, list):
             return await self._many(served, given)
-        if given.key is not None:
-            check_key(given.key)
-        (answer,) = await served.queue.submit((_new_piece(served, given),))
+        (answer,) = await served.submit((_new_piece(served, given),))
         status = answer.status
         if status in _NOT_STORED:
             raise Refusal(*_NOT_STORED[status])
@@ -109,28 +100,17 @@ class TrafficRoutes:
         refused: list[PieceOut | None] = []
         pieces: list[BanditRequest] = []
         for piece in given:
-            if piece.key is not None:
-                check_key(piece.key)
             try:
                 pieces.append(_new_piece(served, piece))
                 refused.append(None)
-            except Refusal as refusal:
-                refused.append(PieceOut("invalid", detail=str(refusal)))
-        answers = iter(await served.queue.submit(pieces) if pieces else ())
+            except InputError as error:
+                refused.append(PieceOut("invalid", detail=str(error)))
+        answers = iter(await served.submit(pieces) if pieces else ())
         return _write([_piece_out(next(answers)) if one is None else one for one in refused])
 
 
-def check_key(key: str) -> None:
-    """Refuse a key that a log or a database might not take."""
-    if not (key.isascii() and key.isprintable()):
-        raise Refusal("invalid", "a key must consist of printable ASCII characters")
-
-
 def _new_piece(served: ServedBandit, piece: PieceIn) -> NewPiece:
-    try:
-        return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key, piece.stream)
-    except InputError as error:
-        raise Refusal("invalid", str(error)) from None
+    return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key, piece.stream)
 
 
 def _piece_out(answer: Answer) -> PieceOut:
