@@ -143,6 +143,7 @@ class CommitQueue:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.observer: Observer | None = None  # called after every transaction
+        self.duplicates = 0  # requests that had been stored before
 
     @property
     def forked(self) -> bool:
@@ -381,6 +382,7 @@ class CommitQueue:
         for call in calls:
             call.answers = answers[done : done + len(call.requests)]
             done += len(call.requests)
+        self.duplicates += sum([answer.status is Status.AGAIN for answer in answers])
         follower.fold_answers(items, answers)
         if np.count_nonzero(follower.ledger.arms.above):  # four times as fast as any()
             for call in calls:

@@ -86,7 +86,6 @@ class ServedBandit:
         self.bandit = bandit
         self._commits = commits
         self._waiting: dict[asyncio.Future[None], Call] = {}
-        self.duplicates = 0  # decisions and pieces that had been stored before
         bandit.queue.observer = self._committed
         self.step = 1.0 if row.rounds else 0.0
         self.imported: int = row.config.get("imported", 0)  # decisions with lower ids come from an old log
@@ -139,7 +138,7 @@ class ServedBandit:
         """Count a transaction, and log one that failed."""
         metrics = self._commits.metrics
         if failure is None:
-            self.duplicates += metrics.committed(seconds, calls)
+            metrics.committed(seconds, calls)
         elif not isinstance(failure, InputError):
             metrics.failed.inc()
             known = isinstance(failure, StoreError)  # the message says what is wrong

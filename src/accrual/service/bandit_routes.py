@@ -280,7 +280,7 @@ def _state(served: ServedBandit) -> StateOut:
     return message_of(
         StateOut,
         state,
-        duplicates=served.duplicates,
+        duplicates=served.bandit.queue.duplicates,
         behind=served.bandit.behind,
         arms=[message_of(ArmStateOut, arm) for arm in state.arms],
         verdict=_verdict(state),

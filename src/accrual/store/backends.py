@@ -186,6 +186,14 @@ def make_tables(url: str) -> None:
     backend_of(address).make_tables(address)
 
 
+def check_tables(url: str) -> Backend:
+    """Refuse a database that has no tables of accrual, or those of another version; return its backend."""
+    address = parse(url)
+    backend = backend_of(address)
+    check_version(backend.version(address), address)
+    return backend
+
+
 def open_keys(url: str) -> KeyTable:
     """Open the table of API keys in the database at `url`, which must have the tables of accrual.
 
@@ -203,17 +211,11 @@ def open_keys(url: str) -> KeyTable:
     (True, False)
     [KeyRow(id='k1', name='shop', scopes=frozenset({'write'}), digest=b'digest', made=1.0, ends=5.0)]
     """
-    address = parse(url)
-    backend = backend_of(address)
-    check_version(backend.version(address), address)
-    return backend.open_keys(address)
+    return check_tables(url).open_keys(parse(url))
 
 
 @contextmanager
 def open_reader(url: str) -> Iterator[TableReader]:
     """Read the tables of the database at `url`, if its schema version is ours."""
-    address = parse(url)
-    backend = backend_of(address)
-    check_version(backend.version(address), address)
-    with backend.reader(address) as reader:
+    with check_tables(url).reader(parse(url)) as reader:
         yield reader

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from accrual.store.accept import LogLookup, NewRows
-from accrual.store.base import NUMBERS_END, Answer, Status, StoredArm, digest, known_propensities
+from accrual.store.accept import LogLookup, NewRows, known_batch
+from accrual.store.base import NUMBERS_END, Answer, Status, StoredArm, digest
 from accrual.store.events import (
     ArmRow,
     ChangeRow,
@@ -101,14 +101,7 @@ class TableLookup(LogLookup):
                     break
                 batch.append(decision)
             if batch:
-                arms = tuple([decision.arm for decision in batch])
-                chances = known_propensities([decision.propensity for decision in batch])
-                stored = tuple([decision.context for decision in batch])
-                contexts = None if stored[0] is None else stored
-                first = batch[0]
-                return Answer(
-                    Status.STORED, first.seq, first.at, id_, arms, propensities=chances, contexts=contexts
-                )
+                return known_batch(batch)
             decision_row(self._connection, self._bandit, id_)  # the decision has another key, or is damaged
         return None
 
