@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs map release clean
+.PHONY: run paper paper-kills ray-kills scale venv test test-versions pytest proof lint bench bench-peers bench-fit bench-service bench-keys screenshot soak coverage fuzz age contexts docs clients map release clean
 
 run: .venv/.run
 	$(BIN)/accrual headline
@@ -110,6 +110,10 @@ soak: venv
 docs: venv
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
+
+# The types of the Python and the TypeScript client, from the OpenAPI description of the service.
+clients: venv
+	$(BIN)/python tools/client_types.py
 
 # The picture of the rooms and what each imports, from pyproject.toml and the source.
 map: venv

@@ -637,14 +637,14 @@ def test_an_explanation_is_of_the_moment_of_its_decision(name):
         why = bandit.explain(id_)
         assert why.exact
         assert why.first or id_ >= 3
-        assert why.first == any(reason.arm == why.arm and reason.value is None for reason in why.reasons)
+        assert why.first == any(reason.arm == why.arm and reason.index is None for reason in why.reasons)
         assert [reason.arm for reason in why.reasons] == (ARMS if id_ < 45 else ["jazz", "rock"])
         if not why.first:
-            most = max(reason.value or 0.0 for reason in why.reasons if reason.value is not None)
-            assert why.arm == next(reason.arm for reason in why.reasons if reason.value == most)
+            most = max(reason.index or 0.0 for reason in why.reasons if reason.index is not None)
+            assert why.arm == next(reason.arm for reason in why.reasons if reason.index == most)
         if name in ("UCB1", "DelayedUCB1", "TPUCBEW", "TPUCBFR", "TPUCBFRG"):
             for reason in why.reasons:
-                assert reason.value is None or sum(reason.terms.values()) == pytest.approx(reason.value)
+                assert reason.index is None or sum(reason.terms.values()) == pytest.approx(reason.index)
     with pytest.raises(ac.InputError, match="no decision has the id 47"):
         bandit.explain(47)
 
@@ -823,7 +823,7 @@ def test_no_policy_comes_to_no_number_above_the_cap(name):
     for field, value in ledger.stats._asdict().items():
         assert not np.isnan(value).any(), field
     why = bandit.explain(119)
-    assert all(reason.value is not None and not math.isnan(reason.value) for reason in why.reasons)
+    assert all(reason.index is not None and not math.isnan(reason.index) for reason in why.reasons)
 
 
 # Threads, and failures.

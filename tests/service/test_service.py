@@ -451,7 +451,7 @@ def test_state_and_reasons_are_the_bandits_own(service, tmp_path):
     assert why["exact"]
     assert why["arm"] == max(why["reasons"], key=lambda reason: reason["index"])["arm"]
     assert [(reason["index"], reason["estimate"]) for reason in why["reasons"]] == [
-        (reason.value, reason.estimate) for reason in twin.explain(59).reasons
+        (reason.index, reason.estimate) for reason in twin.explain(59).reasons
     ]
     assert problem(service.get(f"{at}/decisions/60/explain")) == "unknown-decision"
 

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, Unpack, overload
 
@@ -636,7 +637,8 @@ class Bandit:
 
     def state(self) -> BanditState:
         """Return what is known about every arm."""
-        return self._state_reader.state(self.name, self._name, self._view)
+        state = self._state_reader.state(self.name, self._name, self._view)
+        return replace(state, duplicates=self.queue.duplicates, behind=self.behind)
 
     def _view(self) -> LedgerView:
         with self.queue.lock:

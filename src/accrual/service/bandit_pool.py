@@ -495,8 +495,8 @@ class BanditPool:
         for outcome in VERDICT_OUTCOMES:
             metrics.verdict.labels(outcome).set(outcomes[outcome])
         found = Counter(rail.outcome for state in states for rail in state.guardrails)
-        for outcome in GUARDRAIL_OUTCOMES:
-            metrics.guardrails.labels(outcome).set(found[outcome])
+        for finding in GUARDRAIL_OUTCOMES:
+            metrics.guardrails.labels(finding).set(found[finding])
 
     def measure_worker(self) -> None:
         """Bring those gauges up to date that differ between workers. They are quick to measure."""

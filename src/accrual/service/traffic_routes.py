@@ -13,13 +13,13 @@ from accrual.core.errors import InputError
 from accrual.live.commit import BanditRequest
 from accrual.service.bandit_pool import ServedBandit
 from accrual.service.json_input import json_reader
-from accrual.service.messages import DecisionOut, DecisionsIn, DecisionsOut, PieceIn, PieceOut, PiecesIn
+from accrual.service.messages import DecideIn, DecisionOut, DecisionsOut, PieceIn, PieceResultOut, PiecesIn
 from accrual.service.operations import Operation
 from accrual.service.refusals import Refusal
 from accrual.store.base import Answer, NewPiece, Status
 
 _read_pieces = json_reader(PiecesIn)
-_read_decisions = json_reader(DecisionsIn)
+_read_decisions = json_reader(DecideIn)
 _write = msgspec.json.Encoder().encode
 
 _STORED, _AGAIN = Status.STORED, Status.AGAIN
@@ -50,15 +50,15 @@ class TrafficRoutes:
         at = "/v1/bandits/{bandit}"
         return [
             Operation("decide", "POST", f"{at}/decisions", "write", self.decisions, DecisionsOut,
-                      takes=DecisionsIn, body_optional=True),
-            Operation("observe", "POST", f"{at}/pieces", "write", self.pieces, PieceOut | list[PieceOut],
-                      takes=PiecesIn),
+                      takes=DecideIn, body_optional=True),
+            Operation("observe", "POST", f"{at}/pieces", "write", self.pieces,
+                      PieceResultOut | list[PieceResultOut], takes=PiecesIn),
         ]  # fmt: skip
 
     async def decisions(self, name: str, body: bytes) -> bytes:
         """Make decisions. With a key, the same request sent again returns the same decisions."""
         served = await self._find(name)
-        given = _read_decisions(body) if body else DecisionsIn()
+        given = _read_decisions(body) if body else DecideIn()
         one = given.n == 1 and not isinstance(given.context, list)
         request = served.bandit.choice(None if one else given.n, given.key, given.context)
         try:
@@ -97,14 +97,14 @@ class TrafficRoutes:
 
     async def _many(self, served: ServedBandit, given: Sequence[PieceIn]) -> bytes:
         """Store a list of pieces. One that is refused does not keep the others from being stored."""
-        refused: list[PieceOut | None] = []
+        refused: list[PieceResultOut | None] = []
         pieces: list[BanditRequest] = []
         for piece in given:
             try:
                 pieces.append(_new_piece(served, piece))
                 refused.append(None)
             except InputError as error:
-                refused.append(PieceOut("invalid", detail=str(error)))
+                refused.append(PieceResultOut("invalid", detail=str(error)))
         answers = iter(await served.submit(pieces) if pieces else ())
         return _write([_piece_out(next(answers)) if one is None else one for one in refused])
 
@@ -113,11 +113,11 @@ def _new_piece(served: ServedBandit, piece: PieceIn) -> NewPiece:
     return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key, piece.stream)
 
 
-def _piece_out(answer: Answer) -> PieceOut:
+def _piece_out(answer: Answer) -> PieceResultOut:
     status = answer.status
     outcome: Any = status.value
     if status is _STORED or status is _AGAIN:
         if status is _STORED and answer.late:
             outcome = "late"
-        return PieceOut(outcome, age=answer.age, late=answer.late, warning=answer.warning or UNSET)
-    return PieceOut(outcome, detail=_NOT_STORED[status][1])
+        return PieceResultOut(outcome, age=answer.age, late=answer.late, warning=answer.warning or UNSET)
+    return PieceResultOut(outcome, detail=_NOT_STORED[status][1])
