@@ -348,12 +348,12 @@ def test_bench_prints_the_report(cli, monkeypatch):
 def test_headline_sorts_compares_and_draws(cli):
     code, out, err = cli("headline", "--runs", "2", "--horizon", "400", "--out", "new/h.png")
     assert (code, err) == (0, "")
-    assert out.endswith("picture: new/h.png\n")
+    assert "picture: new/h.png\nnext: accrual serve --demo" in out
     assert Path("new/h.png").read_bytes().startswith(PNG)
-    rows = [line.split("  ") for line in out.splitlines()[2:13]]
+    rows = [line.split("  ") for line in out.splitlines()[2:15]]
     means = [float(next(cell for cell in row[1:] if cell).replace(",", "")) for row in rows]
     assert means == sorted(means)
-    assert sum("%" in line for line in out.splitlines()) == 10  # all but the baseline
+    assert sum("%" in line for line in out.splitlines()) == 12  # all but the baseline
 
 
 def test_headline_needs_neither_frames_nor_files(tmp_path):

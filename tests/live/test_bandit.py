@@ -92,17 +92,17 @@ def arrays(bandit: ac.Bandit) -> dict[str, Any]:
 def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
     """To the bit, but for memory that nobody is using."""
     for name, array in one.items():
-        if name.startswith("stats.") or name in ("caps", "windows", "playing", "sums", "recent", "counts"):
+        if name.startswith("stats.") or name in ("caps", "windows", "playing", "recent", "pending.counts"):
             assert array.tobytes() == other[name].tobytes(), name
     assert_same_pending(one, other)
 
 
 def assert_same_pending(one: dict[str, Any], other: dict[str, Any]) -> None:
     def rows(of: dict[str, Any]) -> list[Any]:
-        numbers = of["where"][of["where"] >= 0]
-        numbers = numbers[np.argsort(of["queues.rows"]["id"][numbers])]
+        numbers = of["pending.where"][of["pending.where"] >= 0]
+        numbers = numbers[np.argsort(of["pending.queues.rows"]["id"][numbers])]
         fields = ["id", "arm", "group", "at", "window", "due", "done"]
-        return [*(of["queues.rows"][field][numbers] for field in fields), of["paid"][numbers]]
+        return [*(of["pending.queues.rows"][field][numbers] for field in fields), of["pending.paid"][numbers]]
 
     for a, b in zip(rows(one), rows(other), strict=True):
         assert a.tobytes() == b.tobytes()

@@ -84,7 +84,7 @@ export interface BanditInfo {
   readonly erase_at?: number | null;
 }
 
-/** What is known about a bandit at one position of its log. */
+/** What is known about a bandit at one position of its log. What a watcher says is under its name. */
 export interface BanditState {
   readonly name: string;
   readonly position: number;
@@ -98,13 +98,13 @@ export interface BanditState {
   /** The ages at which the parts of a `spread` end. */
   readonly ages: readonly number[];
   readonly arms: readonly ArmState[];
-  readonly verdict: Verdict;
   /** Empty for a bandit without features. */
   readonly features: readonly FeatureState[];
-  /** Empty for a bandit without guardrails. */
-  readonly guardrails: readonly GuardrailState[];
+  readonly verdict: Verdict;
   /** Whether arms still pay as they did. */
   readonly alarm: AlarmState;
+  /** Empty for a bandit without guardrails. */
+  readonly guardrails: readonly GuardrailState[];
   /** Requests sent again and counted once, since this process opened the bandit. */
   readonly duplicates: number;
   /** Events that other processes stored and that this state does not have yet. */

@@ -131,7 +131,7 @@ class BanditInfo:
 
 @dataclass(frozen=True)
 class BanditState:
-    """What is known about a bandit at one position of its log.
+    """What is known about a bandit at one position of its log. What a watcher says is under its name.
 
     Attributes
     ----------
@@ -145,10 +145,10 @@ class BanditState:
         The ages at which the parts of a `spread` end.
     features
         Empty for a bandit without features.
-    guardrails
-        Empty for a bandit without guardrails.
     alarm
         Whether arms still pay as they did.
+    guardrails
+        Empty for a bandit without guardrails.
     duplicates
         Requests sent again and counted once, since this process opened the bandit.
     behind
@@ -163,10 +163,10 @@ class BanditState:
     late: int
     ages: list[float]
     arms: list[ArmState]
-    verdict: Verdict
     features: list[FeatureState]
-    guardrails: list[GuardrailState]
+    verdict: Verdict
     alarm: AlarmState
+    guardrails: list[GuardrailState]
     duplicates: int
     behind: int
 

@@ -392,7 +392,7 @@ class Bandit:
         self._follower = LogFollower(store, row.number, given.ledger, self._step)
         salt = salt_of(row.name, store.shared)
         self._name = ArmNames(store, row.number)
-        monitor = ArmMonitor(row.name, given.guardrails, self._follower.ledger, self._name)
+        monitor = ArmMonitor(row.name, self._follower.ledger, self._name)
         self.queue = CommitQueue(store, row.number, self._follower, clock, self._step, skew, salt, monitor)
         self._checks = RequestChecks(given, self._follower, self.queue.lock, self._name.read)
         self._state_reader = StateReader(store, row.number, given, self._follower)

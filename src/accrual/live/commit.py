@@ -15,7 +15,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from accrual.live.contexts import numbers_of
 from accrual.live.kernels import CLOSED, FIRST, OVER
 from accrual.live.ledger import NO_ARM, Ledger
 from accrual.live.log_follower import LogFollower
-from accrual.live.watch import Guardrail
+from accrual.live.watch import Watcher
 from accrual.store.base import (
     Answer,
     NewDecisions,
@@ -390,16 +390,14 @@ class CommitQueue:
         self._retire_worse()
 
     def _retire_worse(self) -> None:
-        """Retire the arms that guardrails have found worse; if that fails, the next commit tries again."""
+        """Retire the arms that watchers want retired; if that fails, the next commit tries again."""
         retiring = self._monitor.retirements(self._follower.ledger)
         if retiring:
             try:
                 answers = self._store.append(self._bandit, retiring, self.now(), self._skew)
             except StoreError as error:
                 self._up_to_date = False
-                log.warning(
-                    "arms that a guardrail found worse could not be retired", extra={"error": str(error)}
-                )
+                log.warning("arms that were found worse could not be retired", extra={"error": str(error)})
             else:
                 self._follower.fold_answers(retiring, answers)
 
@@ -429,75 +427,48 @@ def salt_of(name: str, shared: bool) -> int:
 
 
 class ArmMonitor:
-    """Logs arms that guardrails have found worse, and arms that no longer pay as they did.
+    """Logs what a ledger's watchers find about arms, and retires the arms that a watcher wants retired.
 
-    A guardrail may also ask to retire an arm. All workers that share a bandit fold the same log and find the
-    same; the first worker that retires an arm does so for all.
+    All workers that share a bandit fold the same log and find the same; the first worker that retires an arm
+    does so for all.
 
     Parameters
     ----------
     bandit : str
         Its name.
-    guardrails : sequence of (str, Guardrail)
     ledger : Ledger
         The bandit's. Earlier findings are not logged again.
     name_of : callable
         Returns an arm's name.
     """
 
-    def __init__(
-        self,
-        bandit: str,
-        guardrails: Sequence[tuple[str, Guardrail]],
-        ledger: Ledger,
-        name_of: Callable[[int], str],
-    ) -> None:
+    def __init__(self, bandit: str, ledger: Ledger, name_of: Callable[[int], str]) -> None:
         self._bandit = bandit
-        self._guardrails = guardrails
         self._name_of = name_of
-        self._worse = ledger.guards.worse != 0
-        self._changed = ledger.alarms.raised != 0
-
-    def _log_changed(self, ledger: Ledger) -> None:
-        """Log the arms whose alarm is new: they no longer pay as they did."""
-        alarms, known = ledger.alarms, self._changed
-        self._changed = alarms.raised != 0
-        new = self._changed.copy()
-        new[: len(known)] &= ~known
-        for arm in np.flatnonzero(new).tolist():
-            lately, before = alarms.found[arm].tolist()
-            log.warning(
-                "an arm no longer pays as it did",
-                extra={
-                    "bandit": self._bandit, "arm": self._name_of(arm), "before": before, "lately": lately,
-                    "decision": int(alarms.raised[arm]) - 1,
-                },
-            )  # fmt: skip
+        self._found = [
+            watcher.found(arrays) != 0
+            for watcher, arrays in zip(ledger.watchers, ledger.watched, strict=True)
+        ]
 
     def retirements(self, ledger: Ledger) -> list[RetireArm]:
         """Log what is new, and return the retirements that are due. At least one arm stays in play."""
-        if np.count_nonzero(ledger.alarms.raised):
-            self._log_changed(ledger)
-        worse = ledger.guards.worse
-        if not np.count_nonzero(worse):  # the common case
-            return []
-        found, known = worse != 0, self._worse
-        self._worse = found
+        in_play, due = ledger.arms.in_play, set[int]()
+        for number, (watcher, arrays) in enumerate(zip(ledger.watchers, ledger.watched, strict=True)):
+            if np.count_nonzero(watcher.found(arrays)):  # seldom
+                self._log_new(number, watcher, arrays)
+                due.update(np.flatnonzero(watcher.retiring(arrays)).tolist())
+        return [RetireArm(arm) for arm in in_play if arm in due][: len(in_play) - 1] if due else []
+
+    def _log_new(self, number: int, watcher: Watcher, arrays: Any) -> None:
+        """Log what a watcher has found that it had not found before."""
+        found, known = watcher.found(arrays) != 0, self._found[number]
+        self._found[number] = found
         new = found.copy()
-        new[:, : known.shape[1]] &= ~known
-        for number, arm in np.argwhere(new).tolist():
-            name, rail = self._guardrails[number]
-            log.warning(
-                "a guardrail has found an arm worse",
-                extra={
-                    "bandit": self._bandit, "guardrail": name, "arm": self._name_of(arm),
-                    "margin": rail.margin, "action": rail.action,
-                    "closed_decisions": int(worse[number, arm]),
-                },
-            )  # fmt: skip
-        strict = [rail.action == "retire" for _, rail in self._guardrails]
-        due = [arm for arm in ledger.arms.in_play if found[strict, arm].any()]
-        return [RetireArm(arm) for arm in due[: len(ledger.arms.in_play) - 1]]
+        new[..., : known.shape[-1]] &= ~known
+        for place in np.argwhere(new).tolist():
+            message, fields = watcher.log_line(arrays, place)
+            arm = self._name_of(place[-1])
+            log.warning(message, extra={"bandit": self._bandit, "arm": arm, **fields})
 
 
 _ABOVE = (

@@ -19,7 +19,7 @@ from accrual.core.random import RUN_MOST, SEED_MOST
 from accrual.live.archive import refuse_archived
 from accrual.live.contexts import AboutArms, about_of_each
 from accrual.live.ledger import Ledger
-from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail
+from accrual.live.watch import GUARDRAILS_MOST, Guardrail, checked_guardrail, watchers_of
 from accrual.policies.age_prior import AgePrior
 from accrual.policies.base import Policy, as_policy
 from accrual.policies.catalog import DEFAULT, DEFAULT_WITH_FEATURES, parse, policy_text
@@ -159,8 +159,8 @@ class Config(NamedTuple):
             limits=self.limits,
             allow_negative=self.allow_negative,
             features=self.features if policy is self.policy else None,
-            guardrails=[guardrail for _, guardrail in self.guardrails],
-            imported=self.imported,
+            streams=len(self.guardrails),
+            watchers=watchers_of(policy.contextual, self.imported, self.guardrails),
             about=about,
         )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -19,18 +19,7 @@ from accrual.live.estimate import Estimate, estimate, shared_spread
 from accrual.live.kernels import OLDEST, OpenSums
 from accrual.live.ledger import ArmTable
 from accrual.live.log_follower import LogFollower
-from accrual.live.watch import (
-    Alarms,
-    AlarmState,
-    Evidence,
-    GuardrailState,
-    Guards,
-    Pace,
-    Verdict,
-    alarm_state,
-    guardrail_states,
-    verdict,
-)
+from accrual.live.watch import AlarmState, GuardrailState, Pace, Verdict, Watcher
 from accrual.policies.age_cells import CellPolicy
 from accrual.policies.age_lin import READY, Stats
 from accrual.policies.catalog import DEFAULT
@@ -129,7 +118,7 @@ def _levels(
 
 
 _SHOWN = 20  # arms of a state that a notebook shows
-_Arrays = TypeVar("_Arrays", bound=Any)  # a named tuple of arrays
+_Arrays = TypeVar("_Arrays")  # an array, or a tuple of them
 
 
 @dataclass(frozen=True)
@@ -186,7 +175,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class BanditState:
-    """What is known about a bandit at one position of its log.
+    """What is known about a bandit at one position of its log. What a watcher says is under its name.
 
     Attributes
     ----------
@@ -218,10 +207,10 @@ class BanditState:
     late: int
     ages: list[float]
     arms: list[ArmState]
-    verdict: Verdict
     features: list[FeatureState]
-    guardrails: list[GuardrailState]
+    verdict: Verdict
     alarm: AlarmState
+    guardrails: Sequence[GuardrailState] = ()
     duplicates: int = field(default=0, compare=False)  # not of the log, as the others are
     behind: int = field(default=0, compare=False)
 
@@ -269,9 +258,8 @@ class LedgerView(NamedTuple):
     sums: OpenSums
     features: Features | None
     oddities: Ints
-    evidence: Evidence
-    guards: Guards
-    alarms: Alarms
+    watchers: tuple[Watcher, ...]
+    watched: tuple[Any, ...]
 
 
 _STATISTICS = ("pulls", "seen", "paid", "growth", "shared", "centre", "estimate")
@@ -299,21 +287,20 @@ def ledger_view(follower: LogFollower) -> LedgerView:
         sums=_copies(pending.sums),
         features=ledger.features,
         oddities=ledger.context_encoder.oddities.copy(),
-        evidence=_copies(ledger.evidence),
-        guards=Guards(
-            evidence=_copies(ledger.guards.evidence),
-            margins=ledger.guards.margins,
-            worse=ledger.guards.worse.copy(),
-            spans=ledger.guards.spans.copy(),
-        ),
-        alarms=_copies(ledger.alarms),
+        watchers=ledger.watchers,
+        watched=_copies(ledger.watched),
     )
 
 
 def _copies(arrays: _Arrays) -> _Arrays:
-    """Return a named tuple of copies of its arrays."""
-    copies: _Arrays = arrays._make(array.copy() for array in arrays)
-    return copies
+    """Return a tuple of copies of its arrays, and of the arrays of the tuples in it."""
+    copies: Any = arrays
+    if not isinstance(arrays, tuple):
+        copies = copies.copy()
+    else:
+        parts = map(_copies, arrays)
+        copies = type(arrays)._make(parts) if hasattr(arrays, "_make") else tuple(parts)
+    return cast(_Arrays, copies)
 
 
 class StateReader:
@@ -393,7 +380,6 @@ class StateReader:
                     about=about[arm],
                 )
             )
-        alarm = alarm_state(view.alarms, self._config.policy.contextual, name_of)
         return BanditState(
             name=name,
             position=view.position,
@@ -403,10 +389,8 @@ class StateReader:
             late=view.late,
             ages=by_age.edges.tolist(),
             arms=arms,
-            verdict=self._verdict(view, name_of, alarm),
             features=by_level(view.features, view.oddities, view.stats, table, name_of),
-            guardrails=guardrail_states(self._config.guardrails, view.guards, table.in_play, name_of),
-            alarm=alarm,
+            **self._said(view, name_of),
         )
 
     def _known_about(self, arms: int) -> list[dict[str, Any] | None]:
@@ -419,15 +403,18 @@ class StateReader:
             ]
         return self._about
 
-    def _verdict(self, view: LedgerView, name_of: Callable[[int], str], alarm: AlarmState) -> Verdict:
-        """Return the verdict, from the bandit's own ledger."""
+    def _said(self, view: LedgerView, name_of: Callable[[int], str]) -> dict[str, Any]:
+        """Return what each watcher says, by its name."""
         per_time = None
         if self._config.rounds:
             per_time = 1.0
         elif view.pending > 1 and view.now > view.oldest:
             per_time = (view.pending - 1) / (view.now - view.oldest)
         pace = Pace(view.pending, per_time, self._config.window)
-        return verdict(view.evidence, view.arms.in_play, name_of, pace, alarm.arms)
+        said: dict[str, Any] = {}
+        for watcher, arrays in zip(view.watchers, view.watched, strict=True):
+            said[watcher.name] = watcher.say(arrays, view.arms.in_play, name_of, pace, said)
+        return said
 
     def _estimates_view(self, view: LedgerView) -> LedgerView:
         """Return the view for the estimates: `view`, or one of a second ledger, which learns every age."""

@@ -21,9 +21,9 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, need, unknown, whole
 from accrual.core.files import replacing
-from accrual.core.pictures import COLOURS
+from accrual.core.pictures import COLOURS, STYLES
 from accrual.core.random import ROUND_MOST, RUN_MOST, SEED_MOST
-from accrual.engine.result import STYLES, Result
+from accrual.engine.result import Result
 from accrual.policies.base import Policy
 from accrual.problems.contexts import AnyProblem
 from accrual.runs.cells import Cell, check_plays, cost, cut, on_device

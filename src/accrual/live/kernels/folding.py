@@ -16,7 +16,7 @@ from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Targe
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.watch import KNOWN, NO_PROPENSITY, REWARD, Flags
+from accrual.live.watch import NO_PROPENSITY, REWARD, Flags
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -57,7 +57,13 @@ class Kernels(NamedTuple):
 
 
 @functools.cache
-def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, keeps: bool) -> Kernels:
+def compile_kernels(
+    functions: Functions,
+    feedback: Feedback,
+    contextual: bool,
+    keeps: bool,
+    watching: tuple[tuple[Function, bool], ...],
+) -> Kernels:
     """Compile the kernels for a policy's functions.
 
     Parameters
@@ -68,9 +74,11 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
         Whether the functions take a context.
     keeps : bool
         Whether the policy names statistics that are `kept`.
+    watching : tuple of (callable, bool)
+        For each watcher its `see` and its `in_order`.
     """
     taking = with_contexts(functions, contextual)
-    pass_time, learn = learning(taking, feedback, keeps)
+    pass_time, learn = learning(taking, feedback, keeps, watching)
     prepare, choose_arm, record = choosing(taking, keeps)
 
     @kernel
@@ -133,7 +141,7 @@ def compile_kernels(functions: Functions, feedback: Feedback, contextual: bool, 
                 prepare(state, target, at, moment)
                 window = decision_window(events, i)
                 chance = events.propensity[i]
-                if events.seen[i] < state.evidence.counts[KNOWN]:  # the worker did not know the newest arm
+                if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
                 record(state, target, at, made, events.arm[i], window, chance)
             i += 1

@@ -13,18 +13,18 @@ on average over the scored decisions, and each comparison spends its own part of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError, only
 from accrual.core.jit import kernel, njit, njit_noinline, python_function
 from accrual.live.watch.alarms import listed
 from accrual.live.watch.evidence import (
+    BEGINS,
     BETS,
     CHECK,
     CUT,
@@ -38,13 +38,13 @@ from accrual.live.watch.evidence import (
     UP,
     WEIGHTS,
     Evidence,
+    comparison_error,
     last_scored,
     no_evidence,
     score,
 )
 from accrual.live.watch.sequences import STEPS, estimates
-
-Flags = npt.NDArray[np.bool_]
+from accrual.live.watch.watcher import Comparison, Finished, Flags, Pace, Watcher
 
 GuardrailAction = Literal["flag", "retire"]
 GUARDRAILS_MOST = 20
@@ -68,7 +68,6 @@ def no_guards(
     least: Floats,
     error: float,
     first: int,
-    known: int = 0,
 ) -> Guards:
     """Return guards before the first decision of a comparison.
 
@@ -84,18 +83,11 @@ def no_guards(
         The chance that a guardrail of this comparison ever wrongly finds an arm worse.
     first : int
         The id of the first decision that counts.
-    known : int
-        The position up to which the worker that chose must have read the log, for a decision to count.
     """
     arms = len(least)
-    like = no_evidence(np.tile([0.0, 1.0], (arms, 1)), least, error, first, known)
-    each = [no_evidence(np.tile(own, (arms, 1)), least, error, first, known) for own in ranges]
-    stacked = [
-        np.stack(columns) if columns else np.zeros((0, *array.shape), array.dtype)
-        for array, columns in zip(like, zip(*each, strict=True) if each else [()] * len(like), strict=True)
-    ]
+    each = [no_evidence(np.tile(own, (arms, 1)), least, error, first) for own in ranges]
     return Guards(
-        evidence=Evidence._make(stacked),
+        evidence=Evidence._make(map(np.stack, zip(*each, strict=True))),
         margins=np.array(margins, np.float64),
         worse=np.zeros((len(ranges), arms), np.int64),
         spans=np.zeros((len(ranges), arms, 2), np.int64),
@@ -132,6 +124,13 @@ def guard(guards: Guards, playing: Flags, arm: int, totals: Floats, propensity: 
         score(evidence, arm, totals[number], propensity)
         if evidence.counts[SCORED] % CHECK == 0:
             find_worse(evidence, guards.margins[number], playing, guards.worse[number], guards.spans[number])
+
+
+@njit
+def see(guards: Guards, rules: Any, decision: Finished) -> None:
+    """Score a finished decision for every guardrail."""
+    if decision.id >= guards.evidence.counts[0, BEGINS]:
+        guard(guards, rules.playing, decision.arm, decision.streams, decision.propensity)
 
 
 @njit_noinline
@@ -330,16 +329,59 @@ def checked_guardrail(name: str, given: Any) -> Guardrail:
     return Guardrail(float(cap), float(margin), given.action)
 
 
-def guardrail_states(
-    guardrails: Sequence[tuple[str, Guardrail]],
-    guards: Guards,
-    playing: Sequence[int],
-    name_of: Callable[[int], str],
-) -> list[GuardrailState]:
-    """Return what is known about the arms on each guardrail; `playing` are the arms in play."""
-    return [
-        _state(name, rail, guards, number, playing, name_of) for number, (name, rail) in enumerate(guardrails)
-    ]
+@dataclass(frozen=True)
+class GuardrailWatcher(Watcher):
+    """Finds the arms that are worse on a guardrail, and retires them if the guardrail says so.
+
+    Parameters
+    ----------
+    guardrails : sequence of (str, Guardrail)
+        By name, at least one.
+    """
+
+    name: ClassVar[str] = "guardrails"
+    see = staticmethod(see)
+    guardrails: tuple[tuple[str, Guardrail], ...]
+
+    def start(self, comparison: Comparison) -> Guards:
+        rails = [rail for _, rail in self.guardrails]
+        ranges = [(comparison.lowest * rail.cap, rail.cap) for rail in rails]
+        margins = [rail.margin for rail in rails]
+        error = comparison_error(comparison.number)
+        return no_guards(ranges, margins, comparison.least, error, comparison.first)
+
+    def with_arm(self, arrays: Guards, comparison: Comparison) -> Guards:
+        new, had = self.start(comparison), arrays.worse.shape[1]
+        new.worse[:, :had] = arrays.worse
+        new.spans[:, :had] = arrays.spans
+        return new
+
+    def say(
+        self,
+        arrays: Guards,
+        playing: Sequence[int],
+        name_of: Callable[[int], str],
+        pace: Pace,
+        said: Mapping[str, Any],
+    ) -> list[GuardrailState]:
+        return [
+            _state(name, rail, arrays, number, playing, name_of)
+            for number, (name, rail) in enumerate(self.guardrails)
+        ]
+
+    def found(self, arrays: Guards) -> Ints:
+        return arrays.worse
+
+    def log_line(self, arrays: Guards, place: Sequence[int]) -> tuple[str, dict[str, Any]]:
+        number, arm = place
+        name, rail = self.guardrails[number]
+        closed = int(arrays.worse[number, arm])
+        fields = {"guardrail": name, "margin": rail.margin, "action": rail.action, "closed_decisions": closed}
+        return "a guardrail has found an arm worse", fields
+
+    def retiring(self, arrays: Guards) -> Flags:
+        strict = [rail.action == "retire" for _, rail in self.guardrails]
+        return np.asarray(arrays.worse[strict].any(axis=0))
 
 
 def _state(

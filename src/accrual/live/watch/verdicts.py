@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from accrual.core.arrays import Floats, Ints
+from accrual.core.jit import njit
 from accrual.live.watch.alarms import ChangedArm, listed
 from accrual.live.watch.evidence import (
+    BEGINS,
     BETS,
     CUT,
     DOWN,
@@ -25,8 +27,12 @@ from accrual.live.watch.evidence import (
     UP,
     WEIGHTS,
     Evidence,
+    comparison_error,
+    no_evidence,
+    score,
 )
 from accrual.live.watch.sequences import arm_bounds, estimates, pair_bounds, sums_of
+from accrual.live.watch.watcher import Comparison, Finished, Pace, Watcher
 
 _SKEWED = 1e-4  # the chance of a false sample-ratio warning, for all arms and at all times together
 _QUIET = 1e-6  # warn if a run of decisions without pay had less than this chance before
@@ -151,12 +157,41 @@ class Verdict:
         object.__setattr__(self, "outcome", none if self.winner is None else "winner")
 
 
-class Pace(NamedTuple):
-    """How fast decisions come."""
+@njit
+def see(evidence: Evidence, rules: Any, decision: Finished) -> None:
+    """Score a finished decision of the comparison."""
+    if decision.id >= evidence.counts[BEGINS]:
+        score(evidence, decision.arm, decision.total, decision.propensity)
 
-    pending: int  # made, and not closed
-    per_time: float | None  # decisions in a round or a second; None while it is not known
-    window: float
+
+@dataclass(frozen=True)
+class VerdictWatcher(Watcher):
+    """Compares what the arms pay."""
+
+    name: ClassVar[str] = "verdict"
+    see = staticmethod(see)
+
+    def start(self, comparison: Comparison) -> Evidence:
+        caps = comparison.caps
+        ranges = np.stack([comparison.lowest * caps, caps], axis=1)
+        error = comparison_error(comparison.number)
+        return no_evidence(ranges, comparison.least, error, comparison.first)
+
+    def with_arm(self, arrays: Evidence, comparison: Comparison) -> Evidence:
+        new, had = self.start(comparison), len(arrays.beaten)
+        new.beaten[:had, :had] = arrays.beaten
+        new.spans[:had, :had] = arrays.spans
+        return new
+
+    def say(
+        self,
+        arrays: Evidence,
+        playing: Sequence[int],
+        name_of: Callable[[int], str],
+        pace: Pace,
+        said: Mapping[str, Any],
+    ) -> Verdict:
+        return verdict(arrays, playing, name_of, pace, said["alarm"].arms)
 
 
 def untold(reason: str, arms: Sequence[str], skipped: int = 0) -> Verdict:
