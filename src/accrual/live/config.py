@@ -306,11 +306,12 @@ def _with_streams(config: Config, given: Mapping[str, Stream] | None) -> Config:
             raise InputError(f"every bandit has a stream {REWARD!r}; give this one another name")
         if not isinstance(stream, Stream):
             raise InputError(
-                f"streams must be names with settings, such as {example}, not {name!r}: {stream!r}"
+                f"streams must be names with their settings, such as {example}, not {name!r}: {stream!r}"
             )
         if stream.needs_floor and not floored:
             raise InputError(
-                f"a {stream.kind} needs a floor, so that every arm can be judged: give floor=0.05, for example"
+                f"a {stream.kind} needs a floor, so that every arm can be judged: give floor=0.05, "
+                "for example"
             )
         sound = dataclasses.replace(stream, cap=cap_of(stream.cap))
         streams.append((name, sound.checked(name)))

@@ -195,7 +195,7 @@ class BanditRow(NamedTuple):
 
 
 def stream_names(config: Mapping[str, Any]) -> list[str]:
-    """Return the names of the streams that a bandit's configuration declares, in the order of their numbers."""
+    """Return the names of the streams beside the reward that a bandit declares, by their numbers."""
     return [stream["name"] for stream in config.get("streams", ())]
 
 

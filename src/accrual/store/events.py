@@ -198,7 +198,7 @@ def event_column(kind: Kind, name: str) -> str:
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row. Pieces of guardrails have their own file, so that they are not read as
+# the column of the arm's own row. Pieces of other streams have their own file, so that they are not read as
 # pieces of the reward.
 _EXPORTED_PIECE = {
     "decision": "decision",

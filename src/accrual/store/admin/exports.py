@@ -60,8 +60,9 @@ def export(url: str, name: str | None, folder: str | os.PathLike[str]) -> dict[s
     """Write `decisions.parquet`, `pieces.parquet` and `arms.parquet`, at one moment.
 
     A bandit with streams beside the reward has `streams.parquet` too: the pieces of these streams, each with
-    the name of its stream. If the bandit has features, `decisions.parquet` has a column `context_NAME` for each: the
-    level, True or False, or the number; null where the value was missing, or a level that was not declared.
+    the name of its stream. If the bandit has features, `decisions.parquet` has a column `context_NAME` for
+    each: the level, True or False, or the number; null where the value was missing, or a level that was not
+    declared.
     If arms have features of their own, `arms.parquet` has a column `about_NAME` for each. Decisions that a
     bandit has from an old log (its prior) are left out: their times are not when they were made.
 
