@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -47,8 +47,9 @@ from accrual.live.watch.sequences import STEPS, estimates
 from accrual.live.watch.streams import DeclaredStream, Stream
 from accrual.live.watch.watcher import Comparison, Finished, Flags, Pace, Watcher
 
-ACTIONS = ("flag", "retire")
-GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
+GuardrailAction = Literal["flag", "retire"]
+GuardrailOutcome = Literal["worse_arms", "none_worse", "cannot_tell"]
+GUARDRAIL_OUTCOMES: tuple[GuardrailOutcome, ...] = get_args(GuardrailOutcome)
 
 
 class Guards(NamedTuple):
@@ -248,11 +249,11 @@ class Guardrail(Stream):
     kind: ClassVar[str] = "guardrail"
     needs_floor: ClassVar[bool] = True
     margin: float = 0.0
-    action: str = "flag"
+    action: GuardrailAction = "flag"
 
     def checked(self, name: str) -> Guardrail:
         """Check settings that a user gives for a stream of this name; return them with plain numbers."""
-        only("action of a guardrail", (self.action,), ACTIONS)
+        only("action of a guardrail", (self.action,), get_args(GuardrailAction))
         margin = self.margin
         if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < self.cap:
             raise InputError(
@@ -266,42 +267,63 @@ class Guardrail(Stream):
         return GuardrailWatcher(tuple(streams))
 
 
-class GuardedArm(NamedTuple):
-    """How an arm does on a guardrail."""
-
-    name: str
-    decisions: int  # closed ones that count
-    mean: float | None  # of the stream, for a decision; None before one has closed
-    excess: float | None  # an estimate: how much more than the best other arm; None if the arm is not in play
-    excess_least: float | None  # a lower bound of `excess`, for all arms and at all times together
-    worse: bool  # whether it was shown to have more, by more than the margin
-    span: tuple[int, int] | None  # the decisions, from id to id, over which the arm was shown to be worse
-    retired: bool
-
-
-class GuardrailState(NamedTuple):
-    """What is known about the arms on one guardrail.
+@dataclass(frozen=True)
+class GuardedArm:
+    """What is known about an arm on a guardrail.
 
     Attributes
     ----------
-    name : str
-    cap, margin : float
+    decisions : int
+        Closed decisions that count.
+    mean : float or None
+        The mean total of the stream for a decision, once one has closed.
+    excess : float or None
+        An estimate of how much more the arm has than the best other arm, if the arm is in play.
+    excess_least : float or None
+        A lower bound of the excess. It holds for all arms together, however often one looks.
+    worse : bool
+        Whether its excess was shown to be above the margin.
+    span : (int, int) or None
+        The first and the last decision of the range over which that was shown.
+    """
+
+    name: str
+    decisions: int
+    mean: float | None
+    excess: float | None
+    excess_least: float | None
+    worse: bool
+    span: tuple[int, int] | None
+    retired: bool
+
+
+@dataclass(frozen=True)
+class GuardrailState:
+    """What is known about the arms on a guardrail, a stream of pieces where less is better.
+
+    Attributes
+    ----------
+    outcome : {"worse_arms", "none_worse", "cannot_tell"}
+        Whether an arm was found worse, none was so far, or nothing can be said.
     action : {"flag", "retire"}
+        What happens to a worse arm. It is shown and logged; `retire` also retires it.
     error : float
-        The chance of ever wrongly finding an arm worse.
-    scored, cut : int
-        Closed decisions that count; totals of the stream that were cut off at the cap.
+        The chance that an arm is ever called worse although it is not.
+    scored : int
+        Closed decisions that count.
+    cut : int
+        Totals of the stream above its cap, which count as the cap.
     reason : str
         Why nothing can be said; empty if something can be said, now or later.
     sentence : str
         What is known, in words.
-    arms : list of GuardedArm
     """
 
+    outcome: GuardrailOutcome = field(init=False)
     name: str
     cap: float
     margin: float
-    action: str
+    action: GuardrailAction
     error: float
     scored: int
     cut: int
@@ -309,12 +331,10 @@ class GuardrailState(NamedTuple):
     sentence: str
     arms: list[GuardedArm]
 
-    @property
-    def outcome(self) -> str:
-        """One of `GUARDRAIL_OUTCOMES`."""
-        if any(arm.worse for arm in self.arms):
-            return GUARDRAIL_OUTCOMES[0]
-        return GUARDRAIL_OUTCOMES[2 if self.reason else 1]
+    def __post_init__(self) -> None:
+        none: GuardrailOutcome = "cannot_tell" if self.reason else "none_worse"
+        worse = any(arm.worse for arm in self.arms)
+        object.__setattr__(self, "outcome", "worse_arms" if worse else none)
 
 
 @dataclass(frozen=True)
