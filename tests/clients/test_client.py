@@ -348,14 +348,14 @@ def test_contexts(service):
 
 def test_guardrails(service):
     """A second stream of pieces: an arm that is worse on it is retired; the log and the metrics show it."""
-    rails = {"refunds": {"margin": 0.1, "action": "retire"}}
+    rails = {"refunds": {"kind": "guardrail", "margin": 0.1, "action": "retire"}}
     with Client(service.url, timeout=300) as client:
-        with pytest.raises(ServiceError, match="need a floor"):
-            client.create("guarded", ["a", "b"], 2, guardrails=rails)
-        made = client.create("guarded", ["a", "b"], 2, floor=0.5, guardrails=rails, seed=1)
-        assert made.guardrails == {"refunds": Guardrail(cap=1.0, margin=0.1, action="retire")}
-        assert client.create("guarded", ["a", "b"], 2, floor=0.5, guardrails=rails, seed=1) == made
-        with pytest.raises(ServiceError, match="it differs: guardrails is"):
+        with pytest.raises(ServiceError, match="needs a floor"):
+            client.create("guarded", ["a", "b"], 2, streams=rails)
+        made = client.create("guarded", ["a", "b"], 2, floor=0.5, streams=rails, seed=1)
+        assert made.streams == {"refunds": Guardrail(kind="guardrail", cap=1.0, margin=0.1, action="retire")}
+        assert client.create("guarded", ["a", "b"], 2, floor=0.5, streams=rails, seed=1) == made
+        with pytest.raises(ServiceError, match="it differs: streams is"):
             client.create("guarded", ["a", "b"], 2, floor=0.5, seed=1)
         first = client.decide("guarded")
         assert client.observe("guarded", first.id, 0.0, age=0, stream="refunds").status == "stored"

@@ -137,6 +137,8 @@ def test_the_policy_does_not_learn_from_a_guardrail():
         guarded.observe(0, 1.0, stream="refund")
     with pytest.raises(InputError, match="no stream number 1"):
         guarded.submit([NewPiece(50, 1.0, stream=1)])
+    assert not guarded.observe(59, 0.125, age=0, stream="reward").late  # its name may be given too
+    assert sum(arm.observed for arm in guarded.state().arms) == 60 * 0.25 + 0.125
     (late,) = guarded.observe_many([0], [1.0], streams=["refunds"])
     assert late.late
 
