@@ -23,8 +23,9 @@ from accrual.core.progress import Progress
 from accrual.engine.cuda import feed as feeds
 from accrual.engine.cuda import kernels, parts
 from accrual.engine.cuda.compiler import cuda
-from accrual.engine.fast_loop import PolicyPlan, Task
+from accrual.engine.fast_loop import PolicyPlan
 from accrual.engine.law_kernels import LawArrays, PackedLaws
+from accrual.engine.play import Task
 from accrual.policies.base import check_indices, no_survey
 from accrual.problems.problem import Problem
 
@@ -57,7 +58,7 @@ _turn = threading.Lock()
 
 
 def play(task: Task, progress: Progress) -> tuple[Floats, Ints]:
-    """Play on the GPU; what is returned is described in `accrual.engine.fast_loop.play`."""
+    """Play on the GPU; what is returned is described in `accrual.engine.play.play`."""
     problem, laws, plans, rounds, horizon, seed, runs, _ = task
     kinds = _alike(plans)
     with _turn:
@@ -211,10 +212,10 @@ class Team:
         policy, params, problem = plans[0].policy, plans[0].params, plans[0].problem
         arms = len(problem.caps)
         first = [plan.policy.stats(plan.params) for plan in plans]
-        named = policy.functions.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
+        named = policy.functions.hooks.summed_fields if arms <= _SIDE_BY_SIDE_MOST else ()
         sums = tuple(type(first[0])._fields.index(name) for name in named)
         processors = getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 1)  # none in the simulator
-        steps = bool(policy.functions.survey_steps)
+        steps = bool(policy.functions.hooks.survey_steps)
         width = _team_width(len(plans[0].times.ages) if sums else 1, self.chains / processors, steps)
         table = max(arms, (1 + max(len(sums), 2)) * width)
         most = _TEAMS_MOST if sums and steps else _WIDE_MOST
