@@ -34,6 +34,9 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if get_origin(kind) is UnionType and len(parts) == 1:
         part = _reader(parts[0])
         return lambda found: None if found is None else part(found)
+    if parts and all(hasattr(part, "__dataclass_fields__") for part in parts):
+        kinds = {name: _reader(one) for one in parts for name in get_args(get_type_hints(one)["kind"])}
+        return lambda found: kinds[found["kind"]](found)
     if get_origin(kind) is list:
         part = _reader(parts[0])
         return lambda found: [part(one) for one in found]
