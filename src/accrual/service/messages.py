@@ -373,7 +373,7 @@ class RecentOut(Struct):
 # Pieces.
 
 
-class PieceIn(Struct, forbid_unknown_fields=True, gc=False):
+class PieceIn(Struct, forbid_unknown_fields=True, gc=False):  # its fields are the arguments of Bandit.piece
     """A piece of a decision's reward, or of another stream."""
 
     decision: Annotated[int, Meta(description="The decision's id.", extra_json_schema={"minimum": 0})]

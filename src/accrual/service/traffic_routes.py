@@ -110,7 +110,7 @@ class TrafficRoutes:
 
 
 def _new_piece(served: ServedBandit, piece: PieceIn) -> NewPiece:
-    return served.bandit.piece(piece.decision, piece.value, piece.age, piece.at, piece.key, piece.stream)
+    return served.bandit.piece(*msgspec.structs.astuple(piece))
 
 
 def _piece_out(answer: Answer) -> PieceResultOut:
