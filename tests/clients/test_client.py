@@ -12,8 +12,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import numpy as np
@@ -25,6 +26,7 @@ import accrual.client as typed
 from accrual.client import AsyncClient, Client, Decision, InputError, Piece, ServiceError, calls
 from accrual.client.calls import pause_after
 from accrual.client.errors import error_of
+from accrual.client.reading import read
 from accrual.client.results import Guardrail
 from accrual.core.version import VERSION
 
@@ -344,6 +346,18 @@ def test_contexts(service):
         client.create("no-features", ["a"], 20)
         with pytest.raises(ServiceError, match="no features"):
             client.decide("no-features", context=context)
+
+
+@dataclass
+class Cost:
+    kind: Literal["cost"]
+    currency: str
+
+
+def test_streams_of_several_kinds_are_told_apart():
+    cost, rail = {"kind": "cost", "currency": "€"}, {"kind": "guardrail", "cap": 2.0, "new": 1}
+    found = read(dict[str, Cost | Guardrail], {"spent": cost, "refunds": rail})
+    assert found == {"spent": Cost("cost", "€"), "refunds": Guardrail(kind="guardrail", cap=2.0)}
 
 
 def test_guardrails(service):
