@@ -612,7 +612,7 @@ def test_the_description_has_every_route(service):
         "/v1/bandits/{bandit}/history", "/v1/bandits/{bandit}/contexts",
     }  # fmt: skip
     assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
-    assert "PieceIn" in found["components"]["schemas"]
+    assert {"Piece", "PieceResult", "BanditState"} <= found["components"]["schemas"].keys()
 
 
 def test_metrics(service):
