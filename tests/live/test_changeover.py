@@ -10,7 +10,7 @@ import pytest
 import accrual as ac
 from accrual.core.jit import bound_kernel
 
-GUARDED = {"floor": 0.1, "guardrails": {"refunds": ac.Guardrail(margin=0.01)}}
+GUARDED = {"floor": 0.1, "streams": {"refunds": ac.Guardrail(margin=0.01)}}
 CONTEXTS = {"floor": 0.1, "features": {"country": ["de", "us"], "visits": (0, 50)}}
 
 
@@ -41,7 +41,7 @@ def history(policy: str, options: dict[str, Any], before: Callable[[int], None])
         lambda: bandit.close_decision(2),
         lambda: bandit.decide(context=contexts),
         lambda: piece(3, 0.5, 2),
-        *([lambda: piece(4, 1.0, 0, stream="refunds")] if "guardrails" in options else []),
+        *([lambda: piece(4, 1.0, 0, stream="refunds")] if "streams" in options else []),
         lambda: bandit.decide(n=3, context=many),
         lambda: bandit.state().verdict,
         lambda: bandit.retire_arm("a"),

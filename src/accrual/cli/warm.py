@@ -26,5 +26,5 @@ def warm(
     for text in policies or [DEFAULT.label, DEFAULT_WITH_FEATURES.label]:
         window = 60 * getattr(parse(text), "alpha", 1)  # any window that its groups divide
         begun = time.perf_counter()
-        compile_policy(text, window, guardrails)
+        compile_policy(text, window, ["guardrail"] if guardrails else [])
         say(f"{text}: {time.perf_counter() - begun:.1f} s")

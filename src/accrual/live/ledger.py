@@ -186,15 +186,15 @@ class Ledger:
         )
         self._bind()
 
-    def answer_at_once(self) -> None:
+    def answer_at_once(self, kinds: Sequence[str] = ()) -> None:
         """Do everything in plain Python, with the same results, until the kernels have been compiled.
 
-        Without this, the first call waits for them.
+        Without this, the first call waits for them. `kinds` are those of the bandit's streams.
         """
 
         def recipe() -> Recipe:
             text = policy_text(self.policy)
-            given = None if text is None else json.dumps([text, self.window, self.streams > 0])
+            given = None if text is None else json.dumps([text, self.window, sorted(set(kinds))])
             return Recipe(self.policy.label, "accrual.live.warm", given)
 
         self.kernel.answer_at_once(recipe)

@@ -10,14 +10,15 @@ import gc
 import json
 import os
 import sys
+from collections.abc import Sequence
 
 from accrual.core.features import Features
 from accrual.live.ledger import Ledger
-from accrual.live.watch import Guardrail, watchers_of
+from accrual.live.watch import STREAM_KINDS, watchers_of
 from accrual.policies.catalog import parse
 
 
-def warm(policy: str, window: int, guarded: bool) -> None:
+def warm(policy: str, window: int, kinds: Sequence[str]) -> None:
     """Compile the kernels of bandits with this policy, with features or without.
 
     Parameters
@@ -25,18 +26,18 @@ def warm(policy: str, window: int, guarded: bool) -> None:
     policy : str
     window : int
         Any window that suits the policy.
-    guarded : bool
-        Whether for bandits with guardrails.
+    kinds : sequence of str
+        Of the bandits' streams: "guardrail", or none.
     """
     chosen = parse(policy)
-    guardrails = (("any", Guardrail(cap=1.0, margin=0.1)),) if guarded else ()
+    streams = [(kind, STREAM_KINDS[kind]()) for kind in kinds]
     ledger = Ledger(
         chosen,
         [1.0, 1.0],
         window,
         features=Features({"of a context": bool}),
-        streams=len(guardrails),
-        watchers=watchers_of(chosen.contextual, guardrails=guardrails),
+        streams=len(streams),
+        watchers=watchers_of(chosen.contextual, streams=streams),
     )
     ledger.kernel.compile()
     ledger.context_encoder.kernel.compile()

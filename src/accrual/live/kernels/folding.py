@@ -14,7 +14,7 @@ from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Targe
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.watch import NO_PROPENSITY, REWARD
+from accrual.live.watch import NO_PROPENSITY, NO_STREAM
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -127,7 +127,7 @@ def make_kernel(
         or less among the arms, if an index is not a number.
         """
         if task == LEARN:
-            return int(learn(state, number, x, y, REWARD))
+            return int(learn(state, number, x, y, NO_STREAM))
         if task == FOLD:
             return fold(state, number, n)
         trial = task == TRY
