@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.jit import bound_kernel
+from accrual.live.warm import warm
 
 GUARDED = {"floor": 0.1, "streams": {"refunds": ac.Guardrail(margin=0.01)}}
 CONTEXTS = {"floor": 0.1, "features": {"country": ["de", "us"], "visits": (0, 50)}}
@@ -73,3 +75,20 @@ def test_it_may_change_over_at_any_event(policy, options, monkeypatch):
             own.done = number >= at
 
         assert history(policy, options, change) == wanted, place
+
+
+@pytest.mark.parametrize(("policy", "options"), [("AgePrior", GUARDED), ("AgeLinTS", CONTEXTS), ("IMED", {})])
+def test_another_process_compiles_what_the_bandit_runs(policy, options, monkeypatch):
+    ledger = ac.Bandit({"a": 1.0, "b": 2.0}, "2d", policy=policy, **options)._follower.ledger
+    compiled: list[Any] = []
+    monkeypatch.setattr(bound_kernel.BoundKernel, "compile", lambda own: compiled.append(what(own)))
+
+    def what(bound: bound_kernel.BoundKernel) -> Any:
+        return bound.kernel, bound_kernel.native_tuple(bound._state)._numba_type_
+
+    recipe = ledger.kernel._recipe
+    assert recipe is not None
+    warm(*json.loads(recipe().text or ""))
+    assert compiled[0] == what(ledger.kernel)
+    if "features" in options:
+        assert compiled[1] == what(ledger.context_encoder.kernel)
