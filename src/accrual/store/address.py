@@ -46,7 +46,8 @@ def _postgres_address(url: str) -> Address:
     if not parts or _NO_CHARACTER.search(url):
         raise InputError(
             f"{_without_secrets(url)} cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/NAME, and "
-            "in a name or password %25 for %, %40 for @, %2F for /, %3F for ?, %23 for #, %5B for [, %5D for ]"
+            "in a name or password %25 for %, %40 for @, %2F for /, %3F for ?, %23 for #, "
+            "%5B for [, %5D for ]"
         )
     who = "" if parts["user"] is None else f"{parts['user']}@"
     return Address("postgresql", url, parts["scheme"] + who + _SECRET.sub(r"\1...", parts["rest"]))
