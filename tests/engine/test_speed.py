@@ -41,7 +41,7 @@ def test_a_later_process_finds_the_kernels_compiled(tmp_path: Path) -> None:
         "policy = ac.UCB1()\n"
         "ac.simulate(ac.paper.setting1(), [policy], 100, runs=1, threads=1)\n"
         "draw = pack(ac.paper.setting1()).draw\n"
-        "for kernel in (loop(policy.functions, policy.feedback, False), fill_kernel(draw)):\n"
+        "for kernel in (loop(policy.functions, policy.feedback, False, False), fill_kernel(draw)):\n"
         "    print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))"
     )
     first, second = (_python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() for _ in range(2))

@@ -11,7 +11,7 @@ import pytest
 
 import accrual as ac
 from accrual.core.jit import njit
-from accrual.engine.batch_loop import Batches, play_batches
+from accrual.engine.batches import Batches, play_batches
 from accrual.live.ledger import Ledger
 from accrual.policies import totals
 from accrual.policies.base import Functions

@@ -42,7 +42,7 @@ from accrual.live.kernels import (
     with_room,
 )
 from accrual.live.watch import NEVER, Comparison, Watcher, watchers_of
-from accrual.policies.base import Policy, lost_index, no_amended, positive
+from accrual.policies.base import Policy, is_numbered, lost_index, no_amended, positive
 from accrual.policies.contexts import params_of
 from accrual.policies.floor import Limits
 from accrual.store.events import Events, Kind
@@ -172,7 +172,7 @@ class Ledger:
                 policy.functions,
                 policy.feedback,
                 policy.contextual,
-                bool(policy.learning_fields),
+                is_numbered(self.statistics.stats),
                 tuple((watcher.see, watcher.in_order) for watcher in self.watchers),
             )
         )
@@ -735,8 +735,9 @@ def statistics_of(policy: Policy, stats: Any, arms: int) -> Statistics:
     """Return statistics that start from a copy of `stats`."""
     own, memory = together(stats)
     choosing_bytes = len(memory)
-    if policy.learning_fields:
-        choosing_bytes = int(getattr(own, policy.learning_fields[0]).ctypes.data - memory.ctypes.data)
+    if policy.functions.hooks.learning_fields:
+        first = policy.functions.hooks.learning_fields[0]
+        choosing_bytes = int(getattr(own, first).ctypes.data - memory.ctypes.data)
     trial_stats, trial_memory = together(stats)
     return Statistics(
         stats=own,

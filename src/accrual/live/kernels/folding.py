@@ -61,7 +61,7 @@ def compile_kernels(
     functions: Functions,
     feedback: Feedback,
     contextual: bool,
-    keeps: bool,
+    numbered: bool,
     watching: tuple[tuple[Function, bool], ...],
 ) -> Kernels:
     """Compile the kernels for a policy's functions.
@@ -72,14 +72,15 @@ def compile_kernels(
     feedback : {"totals", "pieces", "groups"}
     contextual : bool
         Whether the functions take a context.
-    keeps : bool
-        Whether the policy names statistics that are `kept`.
+    numbered : bool
+        Whether the statistics hold the number of the decision that finishes a group.
     watching : tuple of (callable, bool)
         For each watcher its `see` and its `in_order`.
     """
     taking = with_contexts(functions, contextual)
-    pass_time, learn = learning(taking, feedback, keeps, watching)
-    prepare, choose_arm, record = choosing(taking, keeps)
+    keeps = bool(functions.hooks.learning_fields)
+    pass_time, learn = learning(taking, feedback, numbered, watching)
+    prepare, choose_arm, record = choosing(taking)
 
     @kernel
     def advance(state: KernelState, now: float, n: int, arm: int, window: float, salt: int) -> bool:
@@ -155,7 +156,7 @@ def compile_kernels(
         False if `trial_pending` has no room.
         """
         light = False
-        if keeps:  # without a refresh on the way, neither finished groups nor `kept` statistics matter
+        if keeps:  # without a refresh on the way, neither finished groups nor `learning_fields` matter
             light = state.stats.due[0] >= n
         copied = len(state.memory)
         if light:

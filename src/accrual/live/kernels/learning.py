@@ -60,12 +60,12 @@ def add_reward(state: KernelState, row: Any, value: float) -> None:
 
 @functools.cache
 def learning(
-    functions: Functions, feedback: Feedback, keeps: bool, watching: tuple[tuple[Function, bool], ...]
+    functions: Functions, feedback: Feedback, numbered: bool, watching: tuple[tuple[Function, bool], ...]
 ) -> Learning:
     """Compile how a ledger learns with a policy's functions, which take a context.
 
-    `keeps` says whether the policy names statistics that are `kept`. `watching` has for each watcher its
-    `see` and its `in_order`.
+    `numbered` says whether the statistics hold the number of the decision that finishes a group. `watching`
+    has for each watcher its `see` and its `in_order`.
     """
     see_in_order, see_at_once = (
         see_all([(place, see) for place, (see, in_order) in enumerate(watching) if in_order == wanted])
@@ -73,7 +73,7 @@ def learning(
     )
     closed, finished, amended = functions.closed, functions.finished, functions.amended
     totals, pieces, grouped = (feedback == kind for kind in ("totals", "pieces", "groups"))
-    numbered = functions.numbered
+    keeps = bool(functions.hooks.learning_fields)
 
     @njit
     def settle(state: KernelState, stats: Any, row: Any, x: Floats) -> bool:

@@ -19,7 +19,6 @@ from accrual.store.address import parse
 from accrual.store.admin import export
 from accrual.store.backends import schema_version
 from accrual.store.postgres import connect
-from accrual.store.sqlite import connect_sqlite
 
 _WEB = ("http", "https", "s3", "gs", "r2")
 _SCHEMES = ("sqlite", "duckdb", "postgresql", "postgres", *_WEB)
@@ -172,7 +171,10 @@ def _sqlite(url: _Url) -> sqlite3.Connection:
     address = parse(url.plain)
     if not Path(address.place).is_file():
         raise InputError(f"{url.shown}: there is no such file")
-    return connect_sqlite(address, "ro")
+    try:
+        return sqlite3.connect(f"{Path(address.place).absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise InputError(f"cannot open {url.shown}: {error}") from None
 
 
 def _copy_sqlite(url: _Url, table: str, path: Path) -> None:

@@ -63,9 +63,6 @@ class PostgresBackend(Backend):
             self.make_tables(address)
             _fill(reader, address)
 
-    def recover(self, address: Address, path: str | os.PathLike[str], until: float | None) -> list[str]:
-        raise InputError("PostgreSQL has its own tools for recovery; this command is for SQLite files")
-
 
 def _fill(reader: TableReader, address: Address) -> None:
     """Copy the tables of a backup to a database that has tables but no bandits, in one transaction."""
