@@ -103,7 +103,7 @@ class Ways:
         """Return the processor's time so far, in seconds: of this process, and of all connections."""
         query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
         servers = [psutil.Process(pid).cpu_times() for (pid,) in self._connection.execute(query)]
-        return time.process_time() + sum(server.user + server.system for server in servers)
+        return time.process_time() + float(sum(server.user + server.system for server in servers))
 
     def close(self) -> None:
         """Close the connections."""
