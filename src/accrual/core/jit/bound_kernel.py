@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import config, typeof
 
-from accrual.core.files import try_lock
 from accrual.core.jit.compiler import is_on_disk, parts_run_in_plain_python
 
 try:
@@ -185,6 +184,8 @@ class _Compilation:
 
     def _await_file(self) -> None:
         """Wait until a process has put the machine code on disk; start that process if there is none."""
+        from accrual.core.files import try_lock  # here, as no kernel's results depend on it
+
         folder = Path(self._kernel._cache.cache_path)
         folder.mkdir(parents=True, exist_ok=True)
         # One lock for all kernels of a folder, so that a machine compiles one at a time.
