@@ -34,8 +34,6 @@ from accrual.live.kernels import (
     Rules,
     close,
     compile_kernels,
-    new_arm_cap,
-    new_arm_window,
     no_trial_pending,
     none_pending,
     with_arms,
@@ -283,8 +281,8 @@ class Ledger:
                 continue
             self.tick(float(events.at[done]))
             if kind == Kind.ADD_ARM:
-                cap, window = (python_function(get)(events, done) for get in (new_arm_cap, new_arm_window))
-                self.add_arm(float(cap), float(window), next(new, None), int(events.seq[done]))
+                cap, window = float(events.cap[done]), float(events.window[done])
+                self.add_arm(cap, window, next(new, None), int(events.seq[done]))
             elif kind == Kind.RETIRE_ARM:
                 self.retire_arm(int(events.arm[done]))
             done += 1

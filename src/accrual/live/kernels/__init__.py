@@ -7,7 +7,7 @@ decisions whose window is not over. Only `accrual.live` uses this.
 from __future__ import annotations
 
 from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, OVER, RECENT, KernelState, Rules
-from accrual.live.kernels.folding import Kernels, compile_kernels, new_arm_cap, new_arm_window
+from accrual.live.kernels.folding import Kernels, compile_kernels
 from accrual.live.kernels.pending import (
     CLOSED,
     FIRST,
@@ -49,8 +49,6 @@ __all__ = [
     "Rules",
     "close",
     "compile_kernels",
-    "new_arm_cap",
-    "new_arm_window",
     "no_trial_pending",
     "none_pending",
     "with_arms",

@@ -8,10 +8,10 @@ one place only, so that the compiler inlines the function instead of passing its
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from accrual.core.arrays import Floats, Ints
-from accrual.core.jit import kernel, njit
+from accrual.core.jit import kernel
 from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Target
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
@@ -19,29 +19,7 @@ from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
 from accrual.live.watch import NO_PROPENSITY, REWARD, Flags
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
-from accrual.store.events import Events, Kind, event_column
-
-
-def _field(kind: Kind, name: str) -> Function:
-    """Compile a function that returns a named field of event number `i`.
-
-    Some columns of `Events` hold different fields for different kinds of events; `EVENT_COLUMNS` says which.
-    Compiled code cannot look that up.
-    """
-    place = Events._fields.index(event_column(kind, name))
-
-    @njit
-    def field(events: Events, i: int) -> Any:
-        return events[place][i]
-
-    return field
-
-
-decision_salt = _field(Kind.DECISION, "salt")
-decision_window = _field(Kind.DECISION, "window")
-piece_stream = _field(Kind.PIECE, "stream")
-new_arm_cap = _field(Kind.ADD_ARM, "arm.cap")
-new_arm_window = _field(Kind.ADD_ARM, "arm.window")
+from accrual.store.events import Events, Kind
 
 _DECISION, _PIECE, _CLOSE = int(Kind.DECISION), int(Kind.PIECE), int(Kind.CLOSE)
 
@@ -131,20 +109,19 @@ def compile_kernels(
                 break
             pass_time(state, target, at)
             if kind == _PIECE:
-                learn(state, id_, events.value[i], events.age[i], int(piece_stream(events, i)))
+                learn(state, id_, events.value[i], events.age[i], events.stream[i])
             elif kind == _CLOSE:
                 close(state.pending, state.rules.ends, id_)
             elif kind == _DECISION:
                 if not has_room(state.pending, 1):
                     break
                 made = state.pending.counts[NEXT]
-                moment = moment_of(made, state.rules.seed, int(decision_salt(events, i)))
+                moment = moment_of(made, state.rules.seed, events.salt[i])
                 prepare(state, target, at, moment)
-                window = decision_window(events, i)
                 chance = events.propensity[i]
                 if events.seen[i] < state.rules.known:  # the worker did not know the newest arm
                     chance = NO_PROPENSITY
-                record(state, target, at, made, events.arm[i], window, chance)
+                record(state, target, at, made, events.arm[i], events.window[i], chance)
             i += 1
         return i
 

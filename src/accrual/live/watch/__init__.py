@@ -21,7 +21,6 @@ from accrual.live.watch.evidence import (
 from accrual.live.watch.guardrails import (
     GUARDRAIL_OUTCOMES,
     GUARDRAILS_MOST,
-    REWARD,
     Guardrail,
     GuardrailState,
     GuardrailWatcher,
@@ -29,6 +28,7 @@ from accrual.live.watch.guardrails import (
 )
 from accrual.live.watch.verdicts import VERDICT_OUTCOMES, Verdict, VerdictWatcher
 from accrual.live.watch.watcher import NEVER, Comparison, Finished, Flags, Pace, Watcher, see_all
+from accrual.store.events import REWARD
 
 __all__ = [
     "BETS",

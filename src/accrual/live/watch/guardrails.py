@@ -49,7 +49,6 @@ from accrual.live.watch.watcher import Comparison, Finished, Flags, Pace, Watche
 ACTIONS = ("flag", "retire")
 GUARDRAILS_MOST = 20
 GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
-REWARD = -1  # the stream of a piece that belongs to no guardrail
 
 
 class Guards(NamedTuple):

@@ -23,6 +23,7 @@ from accrual.store.base import (
     NUMBERS_END,
     AddArm,
     Answer,
+    Answers,
     BanditRow,
     Requests,
     Status,
@@ -51,7 +52,6 @@ from accrual.store.events import (
     insert_into,
     pack,
     quoted,
-    seq_of,
     unpack,
 )
 from accrual.store.sqlite.file import SQLiteFile
@@ -225,9 +225,7 @@ class SQLiteStore:
         self._file.checkpoint("TRUNCATE")  # the write-ahead log still has the events
         return True
 
-    def append(
-        self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0
-    ) -> list[Answer]:
+    def append(self, bandit: int, requests: Sequence[StoreRequest], now: float, skew: float = 0.0) -> Answers:
         with self._file.transaction() as connection:
             answers = self._append(connection, bandit, requests, now, skew)
             seq = self._logs[bandit].head.seq
@@ -241,7 +239,7 @@ class SQLiteStore:
         requests: Sequence[StoreRequest],
         now: float,
         skew: float,
-    ) -> list[Answer]:
+    ) -> Answers:
         end = connection.execute(f"{_HEADS} WHERE bandit = ?", (bandit,)).fetchone()
         if end not in self._ends.get(bandit, (None,)):
             raise StoreError(
@@ -262,7 +260,7 @@ class SQLiteStore:
         log.head = head
         connection.execute(_SET_HEAD, (*head, bandit))
         self._ends[bandit] = (end, head)  # the transaction may still fail
-        log.tail += events_of_rows(rows.decision, rows.piece, rows.change, lookup.arms)
+        log.tail += answers.events
         if len(log.tail) >= BLOCK:
             add_block(connection, bandit, head.seq, log.tail)
             log.tail = []
@@ -392,7 +390,7 @@ def event_rows(connection: apsw.Connection, bandit: int, after: int, upto: int) 
         arm_rows(connection, bandit),
     )
     for place, event in enumerate(events, after + 1):
-        if seq_of(event) != place:
+        if event.seq != place:
             raise StoreDamaged(f"damaged: event {place} is missing")
     return events
 
