@@ -99,9 +99,9 @@ def simulate(  # noqa: PLR0913  (the one call that takes every choice of a study
         else:
             task = fast_loop.task_of(problem, given, rounds, horizon, seed, numbers)
             if device == "cuda":
-                from accrual.engine import cuda
+                from accrual.engine.cuda import play as play_on_gpu
 
-                regret, pulls = cuda.play(task, shown)
+                regret, pulls = play_on_gpu(task, shown)
             else:
                 regret, pulls = play(task, fast_loop.Run, workers, shown)
     return Result(

@@ -199,7 +199,7 @@ def chain_kernel(spec: KernelSpec) -> Any:
                 choice: Any = t - 1
                 if choice >= count:
                     choice = 0
-                    best = -np.inf
+                    best, lost = -np.inf, np.int64(-1)
                     moment = Moment(t, feed.log[i], span.seed, number)
                     survey(params, stats, moment)
                     u = np.uint64(0)
@@ -209,9 +209,11 @@ def chain_kernel(spec: KernelSpec) -> Any:
                         if value > best:
                             best = value
                             choice = arm
-                        elif value != value:  # noqa: PLR0124  (it is not a number)
-                            mark_lost(stats, arm, t)
+                        # Not a number: noted without a store, which would make the loop read all anew.
+                        lost = arm if value != value else lost  # noqa: PLR0124
                         u += one
+                    if lost >= 0:
+                        mark_lost(stats, lost, t)
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
                 arms[at + slot] = arm
@@ -431,16 +433,17 @@ def team_kernel(spec: KernelSpec) -> Any:
                 choice: Any = t - 1
                 if choice >= count:
                     choice = 0
-                    best = -np.inf
+                    best, lost = -np.inf, np.int64(-1)
                     u = np.uint64(0)
                     while u < many:
                         value = table[here + u]
                         if value > best:
                             best = value
                             choice = np.int64(np.uint16(u))
-                        elif value != value:  # noqa: PLR0124  (it is not a number)
-                            mark_lost(stats, np.int64(np.uint16(u)), t)
+                        lost = np.int64(np.uint16(u)) if value != value else lost  # noqa: PLR0124
                         u += one
+                    if lost >= 0:
+                        mark_lost(stats, lost, t)
                 arm = np.int64(np.uint16(choice))
                 stats.pulls[arm] += 1
                 arms[at + slot] = arm
