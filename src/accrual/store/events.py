@@ -14,7 +14,6 @@ from enum import IntEnum
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
 
 from accrual.core.arrays import Floats, Ints
 
@@ -219,7 +218,7 @@ class Events(NamedTuple):
     seen: Ints
 
 
-# The form of events in SQLite's blocks: without gaps, little-endian.
+# The types of the columns in SQLite's blocks: little-endian.
 PACKED = np.dtype(
     [
         ("seq", "<i8"), ("kind", "<i1"), ("at", "<f8"), ("decision", "<i8"), ("arm", "<i4"),
@@ -329,8 +328,8 @@ def events_of_rows(
 # Events in columns.
 
 
-def pack(events: Sequence[Event]) -> npt.NDArray[Any]:
-    """Return events as one array, a record for each."""
+def pack(events: Sequence[Event]) -> bytes:
+    """Return events as bytes: the columns of `PACKED`, one after the other."""
     packed = np.zeros(len(events), PACKED)
     for name, none in NONE.items():
         if none:
@@ -342,13 +341,20 @@ def pack(events: Sequence[Event]) -> npt.NDArray[Any]:
             fields = zip(*(events[place] for place in places), strict=True)
             for name, values in zip(type_._fields, fields, strict=True):
                 packed[name][places] = values
-    return packed
+    return b"".join(packed[name].tobytes() for name in Events._fields)
 
 
-def unpack(packed: npt.NDArray[Any]) -> Events:
-    """Return packed events in columns."""
-    wide = {"i": np.int64, "f": np.float64}
-    return Events._make(packed[name].astype(wide[PACKED[name].kind]) for name in Events._fields)
+def unpack(*parts: bytes) -> Events:
+    """Return parts of a log, each packed, in columns."""
+    sizes = [len(part) // PACKED.itemsize for part in parts]
+    found = []
+    before = 0  # bytes of an event in the columns before this one
+    for name in Events._fields:
+        type_ = PACKED[name]
+        views = [np.frombuffer(part, type_, n, before * n) for part, n in zip(parts, sizes, strict=True)]
+        found.append(np.concatenate(views).astype(np.int64 if type_.kind == "i" else np.float64))
+        before += type_.itemsize
+    return Events._make(found)
 
 
 def columns(events: Sequence[Event]) -> Events:

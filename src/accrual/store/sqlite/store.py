@@ -1,8 +1,8 @@
 """A store in a SQLite file: one process writes, others may read.
 
 Every append is one transaction, synced to the disk before it returns (WAL, synchronous=FULL). The tables are
-the truth, and their UNIQUE indexes find the keys. Events are stored once more in blocks, about a thousand in
-a row of the table `block`, because reading them one row at a time would take most of a refold. All that is
+the truth, and their UNIQUE indexes find the keys. Events are stored once more in blocks, some thousands in a
+row of the table `block`, because reading them one row at a time would take most of a refold. All that is
 read is checked: pages by SQLite (`accrual.store.sqlite.file`), and each block by its digest.
 """
 
@@ -38,7 +38,6 @@ from accrual.store.base import (
     wait_for_events,
 )
 from accrual.store.events import (
-    PACKED,
     ArmRow,
     BanditTableRow,
     ChangeRow,
@@ -56,7 +55,7 @@ from accrual.store.events import (
 )
 from accrual.store.sqlite.file import SQLiteFile
 
-BLOCK = 1024  # events of a block, at least
+BLOCK = 4096  # events of a block, at least
 _DECISIONS_MOST = 80_000  # that are remembered; others are looked up
 _POLL = 0.01
 
@@ -397,7 +396,7 @@ def event_rows(connection: apsw.Connection, bandit: int, after: int, upto: int) 
 
 def add_block(connection: apsw.Connection, bandit: int, seq: int, events: list[Event]) -> None:
     """Store events once more as a block, which ends at position `seq`."""
-    body = pack(events).tobytes()
+    body = pack(events)
     connection.execute(
         "INSERT INTO block VALUES (?, ?, ?, ?)", (bandit, seq, body, digest(bandit, seq, body))
     )
@@ -406,20 +405,21 @@ def add_block(connection: apsw.Connection, bandit: int, seq: int, events: list[E
 def _events(connection: apsw.Connection, bandit: int, after: int, limit: int) -> Events:
     upto = min(after + limit, _head(connection, bandit))  # positions have no gaps here
     after = min(after, upto)
-    parts, last = [np.zeros(0, PACKED)], after
+    parts, last = [], after
     for seq, body, was in connection.execute(
         "SELECT seq, body, digest FROM block WHERE bandit = ? AND seq > ? ORDER BY seq", (bandit, after)
     ):
         if digest(bandit, seq, body) != was:
             raise StoreDamaged(f"damaged: the block of events up to {seq}; restore a backup")
-        parts.append(np.frombuffer(body, PACKED))
+        parts.append(body)
         last = seq
         if last >= upto:
             break
     if last < upto:
         parts.append(pack(event_rows(connection, bandit, last, upto)))
-    events = np.concatenate(parts)
-    found = unpack(events[(events["seq"] > after) & (events["seq"] <= upto)])
-    if len(found.seq) != upto - after:
+    events = unpack(*parts or [b""])
+    inside = slice(*np.searchsorted(events.seq, [after + 1, upto + 1]))
+    found = Events._make(column[inside] for column in events)
+    if not np.array_equal(found.seq, np.arange(after + 1, upto + 1)):
         raise StoreDamaged(f"damaged: an event between {after + 1} and {upto} is missing")
     return found
