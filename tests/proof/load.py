@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accrual.store.base import AddArm, BanditRow, NewDecisions, NewPiece, StoreRequest
-from accrual.store.events import REWARD, DecisionMade, Events, PieceArrived, records
+from accrual.store.events import NO_STREAM, DecisionMade, Events, PieceArrived, records
 from accrual.store.sqlite.store import SQLiteStore
 
 # Where there is one, a folder in memory: to sync thousands of files on a real disk takes its time.
@@ -26,7 +26,7 @@ def items(number: int) -> list[StoreRequest]:
 def events(number: int) -> list[tuple[Any, ...]]:
     """The events that it makes, as they are read, without their positions."""
     at = number + 1  # a bandit whose clock is the number of its decisions
-    pieces = [(PieceArrived, at, number, REWARD, number + i / 8, 0.0) for i in range(number % 7)]
+    pieces = [(PieceArrived, at, number, NO_STREAM, number + i / 8, 0.0) for i in range(number % 7)]
     return [(DecisionMade, at, number, number % 2, WINDOW, 0, 0.0, 0), *pieces]
 
 

@@ -9,7 +9,7 @@ from accrual.store.events import (
     EVENT_COLUMNS,
     EVENT_TYPES,
     NONE,
-    REWARD,
+    NO_STREAM,
     ChangeRow,
     DecisionRow,
     Events,
@@ -70,4 +70,4 @@ def test_what_was_not_recorded_has_the_value_for_nothing() -> None:
     """A decision without a propensity, and a piece of the reward, which has no stream."""
     decision, piece = DECISION._replace(propensity=None), PIECE._replace(stream=None)
     events = columns(events_of_rows([decision], [piece], [], [ARM]))
-    assert (events.propensity[0], events.stream[1]) == (0.0, REWARD)
+    assert (events.propensity[0], events.stream[1]) == (0.0, NO_STREAM)

@@ -87,7 +87,7 @@ class PieceRow(NamedTuple):
     stated: bool  # whether the caller stated the age; otherwise it follows from the arrival
     at: float
     late: bool
-    stream: int | None  # the number of the guardrail that it is of; NULL for a piece of the reward
+    stream: int | None  # its place among the streams that the bandit declares; NULL for the reward
 
 
 class ChangeRow(NamedTuple):
@@ -153,7 +153,7 @@ class PieceArrived(NamedTuple):
     seq: int
     at: float
     decision: int
-    stream: int  # the number of its guardrail; `REWARD` for a piece of the reward
+    stream: int  # its place among those that the bandit declares; `NO_STREAM` for a piece of the reward
     value: float
     age: float
 
@@ -186,7 +186,7 @@ class ArmRetired(NamedTuple):
 
 Event = DecisionMade | PieceArrived | DecisionClosed | ArmAdded | ArmRetired
 
-REWARD = -1  # the stream of a piece that belongs to no guardrail
+NO_STREAM = -1  # the stream of a piece of the reward
 
 EVENT_TYPES: dict[Kind, type[Any]] = {
     Kind.DECISION: DecisionMade,
@@ -245,7 +245,7 @@ EVENT_COLUMNS: dict[Kind, tuple[str, Mapping[str, str]]] = {
 
 
 # What an export holds: its file, the table, and of each column its name there and in the table. "arm.name" is
-# the column of the arm's own row. Pieces of guardrails have their own file, so that they are not read as
+# the column of the arm's own row. Pieces of other streams have their own file, so that they are not read as
 # pieces of the reward.
 _EXPORTED_PIECE = {
     "decision": "decision",
@@ -262,7 +262,7 @@ EXPORTED: dict[str, tuple[str, Mapping[str, str]]] = {
     ),
     "pieces.parquet": ("piece", _EXPORTED_PIECE),
     "arms.parquet": ("arm", {"number": "number", "name": "name", "cap": "cap", "window": "window"}),
-    "guardrails.parquet": ("piece", {**_EXPORTED_PIECE, "stream": "stream"}),
+    "streams.parquet": ("piece", {**_EXPORTED_PIECE, "stream": "stream"}),
 }
 
 
@@ -295,7 +295,7 @@ def insert_into(table: str) -> str:
 
 def stream_number(stream: int | None) -> int:
     """Return the stream of a piece as its event has it."""
-    return REWARD if stream is None else stream
+    return NO_STREAM if stream is None else stream
 
 
 def events_of_rows(

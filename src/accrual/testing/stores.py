@@ -37,7 +37,7 @@ from accrual.store.base import (
     StoreRequest,
 )
 from accrual.store.events import (
-    REWARD,
+    NO_STREAM,
     ArmAdded,
     ArmRetired,
     DecisionMade,
@@ -115,7 +115,7 @@ class StoreSuite(ABC):
         bandit = store.create("plays", {}, [JAZZ], rounds=False, now=5.5, history=history).number
         assert event_tuples(store.read(bandit, 1, 100)) == [
             (DecisionMade, 2, 5.5, 0, 0, 80.0, 0, 0.0, 1), (DecisionMade, 3, 5.5, 1, 0, 80.0, 0, 0.0, 1),
-            (PieceArrived, 4, 8.0, 0, REWARD, 0.5, 3.0), (PieceArrived, 5, 8.0, 1, REWARD, 0.5, 81.0),
+            (PieceArrived, 4, 8.0, 0, NO_STREAM, 0.5, 3.0), (PieceArrived, 5, 8.0, 1, NO_STREAM, 0.5, 81.0),
         ]  # fmt: skip
         (after,) = store.append(bandit, [decide(0)], 9.0)
         assert (after.seq, after.number, after.at) == (6, 2, 9.0)
