@@ -8,8 +8,8 @@ from accrual.store.base import StoredArm
 from accrual.store.events import (
     EVENT_COLUMNS,
     EVENT_TYPES,
-    NONE,
     NO_STREAM,
+    NONE,
     ChangeRow,
     DecisionRow,
     Events,
