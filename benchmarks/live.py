@@ -161,7 +161,7 @@ def contexts(events: int) -> None:
         whole, inner = micros(live[1000:]), micros(compiled[10:])
         print(f"  {title:20s}decide {whole:6.2f}, compiled loop {inner:5.2f}, the rest {whole - inner:6.2f}")
     filled = ac.Bandit(NAMES, window=1000, features=features)
-    fill(filled, events, filled.stored_contexts(people, len(people)))
+    fill(filled, events, filled.choice(len(people), context=people).contexts)
     log = filled._store.read(0, len(NAMES), events)
     contexts = details_from_store(filled._store, 0, plain, log).contexts
     for _ in range(2):  # the first compiles

@@ -10,6 +10,7 @@ import pytest
 import accrual as ac
 from accrual.core.errors import InputError
 from accrual.engine.general_feed import GeneralRunFeed, age_of, count_pieces, power_of, world_of
+from accrual.policies.catalog import CATALOG, CONTEXTUAL
 from accrual.problems.gallery import generate
 from accrual.studies.gallery.habits import EarlyLinTS, PiecesLinTS
 
@@ -99,6 +100,15 @@ def test_contexts_are_worth_something_and_so_are_pieces():
     assert regret["age"] < 0.4 * regret["plain"]
     assert regret["age"] < regret["early"]
     assert regret["age"] < 0.5 * regret["pieces"]
+
+
+def test_every_policy_plays_that_does_not_learn_from_single_pieces():
+    """Also those whose params have no cap, such as TPUCBEW."""
+    policies = {**CATALOG, **CONTEXTUAL}
+    playing = {name: kind.example(5) for name, kind in policies.items() if kind.feedback != "pieces"}
+    result = ac.simulate(PROBLEM, playing, 60, runs=1, seed=2)
+    assert (result.pulls.sum(axis=2) == 60).all()
+    assert (result.pulls > 0).all()
 
 
 def test_what_does_not_fit_is_refused():

@@ -210,10 +210,10 @@ def test_decisions_of_a_worker_that_does_not_know_the_new_arm_do_not_count(tmp_p
     with ac.Bandit(["a", "b"], window=5, store=url, floor=0.5, seed=1) as bandit:
         bandit.decide(n=10)
         store, number, seen = bandit._store, bandit._row.number, bandit._follower.position
-        store.append(number, [AddArm("c", 1.0, 5.0)], bandit._commits.now())
+        store.append(number, [AddArm("c", 1.0, 5.0)], bandit.queue.now())
         stale = NewDecisions((0,) * 7, (5.0,) * 7, seen, propensities=(0.75,) * 7)
         fresh_ones = stale._replace(seen=seen + 1)
-        store.append(number, [stale, fresh_ones], bandit._commits.now())
+        store.append(number, [stale, fresh_ones], bandit.queue.now())
         bandit.catch_up()
         assert bandit._follower.ledger.arms.known[0] == seen + 1
         bandit.decide(n=20)

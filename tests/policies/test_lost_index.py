@@ -79,6 +79,23 @@ WAYS = ["simulation", "contexts", "batches", "ledger", "ledger_in_a_batch", "ban
 SAID = "the index of Lost for arm 1 is not a number in round 30; correct the policy"
 
 
+@njit
+def infinite_index(params, stats, arm, moment):
+    return math.inf if arm == moment.round % 3 else -math.inf
+
+
+@dataclass(frozen=True)
+class Infinite(Lost):
+    """A policy whose index is infinite for one arm and minus infinity for the others."""
+
+    functions: ClassVar[Functions] = Functions(index=infinite_index, closed=totals.closed)
+
+
+def test_infinite_indices_are_numbers():
+    result = ac.simulate(ac.Problem([1.0] * 3, 4, 2), [Infinite()], horizon=30, runs=1)
+    assert result.pulls.tolist() == [[[10, 10, 10]]]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_an_index_that_is_not_a_number_is_an_error(way):
     assert Everywhere().said(way) == SAID

@@ -178,18 +178,23 @@ def loop(functions: Functions, feedback: Feedback, floored: bool, numbered: bool
                 if choice >= count:
                     choice = 0
                     best = -np.inf
-                    lost = 0
+                    everything = 0.0
                     moment = Moment(start + i, feed.log[i], seed, run)
                     survey(params, stats, moment)
                     for k in range(count):
                         values[k] = index(params, stats, k, moment)
                         best = max(best, values[k])
-                        lost += values[k] != values[k]
-                    if lost > 0:
+                        everything += values[k]
+                    # One addition for each arm is cheaper than one comparison. The sum is not a number if an
+                    # index is not, or if there are infinite ones of both signs.
+                    if everything != everything:  # noqa: PLR0124
+                        lost = False
                         for k in range(count):
                             if np.isnan(values[k]):
                                 mark_lost(stats, k, start + i)
-                        return
+                                lost = True
+                        if lost:
+                            return
                     # Looking for the best afterwards keeps guesses about it out of the loop above.
                     while choice < count - 1 and values[choice] != best:
                         choice += 1

@@ -171,24 +171,37 @@ def see(alarms: Alarms, rules: Any, decision: Finished) -> None:
     watch(alarms, arm, decision.id, decision.total, rules.caps[arm], rules.seed)
 
 
-class ChangedArm(NamedTuple):
-    """An arm that no longer pays as it did, and the decision that raised the alarm."""
+@dataclass(frozen=True)
+class ChangedArm:
+    """An arm that no longer pays as it did.
+
+    Attributes
+    ----------
+    decision : int
+        The closed decision that raised the alarm.
+    lately : float
+        The mean that a decision paid when the alarm was raised: of the arm's last 64 decisions, or of half of
+        them if there were fewer.
+    before : float
+        The mean of the decisions before those.
+    """
 
     name: str
-    decision: int  # the closed decision that raised the alarm
-    lately: float  # the mean total of the arm's last 64 decisions then, or of half if there were fewer
-    before: float  # the mean total of the decisions before these
+    decision: int
+    lately: float
+    before: float
 
 
-class AlarmState(NamedTuple):
-    """What the alarms say: whether arms still pay as they did.
+@dataclass(frozen=True)
+class AlarmState:
+    """Whether arms still pay as they did, however often one looks.
 
     Attributes
     ----------
     error : float
-        The chance of ever raising a false alarm, for all arms together and however often one looks.
+        The chance that a false alarm is ever raised, for all arms together.
     closed : int
-        Closed decisions that count.
+        How many closed decisions were checked.
     reason : str
         Why nothing can be said; empty if something can be said, now or later.
     sentence : str

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -46,9 +46,10 @@ from accrual.live.watch.evidence import (
 from accrual.live.watch.sequences import STEPS, estimates
 from accrual.live.watch.watcher import Comparison, Finished, Flags, Pace, Watcher
 
-ACTIONS = ("flag", "retire")
+GuardrailAction = Literal["flag", "retire"]
 GUARDRAILS_MOST = 20
-GUARDRAIL_OUTCOMES = ("worse_arms", "none_worse", "cannot_tell")
+GuardrailOutcome = Literal["worse_arms", "none_worse", "cannot_tell"]
+GUARDRAIL_OUTCOMES: tuple[GuardrailOutcome, ...] = get_args(GuardrailOutcome)
 REWARD = -1  # the stream of a piece that belongs to no guardrail
 
 
@@ -242,45 +243,66 @@ class Guardrail(NamedTuple):
 
     cap: float = 1.0
     margin: float = 0.0
-    action: str = "flag"
+    action: GuardrailAction = "flag"
 
 
-class GuardedArm(NamedTuple):
-    """How an arm does on a guardrail."""
-
-    name: str
-    decisions: int  # closed ones that count
-    mean: float | None  # of the stream, for a decision; None before one has closed
-    excess: float | None  # an estimate: how much more than the best other arm; None if the arm is not in play
-    excess_least: float | None  # a lower bound of `excess`, for all arms and at all times together
-    worse: bool  # whether it was shown to have more, by more than the margin
-    span: tuple[int, int] | None  # the decisions, from id to id, over which the arm was shown to be worse
-    retired: bool
-
-
-class GuardrailState(NamedTuple):
-    """What is known about the arms on one guardrail.
+@dataclass(frozen=True)
+class GuardedArm:
+    """What is known about an arm on a guardrail.
 
     Attributes
     ----------
-    name : str
-    cap, margin : float
+    decisions : int
+        Closed decisions that count.
+    mean : float or None
+        The mean total of the stream for a decision, once one has closed.
+    excess : float or None
+        An estimate of how much more the arm has than the best other arm, if the arm is in play.
+    excess_least : float or None
+        A lower bound of the excess. It holds for all arms together, however often one looks.
+    worse : bool
+        Whether its excess was shown to be above the margin.
+    span : (int, int) or None
+        The first and the last decision of the range over which that was shown.
+    """
+
+    name: str
+    decisions: int
+    mean: float | None
+    excess: float | None
+    excess_least: float | None
+    worse: bool
+    span: tuple[int, int] | None
+    retired: bool
+
+
+@dataclass(frozen=True)
+class GuardrailState:
+    """What is known about the arms on a guardrail, a stream of pieces where less is better.
+
+    Attributes
+    ----------
+    outcome : {"worse_arms", "none_worse", "cannot_tell"}
+        Whether an arm was found worse, none was so far, or nothing can be said.
     action : {"flag", "retire"}
+        What happens to a worse arm. It is shown and logged; `retire` also retires it.
     error : float
-        The chance of ever wrongly finding an arm worse.
-    scored, cut : int
-        Closed decisions that count; totals of the stream that were cut off at the cap.
+        The chance that an arm is ever called worse although it is not.
+    scored : int
+        Closed decisions that count.
+    cut : int
+        Totals of the stream above its cap, which count as the cap.
     reason : str
         Why nothing can be said; empty if something can be said, now or later.
     sentence : str
         What is known, in words.
-    arms : list of GuardedArm
     """
 
+    outcome: GuardrailOutcome = field(init=False)
     name: str
     cap: float
     margin: float
-    action: str
+    action: GuardrailAction
     error: float
     scored: int
     cut: int
@@ -288,19 +310,17 @@ class GuardrailState(NamedTuple):
     sentence: str
     arms: list[GuardedArm]
 
-    @property
-    def outcome(self) -> str:
-        """One of `GUARDRAIL_OUTCOMES`."""
-        if any(arm.worse for arm in self.arms):
-            return GUARDRAIL_OUTCOMES[0]
-        return GUARDRAIL_OUTCOMES[2 if self.reason else 1]
+    def __post_init__(self) -> None:
+        none: GuardrailOutcome = "cannot_tell" if self.reason else "none_worse"
+        worse = any(arm.worse for arm in self.arms)
+        object.__setattr__(self, "outcome", "worse_arms" if worse else none)
 
 
 def checked_guardrail(name: str, given: Any) -> Guardrail:
     """Check a guardrail that a user gives, and return it with plain numbers."""
     if not isinstance(given, Guardrail):
         raise InputError(f"the guardrail {name!r} must be a Guardrail(cap=1.0, margin=0.02), not {given!r}")
-    only("action of a guardrail", (given.action,), ACTIONS)
+    only("action of a guardrail", (given.action,), get_args(GuardrailAction))
     cap, margin = given.cap, given.margin
     if isinstance(cap, bool) or not isinstance(cap, int | float):
         raise InputError(f"the cap of guardrail {name!r} must be a number, not {cap!r}")
