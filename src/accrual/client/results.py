@@ -100,9 +100,8 @@ class BanditInfo:
         What one unit of reward is; empty for none.
     floor
         The share of decisions whose arm is drawn at random.
-    guardrails
-        Other streams of pieces, by name, in which no arm may have much more than another. Guardrails need a
-        floor.
+    streams
+        Streams of pieces beside the reward, by name. The policy does not learn from them.
     imported
         How many decisions come from an old log. Their ids are below this number.
     archived
@@ -123,7 +122,7 @@ class BanditInfo:
     floor: float = 0.0
     features: dict[str, Literal["bool"] | list[str | float]] | None = None
     arm_features: dict[str, Literal["bool"] | list[str | float]] | None = None
-    guardrails: dict[str, Guardrail] = field(default_factory=dict)
+    streams: dict[str, Guardrail] = field(default_factory=dict)
     imported: int = 0
     archived: float | None = None
     erase_at: float | None = None
@@ -299,7 +298,7 @@ class Event:
     Attributes
     ----------
     stream
-        The guardrail to which a piece belongs.
+        The stream of a piece, if it is not the reward.
     about
         The features of an added arm.
     context
@@ -424,7 +423,7 @@ class GuardedArm:
 
 @dataclass(frozen=True)
 class Guardrail:
-    """A second stream of pieces where less is better, such as refunds.
+    """A stream of pieces where less is better, such as refunds. It needs a floor.
 
     Attributes
     ----------
@@ -436,6 +435,7 @@ class Guardrail:
         What happens to a worse arm. It is shown and logged; `retire` also retires it.
     """
 
+    kind: Literal["guardrail"]
     cap: float = 1.0
     margin: float = 0.0
     action: Literal["flag", "retire"] = "flag"
@@ -562,7 +562,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a decision's reward, or of a guardrail.
+    """A piece of a decision's reward, or of another stream.
 
     Attributes
     ----------

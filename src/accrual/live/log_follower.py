@@ -18,7 +18,7 @@ from accrual.core.errors import InputError
 from accrual.core.jit import fingerprint
 from accrual.live.contexts import numbers_of
 from accrual.live.ledger import Ledger
-from accrual.live.watch import REWARD
+from accrual.live.watch import NO_STREAM
 from accrual.store.accept import events_of_answers
 from accrual.store.base import (
     AddArm,
@@ -276,7 +276,7 @@ def check_events(ledger: Ledger, after: int, events: Events) -> None:
         "is of an unknown decision": of_decision & ((decision < 0) | (decision >= decisions)),
         "is of an unknown arm": (made | (kind == Kind.RETIRE_ARM)) & ((arm < 0) | (arm >= arms)),
         "is an arm out of order": added & (arm != arms),
-        "is of an unknown stream": (kind == Kind.PIECE) & ((stream < REWARD) | (stream >= ledger.streams)),
+        "is of an unknown stream": (kind == Kind.PIECE) & ((stream < NO_STREAM) | (stream >= ledger.streams)),
         "has an impossible value or age": ~np.isfinite(value) | ~np.isfinite(age) | ~(age >= 0),
         "has an impossible window": (made | added) & ~((window > 0) & (window <= ledger.span)),
         "has an impossible propensity": ~((propensity >= 0) & (propensity <= 1)),

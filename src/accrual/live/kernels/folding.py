@@ -16,7 +16,7 @@ from accrual.live.kernels.arrays import CHOOSE, LOST, OF_ARM, KernelState, Targe
 from accrual.live.kernels.choosing import choosing, moment_of
 from accrual.live.kernels.learning import learning
 from accrual.live.kernels.pending import NEXT, close, copy_due, has_room
-from accrual.live.watch import NO_PROPENSITY, REWARD, Flags
+from accrual.live.watch import NO_PROPENSITY, NO_STREAM, Flags
 from accrual.policies.base import Feedback, Function, Functions
 from accrual.policies.contexts import with_contexts
 from accrual.store.events import Events, Kind, event_column
@@ -109,14 +109,14 @@ def compile_kernels(
     @kernel
     def observe(state: KernelState, id_: int, value: float, age: float) -> bool:
         """Add a piece to its decision; return whether the policy learns from it."""
-        learned: bool = learn(state, id_, value, age, REWARD)
+        learned: bool = learn(state, id_, value, age, NO_STREAM)
         return learned
 
     @kernel
     def observe_many(state: KernelState, ids: Ints, values: Floats, ages: Floats, learned: Flags) -> None:
         """Add pieces in this order; `learned` says for each piece whether the policy learns from it."""
         for i in range(len(ids)):
-            learned[i] = learn(state, ids[i], values[i], ages[i], REWARD)
+            learned[i] = learn(state, ids[i], values[i], ages[i], NO_STREAM)
 
     @kernel
     def extend(state: KernelState, i: int, events: Events) -> int:
