@@ -150,7 +150,7 @@ class Config(NamedTuple):
         about = None
         if self.arm_features is not None and policy.takes_about:
             about = AboutArms(self.arm_features, tuple(arm.about for arm in self.arms))
-        return Ledger(
+        ledger = Ledger(
             policy,
             caps=[arm.cap for arm in self.arms],
             window=int(self.window) if self.rounds else self.groups,
@@ -164,6 +164,8 @@ class Config(NamedTuple):
             watchers=watchers_of(policy.contextual, self.imported, self.streams),
             about=about,
         )
+        ledger.answer_at_once([stream.kind for _, stream in self.streams])
+        return ledger
 
     def own_window(self, window: float | str | timedelta | None) -> float:
         """Return an arm's own window, in rounds or seconds like the bandit's; for None, the bandit's."""

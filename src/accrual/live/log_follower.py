@@ -293,7 +293,7 @@ def form_of(ledger: Ledger) -> str | None:
     Return None if the code is in no file (if it was typed into a console, for example): then nobody could
     tell later whether it is still the same.
     """
-    code = fingerprint(ledger.kernels.compiled.extend, Ledger, type(ledger.policy))
+    code = fingerprint(ledger.kernel.kernel, Ledger, type(ledger.policy))
     if code is None:
         return None
     features = ledger.features
