@@ -48,7 +48,8 @@ class Counts:
     after_end: int = 0  # decisions and pieces at or after a given end; left out
     # Decisions that were followed for no time at all; they count as decisions and tell nothing.
     unfollowed: int = 0
-    bad_rows: int = 0  # rows that could not be read; left out
+    copies: int = 0  # rows of decisions that are the same as another in all that is read; left out
+    bad_rows: int = 0  # rows that could not be used; left out, and counted by reason in `Log.rejected`
 
 
 class Log:
@@ -77,6 +78,8 @@ class Log:
         self.resolution = 0.0  # what all times are multiples of, such as a day; 0 where that is not known
         self.columns: dict[str, str] = {}  # role to column name
         self.counts = Counts()
+        self.rejected: dict[str, int] = {}  # rows that were left out, by reason
+        self.dates = False  # whether decisions' times are dates without a time of day
         self.notes: list[str] = []  # what was guessed or assumed
         self.odd: list[str] = []  # what is odd about the log, and what to do about it
         self.has_propensity = self.has_window = False
@@ -166,6 +169,7 @@ class Log:
         """Describe the log in plain values, for `problem.json`."""
         return {
             **asdict(self.counts),
+            "rejected": dict(self.rejected),
             "first": self.moment(self.first),
             "end": self.moment(self.end),
             "unit": "seconds" if self.timestamps else "the log's own",

@@ -211,8 +211,9 @@ def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
     """Cut a log at its end, make its views, and note what is known about it."""
     unit, counts = log.unit, log.counts
     first, last = log.query("SELECT min(tick), max(tick) FROM decided")[0]
-    last_piece, facts.longest_age = log.query(
-        f"SELECT max(tick + age * {unit}), max(age) FROM paid JOIN decided ON paid.decision = decided.rowid"
+    last_piece, facts.longest_age, facts.payers = log.query(
+        f"SELECT max(tick + longest * {unit}), max(longest), count(*) FROM (SELECT decision, max(age) AS "
+        "longest FROM paid GROUP BY decision) JOIN decided ON decision = decided.rowid"
     )[0]
     facts.last_decision, facts.last_piece = last / unit, last_piece / unit
     log.resolution = _resolution(log)
@@ -247,7 +248,7 @@ def _describe(log: Log, facts: OddityFacts, reading: Reading) -> None:
         halves[arm], smallest[arm], largest[arm] = (early, late), low, high
     log.least_propensity = float(smallest.min()) if (largest > smallest).any() else None
     log.shares_changed = _changed(halves)
-    log.odd = oddities(log, facts)
+    log.odd += oddities(log, facts)
 
 
 def _make_views(log: Log, end: float) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from accrual.core.arrays import Floats
 from accrual.core.errors import InputError, unknown
 from accrual.core.interval import Interval, confined, mean_interval
-from accrual.evaluate.intervals import t_factor, within
+from accrual.evaluate.intervals import correlation, difference, t_factor, within
 from accrual.evaluate.replay.log import ReplayLog
 
 _ALWAYS = "always "
@@ -120,7 +120,6 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
     least = -math.inf if log.signed else 0.0
     wider = t_factor(max(int(effective) - 1, 1)) / math.sqrt(count)
     for method, each in parts.items():
-        more = each - reward
         # Inverse propensity scores vary with the weights, and so more than what decisions pay can: their
         # error cannot be read as a number of payments.
         found = (
@@ -131,7 +130,7 @@ def judge(log: ReplayLog, policy: Fixed) -> Iterator[Judged]:
         yield Judged(
             method,
             found,
-            within(float(more.mean()), wider * float(more.std(ddof=1)), -math.inf),
+            difference(found, log.mean_reward, correlation(each, reward)),
             int(np.count_nonzero(weight)),
             effective,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,9 @@ from accrual.core.arrays import Floats, Ints
 from accrual.core.errors import InputError
 from accrual.core.features import Features
 from accrual.core.groups import followed_for, is_closed, is_within
+from accrual.core.interval import Interval
 from accrual.core.reward_model import Observed, cross_fit
+from accrual.evaluate.intervals import within
 from accrual.logs.estimate import PaidDecisions, complete
 from accrual.logs.fitted import Fitted
 from accrual.logs.log import Log
@@ -50,6 +53,7 @@ class ReplayLog:
     signed: bool = False  # whether some value is negative
     features: Features | None = None  # of the contexts
     contexts: Floats | None = field(default=None, repr=False)  # decisions x features, as a bandit stores them
+    fitted: Fitted | None = field(default=None, repr=False)  # of the log, with what is said about its reading
 
     def __post_init__(self) -> None:
         if (np.diff(self.at) < 0).any():
@@ -91,6 +95,18 @@ class ReplayLog:
         decision = np.repeat(np.arange(len(self.at)), np.diff(self.first))
         paid = PaidDecisions(self.arm, 1.0 / self.propensity, self.followed, decision, self.age, self.value)
         return complete(paid, len(self.arms), self.window, self.groups)
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Between what the mean reward of a decision must lie."""
+        return (-math.inf, math.inf) if self.signed else (0.0, float(self.caps.max()))
+
+    @cached_property
+    def mean_reward(self) -> Interval:
+        """What a decision of the log paid on average."""
+        reward, count = self.rewards, len(self.at)
+        error = float(reward.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+        return within(float(reward.mean()), error, *self.possible, int(self.closed.sum()))
 
     @cached_property
     def expected(self) -> Floats:
@@ -155,6 +171,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         signed=log.signed,
         features=None if contexts is None else contexts.features,
         contexts=None if contexts is None else contexts.values,
+        fitted=fitted,
     )
 
 

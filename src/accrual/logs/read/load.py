@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,15 +16,19 @@ from accrual.core.durations import unit_seconds
 from accrual.core.errors import InputError, need
 from accrual.core.files import csv_cell
 from accrual.logs.log import TICKS, Log
-from accrual.logs.read.columns import empty, number_expression, text_expression
+from accrual.logs.read.columns import DURATIONS, empty, number_expression, text_expression
 from accrual.logs.read.contexts import find_context_columns
-from accrual.logs.read.oddity_checks import OddityFacts
+from accrual.logs.read.oddity_checks import CONTRADICTING, OddityFacts
 from accrual.logs.read.reading import CheckedColumn, Reading, Tables, check_zones
 from accrual.logs.read.sources import run
 from accrual.logs.read.times import TimeColumn
 
 ARMS_MOST = 10_000
 _NAMES = {"id": "id", "arm": "arm", "at": "tick", "propensity": "propensity", "window": "own_window"}
+_AGES_LEAST = 5  # different ages, below which nothing is said about whose they are
+_NEAR = 0.1  # of the longest age: near 0
+_KINDS_MOST = 0.2  # different keys for each piece; above that they tell pieces apart
+_LOOKED_AT = 100_000  # values, to see how numbers are written
 _HEAD = ("file", "row", "column", "role", "value", "needed")
 
 
@@ -32,7 +37,7 @@ def load_decisions(log: Log, tables: Tables, reading: Reading) -> None:
     source = tables.decisions
     moments = TimeColumn(log.connection, source, tables.decision_columns["at"], "at", reading.times)
     log.timestamps, log.time_unit, log.time_style = moments.timestamps, moments.unit, moments.style
-    log.moment_sql = moments.reading("$1")
+    log.moment_sql, log.dates = moments.reading("$1"), moments.dates
     if moments.kind:
         log.notes.append(f"{source.names[tables.decision_columns['at']]} (at): {moments.kind}")
     cells = _decision_cells(tables, moments)
@@ -107,12 +112,22 @@ def _read_decisions(
 def _check_unique(log: Log, tables: Tables, cells: dict[str, CheckedColumn]) -> None:
     source = tables.decisions
     if not tables.joined:
-        twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 LIMIT 1")
-        if twice:
-            name = source.names[tables.decision_columns["id"]]
+        rows, ids = log.query("SELECT count(*), count(DISTINCT id) FROM raw")[0]
+        if rows > ids:
+            log.query("CREATE TABLE once AS SELECT DISTINCT * FROM raw")
+            log.query("DROP TABLE raw")
+            log.query("ALTER TABLE once RENAME TO raw")
+            log.counts.copies = rows - log.query("SELECT count(*) FROM raw")[0][0]
+        if rows - log.counts.copies > ids:
+            twice = log.query("SELECT id FROM raw GROUP BY id HAVING count(*) > 1 ORDER BY id")
+            name, shown = (
+                source.names[tables.decision_columns["id"]],
+                ", ".join(repr(x) for (x,) in twice[:5]),
+            )
             raise InputError(
-                f"{source.label}: column {name!r} (id) has {twice[0][0]!r} more than once; "
-                "each decision must have an id of its own"
+                f"{source.label}: column {name!r} (id) has {shown}{' and others' if len(twice) > 5 else ''} "
+                f"more than once, in rows that contradict each other ({len(twice):,} ids); each decision "
+                "must have an id of its own"
             )
         return
     for role, cell in cells.items():
@@ -190,6 +205,7 @@ class _Cells(NamedTuple):
 
 def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
     """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
+    _check_key(log, tables, reading)
     cells = _piece_cells(log, tables, reading)
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
@@ -199,7 +215,14 @@ def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
     cells.age.expect(log, "paid", "age")
     cells.value.expect(log, "paid", "value")
     _drop_repeats(log, tables, keyed, reading)
-    facts.ages_without_unit = "age" in tables.piece_columns and log.timestamps and reading.age_unit is None
+    ages = tables.piece_columns.get("age")
+    facts.ages_without_unit = (
+        ages is not None and log.timestamps and reading.age_unit is None
+        and tables.pieces.types[ages] not in ("INTERVAL", *DURATIONS)
+    )  # fmt: skip
+    facts.joined, facts.thousands = tables.joined, _thousands(log, tables)
+    if ages is not None and "age" not in reading.columns:
+        _check_age(log, tables)
     if log.timestamps and reading.age_unit is None:
         lengths = [
             name for name, here in (("ages", facts.ages_without_unit), ("windows", log.has_window)) if here
@@ -223,7 +246,7 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
     join = f"JOIN decided ON {own} = decided.id"
     aware = "NULL::BOOLEAN"
     if "age" in columns:
-        durations = source.types[columns["age"]] == "INTERVAL"
+        durations = source.types[columns["age"]] in ("INTERVAL", *DURATIONS)
         if durations and not log.timestamps:
             raise InputError(
                 f"{source.label}: column {source.names[columns['age']]!r} (age) holds durations, "
@@ -242,6 +265,12 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
                 f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) holds "
                 f"{kinds[moments.timestamps]}, but the decisions' times are {kinds[log.timestamps]}"
             )
+        if reading.timezone and moments.dates != log.dates:
+            which = ("the pieces'", "the decisions'")[log.dates]
+            raise InputError(
+                f"{source.label}: {which} times are dates and the others have a time of day: --timezone "
+                "would move one and not the other; write all of them with a time of day, or leave it out"
+            )
         if moments.unit and log.time_unit and moments.unit != log.time_unit:
             raise InputError(
                 f"{source.label}: column {source.names[columns['piece_at']]!r} (piece_at) counts "
@@ -253,13 +282,17 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
         aware = moments.aware
         sql = f"({moments.tick} - decided.tick) / {TICKS if log.timestamps else 1}"
         role, needed = "piece_at", f"{moments.needed} that is not before its decision's time"
-    age = CheckedColumn(source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among)
+    age = CheckedColumn(
+        source, columns[role], role, sql, needed, "{x} >= 0 AND isfinite({x})", join, among,
+        "is below 0" if role == "age" else "is before its decision's time",
+    )  # fmt: skip
     good = "isfinite({x})" if reading.allow_negative else "{x} >= 0 AND isfinite({x})"
     least = "" if reading.allow_negative else " of at least 0 (or allow negative values)"
     sql = number_expression(source, columns["value"], "value")
     value = CheckedColumn(
-        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among
-    )
+        source, columns["value"], "value", sql, f"a finite number{least}", good, among=among,
+        below="is below 0: say --allow-negative if these are refunds, which would count",
+    )  # fmt: skip
     return _Cells(decision, age, value, aware)
 
 
@@ -330,6 +363,71 @@ def _alike(log: Log, cells: _Cells) -> int:
     )
 
 
+def _check_age(log: Log, tables: Tables) -> None:
+    """Ask about a column called age that looks like a person's: never near 0, and one in each decision."""
+    least, most, different = log.query("SELECT min(age), max(age), approx_count_distinct(age) FROM paid")[0]
+    if not different or different < _AGES_LEAST or least < _NEAR * most:
+        return
+    several, varied, whole = log.query(
+        "SELECT count(*) FILTER (n > 1), count(*) FILTER (low < high), bool_and(low = floor(low)) FROM "
+        "(SELECT count(*) AS n, min(age) AS low, max(age) AS high FROM paid GROUP BY decision)"
+    )[0]
+    if varied or not (several or whole):
+        return
+    name = tables.pieces.names[tables.piece_columns["age"]]
+    raise InputError(
+        f"{tables.pieces.label}: column {name!r} is never near 0 and the same in all pieces of a decision, "
+        f"so it may be a person's age: say --column age={name} if it is how long after its decision a piece "
+        "came, or --column piece_at=COLUMN for the time when it came"
+    )
+
+
+def _check_key(log: Log, tables: Tables, reading: Reading) -> None:
+    """Forget a key that was guessed, where it tells kinds of pieces apart and not pieces."""
+    if "key" not in tables.piece_columns or "key" in reading.columns:
+        return
+    key = text_expression(tables.pieces, tables.piece_columns["key"], "key")
+    rows, different = run(
+        log.connection,
+        f"SELECT count({key}), approx_count_distinct({key}) FROM {tables.pieces.scan}",
+        tables.pieces,
+    ).fetchone()
+    if different > _KINDS_MOST * rows:
+        return
+    own, value = tables.id_expressions()[1], tables.piece_columns["value"]
+    when = tables.piece_columns.get("age", tables.piece_columns.get("piece_at"))
+    pieces, keys = run(
+        log.connection,
+        f"SELECT sum(n), count(*) FROM (SELECT count(DISTINCT (c{value}, c{when})) AS n FROM "
+        f"{tables.pieces.scan} WHERE {key} IS NOT NULL GROUP BY {own}, {key})",
+        tables.pieces,
+    ).fetchone()
+    if pieces is None or pieces - keys <= CONTRADICTING * pieces:
+        return
+    name = tables.pieces.names[tables.piece_columns.pop("key")]
+    log.columns.pop("key", None)
+    log.odd.append(
+        f"{name!r} is not taken for the key of pieces, as {pieces - keys:,} of {pieces:,} would contradict "
+        f"another with the same decision and {name}: if it is the key, say --column key={name}"
+    )
+
+
+def _thousands(log: Log, tables: Tables) -> str:
+    """Return a value in which a point may separate thousands: it stands before three digits in every "
+    "value."""
+    source, x = tables.pieces, f"c{tables.piece_columns['value']}"
+    if source.types[tables.piece_columns["value"]] != "VARCHAR":
+        return ""
+    some = f"SELECT trim({x}) AS x FROM {source.scan} WHERE {x} <> '' LIMIT {_LOOKED_AT}"
+    example, plain = run(
+        log.connection,
+        f"SELECT min(x) FILTER (x LIKE '%.%'), count(*) FILTER (x NOT LIKE '%.%') FROM ({some}) "
+        "HAVING bool_and(regexp_full_match(x, '-?(0|[1-9][0-9]{0,2}(\\.[0-9]{3})*)'))",
+        source,
+    ).fetchone() or ("", 0)
+    return (example or "") if plain else ""
+
+
 def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
     """Count the pieces that repeat the one before; where pieces have keys, keep the first of each key."""
     counts = log.counts
@@ -369,16 +467,20 @@ def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> No
 
 def skip_bad_rows(log: Log, cells: Iterable[CheckedColumn], reading: Reading) -> None:
     """Count the rows with a cell that cannot be read, and list those cells in the reading's file."""
-    bad_cells = [
-        (label, row, cell.source.names[cell.column], cell.role, text, cell.needed)
-        for cell in cells
-        for label, row, text in cell.bad_rows(log)
-    ]
-    log.counts.bad_rows += len({line[:2] for line in bad_cells})
+    bad_cells = []
+    reasons: dict[tuple[str, int], str] = {}  # of a row, the first
+    for cell in cells:
+        name = cell.source.names[cell.column]
+        for label, row, text, why in cell.bad_rows(log):
+            bad_cells.append((label, row, name, cell.role, text, cell.needed))
+            reasons.setdefault((label, row), f"{name} ({cell.role}) {why}")
+    log.counts.bad_rows += len(reasons)
+    for why, count in Counter(reasons.values()).most_common():
+        log.rejected[why] = log.rejected.get(why, 0) + count
     if reading.bad_rows_file is None or not bad_cells:
         return
     path = Path(reading.bad_rows_file)
-    begun = log.counts.bad_rows > len({line[:2] for line in bad_cells})  # by the decisions' rows
+    begun = log.counts.bad_rows > len(reasons)  # by the decisions' rows
     with path.open("a" if begun else "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         if not begun:
