@@ -18,7 +18,7 @@ from accrual.evaluate.replay.log import ReplayLog, from_log
 ARMS = ("a", "b", "c")
 
 
-def log_of(arm, propensity, total, own=None, age=None, end=1e9, groups=1) -> ReplayLog:
+def log_of(arm, propensity, total, own=None, age=None, end=1e9) -> ReplayLog:
     """A log in which every decision pays `total` in one piece, at `age` of a window of 10."""
     count = len(arm)
     own = np.full(count, 10.0) if own is None else own
@@ -26,7 +26,7 @@ def log_of(arm, propensity, total, own=None, age=None, end=1e9, groups=1) -> Rep
     kept = age < own
     return ReplayLog(
         ARMS, np.ones(3), 10.0, 10, end, np.asarray(arm), np.arange(float(count)), np.asarray(propensity),
-        own, np.concatenate([[0], np.cumsum(kept)]), age[kept], np.asarray(total, dtype=float)[kept], groups,
+        own, np.concatenate([[0], np.cumsum(kept)]), age[kept], np.asarray(total, dtype=float)[kept],
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_intervals_hold_the_truth():
         arm = dice.choice(3, size=900, p=chance)
         own = np.where(dice.random(900) < 1 / 3, dice.uniform(0, 10, 900), 10.0)
         total = dice.random(900) < np.array([0.2, 0.35, 0.5])[arm]
-        log = log_of(arm, chance[arm], total, own, dice.uniform(0, 10, 900), groups=10)
+        log = log_of(arm, chance[arm], total, own, dice.uniform(0, 10, 900))
         policy = chosen({"a": 0.5, "c": 0.5})
         for one in judge(log, policy):
             held[one.method] += one.reward.low <= 0.35 <= one.reward.high
@@ -195,7 +195,7 @@ def test_open_decisions_complete_what_they_have_seen():
     log = ReplayLog(
         ("a", "b"), np.full(2, 9.0), 2.0, 2, 1e9, arm, np.arange(5.0), np.full(5, 0.5),
         np.array([2.0, 2.0, 1.0, 1.0, 2.0]), np.array([0, 2, 4, 5, 6, 6]),
-        np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0]), np.array([1.0, 3.0, 3.0, 1.0, 2.0, 6.0]), groups=2,
+        np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0]), np.array([1.0, 3.0, 3.0, 1.0, 2.0, 6.0]),
     )  # fmt: skip
     assert log.rewards[:4].mean() == pytest.approx(5.0)
     # 5 + (1 - 3) / 1 + (3 - 2) / (1/2), and so on

@@ -424,7 +424,7 @@ def grounds(fitted: Fitted) -> list[str]:
     share = 100 * fitted.open / max(log["decisions"], 1)
     lines.append(
         f"window {time(fitted, fitted.window)} in {fitted.groups} groups: {fitted.open:,} decisions "
-        f"({share:.1f} %) were still open at the end; they count in the groups that they completed"
+        f"({share:.1f} %) were still open at the end; they count as far as they were followed"
     )
     if log.get("unfollowed"):
         lines.append(f"decisions that were followed for no time at all: {log['unfollowed']:,}")
@@ -578,14 +578,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
-        value = value.tolist()
+        return [_digits(one) if type(one) is float else one for one in value.tolist()]
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
-    return value
+    return _digits(value) if isinstance(value, float) else value
+
+
+def _digits(value: float) -> float:
+    return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.10g}")
 
 
 def _lines(value: Any, indent: str) -> str:

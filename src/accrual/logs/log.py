@@ -61,8 +61,7 @@ class Log:
       in the order of time, `arm` is an index into `arms`, `followed` is how long the log has seen the
       decision: until its end, or until the decision's own window was over. `propensity` and
       `own_window` are NULL where the log has none. Contexts are further columns, as text: see `contexts`.
-    - ``pieces(decision, age, value)``, in the order of decisions, each decision's pieces by age where
-      they have no key.
+    - ``pieces(decision, age, value)``, in the order of decisions.
 
     """
 
@@ -91,6 +90,7 @@ class Log:
         self.rate = 0.0  # decisions per unit of time, from the first to the last
         self.largest_value = 0.0  # of the pieces, in size
         self.longest_window: float | None = None
+        self.blocks: list[Any] = []  # of decisions and pieces, where all of them are kept in memory
         self._folder = folder
         duckdb = need("duckdb", "fit")
         need("pyarrow", "fit")

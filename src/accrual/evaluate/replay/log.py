@@ -17,7 +17,7 @@ from accrual.core.groups import followed_for, is_closed, is_within
 from accrual.core.interval import Interval
 from accrual.core.reward_model import Observed, cross_fit
 from accrual.evaluate.intervals import within
-from accrual.logs.estimate import PaidDecisions, complete
+from accrual.logs.estimate import FollowedDecisions, complete
 from accrual.logs.fitted import Fitted
 from accrual.logs.log import Log
 from accrual.logs.read import LogContexts, read_contexts
@@ -48,8 +48,6 @@ class ReplayLog:
     # age, value: of each piece, while its decision was followed.
     age: Floats = field(repr=False)
     value: Floats = field(repr=False)
-    # Equal parts of the window: a decision counts in the parts that it was followed to the end of.
-    groups: int = 1
     signed: bool = False  # whether some value is negative
     features: Features | None = None  # of the contexts
     contexts: Floats | None = field(default=None, repr=False)  # decisions x features, as a bandit stores them
@@ -92,9 +90,10 @@ class ReplayLog:
     @cached_property
     def rewards(self) -> Floats:
         """What each decision pays; one that was not followed to the end is completed by its arm's mean."""
-        decision = np.repeat(np.arange(len(self.at)), np.diff(self.first))
-        paid = PaidDecisions(self.arm, 1.0 / self.propensity, self.followed, decision, self.age, self.value)
-        return complete(paid, len(self.arms), self.window, self.groups)
+        some = FollowedDecisions(
+            self.arm, 1.0 / self.propensity, self.followed, self.own, self.first, self.age, self.value
+        )
+        return complete(some, len(self.arms), self.window)
 
     @property
     def possible(self) -> tuple[float, float]:
@@ -159,7 +158,7 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         caps=np.array([caps[name] for name in log.arms]),
         window=fitted.window,
         steps=int(fitted.window) if whole_rounds else fitted.groups * -(-_STEPS // fitted.groups),
-        end=log.end,
+        end=log.query("SELECT tick FROM ended")[0][0] / log.unit,
         arm=arm.astype(np.int64),
         at=at.astype(np.float64),
         propensity=np.full(len(arm), 1 / len(log.arms)) if uniform else propensity.astype(np.float64),
@@ -167,7 +166,6 @@ def from_log(log: Log, fitted: Fitted, uniform: bool) -> ReplayLog:
         first=np.concatenate([[0], np.cumsum(lengths)]),
         age=age[inside],
         value=value[inside],
-        groups=fitted.groups,
         signed=log.signed,
         features=None if contexts is None else contexts.features,
         contexts=None if contexts is None else contexts.values,

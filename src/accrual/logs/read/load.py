@@ -29,6 +29,7 @@ _AGES_LEAST = 5  # different ages, below which nothing is said about whose they 
 _NEAR = 0.1  # of the longest age: near 0
 _KINDS_MOST = 0.2  # different keys for each piece; above that they tell pieces apart
 _LOOKED_AT = 100_000  # values, to see how numbers are written
+_AFTER_END = (1 << 32) - 1  # stands for the decision of a piece after the log's end
 _HEAD = ("file", "row", "column", "role", "value", "needed")
 
 
@@ -203,13 +204,16 @@ class _Cells(NamedTuple):
     aware: str  # SQL: whether the piece's time has a time zone
 
 
-def load_pieces(log: Log, tables: Tables, reading: Reading) -> OddityFacts:
-    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd."""
+def load_pieces(log: Log, tables: Tables, reading: Reading, end: float | None = None) -> OddityFacts:
+    """Make the table `paid` (decision, age, value), in the order of decisions; say what may be odd.
+
+    Pieces at `end` (in ticks) or after it are counted and left out.
+    """
     _check_key(log, tables, reading)
     cells = _piece_cells(log, tables, reading)
     if reading.skips:
         skip_bad_rows(log, (cells.decision, cells.age, cells.value), reading)
-    keyed = _read_pieces(log, tables, cells, reading)
+    keyed = _read_pieces(log, tables, cells, reading, end)
     facts = OddityFacts()
     _drop_orphans(log, tables, cells, reading, facts)
     cells.age.expect(log, "paid", "age")
@@ -296,16 +300,20 @@ def _piece_cells(log: Log, tables: Tables, reading: Reading) -> _Cells:
     return _Cells(decision, age, value, aware)
 
 
-def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> bool:
+def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading, end: float | None) -> bool:
     """Make `paid`, orphans last, and return whether pieces have keys.
 
-    Sorting is much of the work and should stay in memory. So only the columns that are needed are sorted,
-    and only when the join is done: both at once run out of memory where each alone does not.
+    Sorting is much of the work, so pieces are sorted by as little as possible: by decision, where they have
+    no keys.
     """
     columns = tables.piece_columns
     keyed = "key" in columns
     zoned = cells.aware not in {"true", "false", "NULL::BOOLEAN"}  # by row, that is, and not by type
-    chosen = ["decided.rowid::UINTEGER AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
+    number = "decided.rowid::UINTEGER"
+    if end is not None:  # what is to be left out is sorted to the end of the table, where it is quickly found
+        late = f"decided.tick + ({cells.age.sql}) * {log.unit} >= {end!r}"
+        number = f"CASE WHEN {late} THEN {_AFTER_END}::UINTEGER ELSE {number} END"
+    chosen = [f"{number} AS decision", f"{cells.age.sql} AS age", f"{cells.value.sql} AS value"]
     if keyed:
         # A key need only distinguish the pieces of one decision, for which 64 bits are plenty.
         key = text_expression(tables.pieces, columns["key"], "key")
@@ -317,15 +325,16 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
         wanted += [
             cells.decision.is_good, f"(decided.id IS NULL OR {cells.age.is_good})", cells.value.is_good
         ]  # fmt: skip
-    run(
-        log.connection,
-        f"CREATE TABLE joined AS SELECT {', '.join(chosen)} FROM {tables.pieces.scan} "
-        f"LEFT {cells.age.join} WHERE {' AND '.join(wanted)}",
-        tables.pieces,
-    )
-    order = "decision NULLS LAST, key, age, value" if keyed else "decision NULLS LAST, age, value"
-    log.query(f"CREATE TABLE paid AS SELECT * FROM joined ORDER BY {order}")
-    log.query("DROP TABLE joined")
+    rows = f"SELECT {', '.join(chosen)} FROM {tables.pieces.scan} LEFT {cells.age.join} "
+    rows += f"WHERE {' AND '.join(wanted)}"
+    order = "decision NULLS LAST" + (", key, age, value" if keyed else "")
+    try:
+        run(log.connection, f"CREATE TABLE paid AS {rows} ORDER BY {order}", tables.pieces)
+    except MemoryError:
+        # Joining and sorting each need less memory than both at once.
+        run(log.connection, f"CREATE TABLE joined AS {rows}", tables.pieces)
+        log.query(f"CREATE TABLE paid AS SELECT * FROM joined ORDER BY {order}")
+        log.query("DROP TABLE joined")
     table = "paid" if zoned else f"(SELECT {cells.aware} AS aware)"
     aware, naive = log.query(f"SELECT bool_or(aware), bool_or(NOT aware) FROM {table}")[0]
     check_zones(log, tables.pieces, aware, naive, reading.timezone)
@@ -335,6 +344,7 @@ def _read_pieces(log: Log, tables: Tables, cells: _Cells, reading: Reading) -> b
 def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, facts: OddityFacts) -> None:
     everything, kept = log.query("SELECT count(*), count(decision) FROM paid")[0]
     log.counts.orphans = everything - kept
+    log.counts.after_end = log.query(f"SELECT count(*) FROM paid WHERE decision = {_AFTER_END}")[0][0]
     if log.counts.orphans:  # a piece without any id is a mistake, not an orphan
         cells.decision.expect_source(log)
         facts.alike = _alike(log, cells)
@@ -345,7 +355,7 @@ def _drop_orphans(log: Log, tables: Tables, cells: _Cells, reading: Reading, fac
             join=f"LEFT {cells.age.join}", among=cells.decision.among,
         )  # fmt: skip
         here.expect(log, "paid", "decision")
-    log.query("DELETE FROM paid WHERE decision IS NULL")
+    log.query(f"DELETE FROM paid WHERE decision IS NULL OR decision = {_AFTER_END}")
 
 
 def _alike(log: Log, cells: _Cells) -> int:
@@ -429,31 +439,27 @@ def _thousands(log: Log, tables: Tables) -> str:
 
 
 def _drop_repeats(log: Log, tables: Tables, keyed: bool, reading: Reading) -> None:
-    """Count the pieces that repeat the one before; where pieces have keys, keep the first of each key."""
+    """Keep the first of the pieces with the same key, and count the others."""
+    if not keyed:
+        return
     counts = log.counts
     pyarrow = need("pyarrow", "fit")
     log.query("CREATE TABLE repeated (place BIGINT)")
     before: tuple[float, ...] = (-1, 0, 0.0, 0.0)
     writer = log.connection.cursor()
-    key_sql = "key" if keyed else "0::UBIGINT"
-    for place, decision, key, age, value in log.stream(
-        f"SELECT rowid, decision, {key_sql}, age, value FROM paid"
-    ):
-        columns = (decision, key, age, value)
+    for place, *columns in log.stream("SELECT rowid, decision, key, age, value FROM paid"):
         same = [
             np.concatenate([[x[0] == last], x[1:] == x[:-1]]) for x, last in zip(columns, before, strict=True)
         ]
         before = tuple(x[-1] for x in columns)
-        alike = same[2] & same[3]
-        if keyed:
-            repeat = same[0] & same[1] & (key != 0)
-            counts.repeats += int(repeat.sum())
-            counts.conflicts += int((repeat & ~alike).sum())
-            if repeat.any():
-                here = pyarrow.table({"place": place[repeat]})
-                writer.register("found", here)
-                writer.execute("INSERT INTO repeated SELECT place FROM found")
-        counts.identical += int((same[0] & alike & (key == 0)).sum())
+        alike, repeat = same[2] & same[3], same[0] & same[1] & (columns[1] != 0)
+        counts.repeats += int(repeat.sum())
+        counts.conflicts += int((repeat & ~alike).sum())
+        counts.identical += int((same[0] & alike & (columns[1] == 0)).sum())
+        if repeat.any():
+            here = pyarrow.table({"place": place[repeat]})
+            writer.register("found", here)
+            writer.execute("INSERT INTO repeated SELECT place FROM found")
     if counts.conflicts and reading.strict:
         name = tables.pieces.names[tables.piece_columns["key"]]
         raise InputError(

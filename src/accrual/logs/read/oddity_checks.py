@@ -100,7 +100,9 @@ def _pieces(log: Log, facts: OddityFacts) -> Iterator[str]:
             f"{counts.conflicts:,} pieces are left out because another has their decision and key and "
             f"another value or age: is {log.columns['key']!r} the key of a piece?"
         )
-    if counts.identical > _IDENTICAL * counts.pieces and counts.identical > _MORE * _expected_identical(log):
+    if counts.identical > _IDENTICAL * counts.pieces and (
+        2 * counts.identical >= counts.pieces or counts.identical > _MORE * _expected_identical(log)
+    ):
         yield (
             f"{counts.identical:,} of {counts.pieces:,} pieces repeat another to the digit and have no key: "
             "if rows were written twice, remove them or name a key with --column key=COLUMN"

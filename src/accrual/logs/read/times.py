@@ -34,6 +34,7 @@ _PARTS = {
     "%V": "(0[1-9]|[1-4][0-9]|5[0-3])", "%H": "([01][0-9]|2[0-3])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]",
     "%g": "[0-9]{3}",
 }  # fmt: skip
+_EACH_YEAR = 5  # different dates, at least, where the year stands last
 _WHOLE = re.compile(r"\.0*$")  # what a column of numbers may write after whole numbers
 _NAIVE = r"\s*[0-9/.-]+([T ]+[0-9:.,]+)?\s*"
 _DATE = re.compile(r"\s*\d{4}[/-]\d\d[/-]\d\d\s*")
@@ -185,9 +186,12 @@ class TimeColumn:
     def _recognise_digits(self, cells: list[str]) -> bool:
         """Read dates that are packed into digits; ask where they may be such dates or plain numbers."""
         different = set(cells)
+        # Numbers that count up end in all digits, dates in few years.
+        few_years = _EACH_YEAR * len({cell[-2:] for cell in different}) <= len(different)
         fitting = [
             style for style, least in _PACKED
-            if len(different) >= least and all(_packed(style).fullmatch(cell) for cell in different)
+            if len(different) >= least and (few_years or style[-1] not in "yY")
+            and all(_packed(style).fullmatch(cell) for cell in different)
         ]  # fmt: skip
         if fitting and fitting[0] in ("%Y%m%d", "%Y%m%d%H%M%S"):
             self._by_format(fitting[0], "recognised")
