@@ -286,3 +286,22 @@ def test_ips_near_the_cap_holds_the_truth():
         assert 0.0 <= ips.reward.low < ips.reward.high <= 1.0
         held += ips.reward.low <= 0.99 <= ips.reward.high
     assert held / 200 >= 0.905
+
+
+def test_an_arm_that_never_paid_is_not_surely_worse():
+    # 0 of some 260 decisions, where others pay in 0.46 %: the difference was once 0.0033 to 0.0059, surely
+    # less. Where all arms pay alike, 9 to 15 % of such logs called an arm different. Of 400 arms, a share of
+    # 5 % has a standard error of 1.1 %.
+    told, zeros = [], 0
+    for number in range(200):
+        dice = np.random.default_rng([number, 5])
+        arm = dice.integers(3, size=780)
+        log = log_of(arm, np.full(780, 1 / 3), dice.random(780) < 0.0046)
+        for name in ("always a", "always b"):
+            *_, robust = judge(log, chosen(name))
+            told.append(robust.more.low > 0.0 or robust.more.high < 0.0)
+            if robust.reward.value == 0.0 and 0 < np.count_nonzero(log.rewards) <= 5:
+                zeros += 1
+                assert robust.more.low < 0.0 < robust.more.high
+    assert zeros > 20
+    assert np.mean(told) < 0.07

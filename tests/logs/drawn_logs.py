@@ -86,7 +86,13 @@ def estimated(pay: Floats, done: Ints, arm: Ints, largest: npt.ArrayLike = 1.0) 
         arm, np.ones(len(arm)), done.astype(np.float64), np.full(len(arm), np.inf),
         np.searchsorted(decision, np.arange(len(arm) + 1)), group + 0.5, pay[decision, group],
     )  # fmt: skip
-    grid = EvenGrid(float(groups), groups)
+    return estimated_of(some, EvenGrid(float(groups), groups), arms, largest)
+
+
+def estimated_of(
+    some: FollowedDecisions, grid: EvenGrid, arms: int = 1, largest: npt.ArrayLike = 1.0
+) -> CumulativeMeans:
+    """Return what the fit finds for decisions that were followed for any time."""
     cells = RiskCells(some.followed, arms, grid)
     means, places = CumulativeMeans(cells, grid, arms), cells.place(some)
     means.follow(some.arm, some.weight, some.followed)

@@ -98,7 +98,7 @@ def open_log(
     >>> decisions = pd.DataFrame({"id": [1, 2, 3], "arm": ["a", "b", "a"], "at": [0, 1, 2]})
     >>> pieces = pd.DataFrame({"decision": [1, 1, 3], "value": [0.5, 0.25, 1.0], "at": [0, 3, 4]})
     >>> with open_log(decisions, pieces) as log:
-    ...     log.query("SELECT decision, age, value FROM pieces")
+    ...     log.query("SELECT decision, age, value FROM pieces ORDER BY ALL")
     [(0, 0.0, 0.5), (0, 3.0, 0.25), (2, 2.0, 1.0)]
     """
     reading = Reading.made(columns, options)
