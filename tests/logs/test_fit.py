@@ -315,7 +315,7 @@ def test_the_tests_have_power():
 
 
 def test_a_share_that_is_1_but_for_rounding_is_not_certain():
-    # Of logs with 20 payments, a fifth said that 99 % comes by an age between 3.007 and 3.008, where 4.6 is right.
+    # Of logs with 20 payments, a fifth once gave an age for 99 % of, say, 3.007 to 3.008, where 4.6 is right.
     held = []
     for number in range(60):
         dice = np.random.default_rng([6, number])
